@@ -1,0 +1,83 @@
+"""Draw the README's picture from what metier really prints.
+
+uv run python tools/picture.py        writes docs/metier.svg
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+COLUMNS = 104
+SESSION = (
+    "metier skill list",
+    'metier skill create fill-forms -d "Fills PDF forms. Use when the user has a form to fill."',
+    "metier skill validate drafts/slack-digest",
+)
+DRAFT = """\
+---
+name: Slack-Digest
+description: Posts a digest. Use when: the team asks for one
+allowed-tools: [Read, Bash(git log *)]
+---
+
+Post it.
+"""
+
+
+def main() -> None:
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        (home / "drafts" / "slack-digest").mkdir(parents=True)
+        (home / "drafts" / "slack-digest" / "SKILL.md").write_text(DRAFT)
+        for command in SESSION:
+            console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+            output = on_a_terminal(command, home).replace(str(home), "~")
+            console.print(Text.from_ansi(output.rstrip()))
+            console.print()
+    console.save_svg(str(ROOT / "docs" / "metier.svg"), title="metier", clear=False)
+    print("wrote docs/metier.svg")
+
+
+def on_a_terminal(command: str, home: Path) -> str:
+    """What the command prints when a person looks."""
+    tools = Path(sys.executable).parent
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{tools}:/usr/bin:/bin",
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "COLUMNS": str(COLUMNS),
+    }
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
+    process = subprocess.Popen(["bash", "-c", command], cwd=home, env=environment, stdin=below, stdout=below, stderr=below)
+    os.close(below)
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(above, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    process.wait()
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+if __name__ == "__main__":
+    main()
