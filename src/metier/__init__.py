@@ -1,0 +1,46 @@
+"""metier gives any agent the right skill at the right moment, safely."""
+
+from __future__ import annotations
+
+from metier.lazy import on_demand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from metier.catalog import Catalog, Entry, State
+    from metier.errors import MetierError, SkillNotFound
+    from metier.sources import SkillLoader, discover, load_folder
+    from metier.spec import Manifest, Problem, Report, Severity, Skill, Verdict, check, load, parse
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Catalog",
+    "Entry",
+    "Manifest",
+    "MetierError",
+    "Problem",
+    "Report",
+    "Severity",
+    "Skill",
+    "SkillLoader",
+    "SkillNotFound",
+    "State",
+    "Verdict",
+    "__version__",
+    "check",
+    "discover",
+    "load",
+    "load_folder",
+    "parse",
+]
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "metier.catalog": ("Catalog", "Entry", "State"),
+            "metier.errors": ("MetierError", "SkillNotFound"),
+            "metier.sources": ("SkillLoader", "discover", "load_folder"),
+            "metier.spec": ("Manifest", "Problem", "Report", "Severity", "Skill", "Verdict", "check", "load", "parse"),
+        },
+    )

@@ -1,0 +1,132 @@
+"""SKILL.md bytes to a Manifest and a Report.
+
+One pass collects every problem. Under the lenient verdict a manifest comes back whenever a model could use the skill: it
+has a description and something to call it by. Nothing in a file can make this raise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .codes import Verdict, judge, problem
+from .document import Document, split
+from .manifest import STANDARD_KEYS, Manifest, manifest_from
+from .problem import Problem, Report, Severity
+from .rescue import quote_colons
+from .rules import check_fields
+from .yaml import Json, MapNode, Node, Scalar, Tree, plain, read, strings
+
+__all__ = ["Parsed", "parse"]
+
+_HEAD_LINE = 2
+# NEL and the Unicode separators end a line in YAML, so its marks count them.
+_YAML_LINE_END = re.compile("[\\n\\x85\\u2028\\u2029]")
+_KEY_PATH = re.compile(r"[A-Za-z_-]+(?:\.[\w-]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    manifest: Manifest | None
+    """None when no client could use the file; the report says why."""
+    report: Report
+    document: Document
+
+    @property
+    def body(self) -> str:
+        return self.document.body
+
+
+def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> Parsed:
+    """Read one SKILL.md. `folder` is the name of its folder; without it, nothing is compared with the name."""
+    document = split(data)
+    found = list(document.problems)
+    manifest = None
+    if document.has_head:
+        tree, rescued = _tree(document)
+        found += rescued
+        found += tree.problems
+        if isinstance(tree.root, MapNode):
+            found += check_fields(tree.root, folder)
+            found += _values_cut_by_a_comment(tree.root, document.head)
+            manifest, odd = _manifest(tree.root, folder)
+            found += odd
+        elif not tree.problems:
+            found.append(problem("SK009", "the frontmatter is not a list of `key: value` lines", line=_HEAD_LINE, column=1,
+                                 hint="write `name:` and `description:`, one a line"))  # fmt: skip
+    judged = [weighed for one in found if (weighed := judge(one, verdict))]
+    if any(one.severity is Severity.ERROR for one in judged if one.code in _FATAL):
+        manifest = None
+    if manifest is None:
+        # No folder stands in for the name, so its absence is what made the file useless.
+        judged = [replace(one, severity=Severity.ERROR) if one.code in ("SK101", "SK106") else one for one in judged]
+    return Parsed(manifest=manifest, report=Report.of(judged), document=document)
+
+
+# Version 1.10 must not become 1.1 on its way through a number.
+_TEXT_KEYS = frozenset(
+    {*STANDARD_KEYS, "version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires"}
+)
+
+# What leaves nothing that a model could use, whatever the verdict.
+_FATAL = frozenset({"SK003", "SK004", "SK005", "SK006", "SK007", "SK008", "SK009", "SK010", "SK011", "SK110", "SK112", "SK161"})
+
+
+def _tree(document: Document) -> tuple[Tree, tuple[Problem, ...]]:
+    """The frontmatter's tree; where YAML fails on an unquoted colon, the tree of the text its author meant."""
+    tree = read(document.head, first_line=_HEAD_LINE)
+    if tree.root is not None or not any(one.code == "SK008" for one in tree.problems):
+        return tree, ()
+    rescued, lines = quote_colons(document.head)
+    if not lines:
+        return tree, ()
+    second = read(rescued, first_line=_HEAD_LINE)
+    if second.root is None:
+        return tree, ()
+    return second, tuple(
+        problem(
+            "SK012",
+            f"the value of {key!r} holds `: ` and is not quoted",
+            line=_HEAD_LINE + line,
+            column=column,
+            hint="put the value in quotes; `metier skill fix` does it",
+        )
+        for key, line, column in lines
+    )
+
+
+def _manifest(root: MapNode, folder: str | None) -> tuple[Manifest | None, tuple[Problem, ...]]:
+    fields: dict[str, Json] = {
+        key.text: strings(value) if key.text in _TEXT_KEYS else plain(value) for key, value in root.entries
+    }
+    name, description = fields.get("name"), fields.get("description")
+    label = name.strip() if isinstance(name, str) else ""
+    if not (label or folder) or not isinstance(description, str):
+        return None, ()
+    manifest, odd = manifest_from(fields, name=label or str(folder), description=description.strip())
+    return manifest, tuple(_placed(one, root) for one in odd)
+
+
+def _placed(found: Problem, root: MapNode) -> Problem:
+    """Extensions are read from plain values, so their problems learn here on which line their key stands."""
+    match = _KEY_PATH.match(found.message)
+    node: Node = root
+    for part in match[0].split(".") if match else ():
+        metadata = root.get("metadata")
+        inner = node.get(part) if isinstance(node, MapNode) else None
+        if inner is None and node is root and isinstance(metadata, MapNode):
+            inner = metadata.get(part)
+        node = inner or node
+    return problem(found.code, found.message, hint=found.hint, line=node.line, column=node.column)
+
+
+def _values_cut_by_a_comment(root: MapNode, head: str) -> Iterator[Problem]:
+    node = root.get("description")
+    if not isinstance(node, Scalar) or node.quoted:
+        return
+    line = _YAML_LINE_END.split(head)[node.line - _HEAD_LINE]
+    rest = line[node.column - 1 + len(node.text) :]
+    if rest.lstrip().startswith("#") and line[node.column - 1 :].startswith(node.text):
+        yield problem("SK213", f"the description ends before {rest.strip()[:30]!r}, which YAML takes for a comment",
+                      hint="quote the whole value", line=node.line, column=node.column + len(node.text) + 1)  # fmt: skip

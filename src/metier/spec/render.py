@@ -1,0 +1,67 @@
+"""A new SKILL.md, written in the standard's own form: six keys at most, text everywhere, quoted where YAML needs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from .name import SkillName
+from .yaml import Scalar, read, resolved
+
+__all__ = ["render"]
+
+_WIDTH = 110
+
+
+def render(
+    name: SkillName, description: str, body: str, *, license: str | None = None, compatibility: str | None = None,  # noqa: A002
+    metadata: Mapping[str, str] | None = None, allowed_tools: str | None = None,
+) -> str:  # fmt: skip
+    """The file's text. What it says parses back to exactly these values."""
+    fields = {"license": license, "compatibility": compatibility, "allowed-tools": allowed_tools}
+    lines = [f"name: {_value(name.text)}", *_long("description", description)]
+    lines += [f"{key}: {_value(value)}" for key, value in fields.items() if value]
+    if metadata:
+        lines.append("metadata:")
+        lines += [f"  {_value(key)}: {_value(value)}" for key, value in metadata.items()]
+    return "---\n" + "\n".join(lines) + f"\n---\n\n{body.strip()}\n"
+
+
+def _long(key: str, text: str) -> Iterator[str]:
+    """A long text folded over several lines, which people can read and diff; YAML joins them with single spaces."""
+    words = text.split()
+    if len(text) <= _WIDTH or " ".join(words) != text:
+        yield f"{key}: {_value(text)}"
+        return
+    yield f"{key}: >-"
+    line = ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > _WIDTH:
+            yield f"  {line}"
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    yield f"  {line}"
+
+
+def _value(text: str) -> str:
+    """Plain where every parser would read the same text, else double-quoted: JSON's strings are YAML's."""
+    tree = read(f"k: {text}\n")
+    root = tree.root
+    node = root.get("k") if root is not None and hasattr(root, "get") else None
+    is_plain = re.fullmatch(r"[\w(/][^\n]*", text) and not text.endswith((" ", ":")) and "#" not in text and '"' not in text
+    if (
+        is_plain
+        and isinstance(node, Scalar)
+        and node.text == text
+        and isinstance(resolved(node), str)
+        and not _is_old_boolean(text)
+    ):
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _is_old_boolean(text: str) -> bool:
+    # YAML 1.1 parsers, which most clients still use, take these and dates and times for something else than text.
+    return text.lower() in ("yes", "no", "on", "off", "y", "n") or re.fullmatch(r"[\d:.\-_+TZ ]+", text) is not None

@@ -1,0 +1,163 @@
+"""The standard's rules for the six fields. Each is one function over the frontmatter, and reports all that it finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from metier.errors import suggested_name
+
+from .codes import problem
+from .manifest import STANDARD_KEYS
+from .name import LONGEST_NAME
+from .problem import Problem
+from .tools import has_outer_comma, is_balanced, read_tools, write_tools
+from .yaml import ListNode, MapNode, Node, Scalar, resolved
+
+__all__ = ["LONGEST_COMPATIBILITY", "LONGEST_DESCRIPTION", "UNSEEN", "check_fields"]
+
+LONGEST_DESCRIPTION = 1024
+LONGEST_COMPATIBILITY = 500
+
+UNSEEN = re.compile(
+    # Zero-width joiners stay allowed: emoji, Persian and the Indic scripts are written with them.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
+
+Rule = Callable[[MapNode, str | None], Iterator[Problem]]
+
+
+def check_fields(fields: MapNode, folder: str | None) -> Iterator[Problem]:
+    """Every rule over one frontmatter. `folder` is the skill's folder name, where there is one."""
+    for rule in _RULES:
+        yield from rule(fields, folder)
+
+
+def name_is_present(fields: MapNode, folder: str | None) -> Iterator[Problem]:
+    node = fields.get("name")
+    if node is None:
+        hint = f"add `name: {suggested_name(folder)}`" if folder and suggested_name(folder) else "add `name: my-skill`"
+        yield problem("SK101", "there is no name", hint=hint, line=fields.line, column=fields.column)
+    elif not isinstance(node, Scalar) or not node.text.strip():
+        yield _at(node, "SK106", "the name is not a text")
+
+
+def name_is_well_formed(fields: MapNode, folder: str | None) -> Iterator[Problem]:
+    node = fields.get("name")
+    if not isinstance(node, Scalar) or not node.text.strip():
+        return
+    name = node.text.strip()
+    slug = suggested_name(name)
+    hint = f"call it {slug!r}" if slug and slug != name else "use a-z, 0-9 and single hyphens"
+    if not re.fullmatch(r"[a-z0-9-]*", name):
+        yield _at(node, "SK102", f"the name {_cut(name)} has characters other than a-z, 0-9 and -", hint)
+    if len(name) > LONGEST_NAME:
+        yield _at(node, "SK103", f"the name has {len(name)} characters, {LONGEST_NAME} are allowed", hint)
+    if name.startswith("-") or name.endswith("-") or "--" in name:
+        yield _at(node, "SK104", f"the name {_cut(name)} has a hyphen at an end, or two in a row", hint)
+    if folder is not None and name != folder:
+        yield _at(node, "SK105", f"the name is {_cut(name)} but the folder is {_cut(folder)}", "rename one of the two")
+
+
+def description_is_text(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    node = fields.get("description")
+    hint = "say what the skill does and when to use it"
+    if node is None:
+        yield problem("SK110", "there is no description", hint=hint, line=fields.line, column=fields.column)
+    elif not isinstance(node, Scalar):
+        yield _at(node, "SK112", "the description is not a text", hint)
+    elif not node.text.strip() or (not node.quoted and resolved(node) is None):
+        yield _at(node, "SK110", "the description is empty", hint)
+    elif len(node.text.strip()) > LONGEST_DESCRIPTION:
+        length = len(node.text.strip())
+        yield _at(node, "SK111", f"the description has {length:,} characters, {LONGEST_DESCRIPTION:,} are allowed",
+                  "keep what and when, and move the rest into the body")  # fmt: skip
+
+
+def compatibility_is_short_text(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    node = fields.get("compatibility")
+    if node is None:
+        return
+    if not isinstance(node, Scalar) or not node.text.strip():
+        yield _at(node, "SK120", "compatibility is not a text", "write it as a sentence, or leave the key out")
+    elif len(node.text.strip()) > LONGEST_COMPATIBILITY:
+        yield _at(node, "SK121", f"compatibility has {len(node.text.strip())} characters, {LONGEST_COMPATIBILITY} are allowed")
+
+
+def license_is_text(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    node = fields.get("license")
+    if node is not None and (not isinstance(node, Scalar) or not node.text.strip()):
+        yield _at(node, "SK130", "license is not a text", "name the licence, such as MIT, or the file that holds it")
+
+
+def metadata_is_text_to_text(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    node = fields.get("metadata")
+    if node is None:
+        return
+    if not isinstance(node, MapNode):
+        if not (isinstance(node, Scalar) and not node.quoted and not node.text):
+            yield _at(node, "SK140", "metadata is not a map", "write one `key: value` a line under it")
+        return
+    for key, value in node.entries:
+        if isinstance(value, ListNode) and all(isinstance(item, Scalar) for item in value.items):
+            yield _at(value, "SK141", f"metadata.{key.text} is a list", "write the words with spaces between them")
+        elif not isinstance(value, Scalar):
+            yield _at(value, "SK141", f"metadata.{key.text} is not a text", "flatten it into several keys")
+        elif not value.quoted and (not isinstance(resolved(value), str) or _DATE.fullmatch(value.text)):
+            yield _at(value, "SK142", f"metadata.{key.text} is not quoted, so other parsers read no text there",
+                      f'write "{value.text}"')  # fmt: skip
+
+
+def allowed_tools_is_the_standards_string(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    node = fields.get("allowed-tools")
+    if node is None or (isinstance(node, Scalar) and not node.text):
+        return
+    if not isinstance(node, Scalar):
+        hint = "write the tools in one line with spaces between them"
+        if isinstance(node, ListNode) and all(isinstance(item, Scalar) for item in node.items):
+            hint = f"write `{write_tools(item.text for item in node.items if isinstance(item, Scalar))}`"
+        yield _at(node, "SK150", "allowed-tools is not a string", hint)
+        return
+    if not is_balanced(node.text):
+        yield _at(node, "SK152", "a parenthesis in allowed-tools has no partner")
+    if has_outer_comma(node.text):
+        yield _at(node, "SK151", "allowed-tools has commas between its tools", f"write `{write_tools(read_tools(node.text))}`")
+
+
+def keys_are_known(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    for key, _ in fields.entries:
+        if key.text not in STANDARD_KEYS:
+            near = next((known for known in STANDARD_KEYS if known == key.text.lower().replace("_", "-")), None)
+            hint = f"write {near!r}" if near else f"move it under metadata, or use it where the client reads {key.text!r}"
+            yield _at(key, "SK160", f"{_cut(key.text)} is not a key of the standard", hint)
+
+
+def text_can_be_seen(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
+    for key, value in fields.entries:
+        nodes = [inner for _, inner in value.entries] if isinstance(value, MapNode) else [value]
+        for node in nodes:
+            unseen = UNSEEN.search(node.text) if isinstance(node, Scalar) else None
+            if unseen:
+                yield _at(node, "SK162", f"{_cut(key.text)} holds the invisible character U+{ord(unseen[0]):04X}", "delete it")
+
+
+_RULES: tuple[Rule, ...] = (
+    name_is_present,
+    name_is_well_formed,
+    description_is_text,
+    compatibility_is_short_text,
+    license_is_text,
+    metadata_is_text_to_text,
+    allowed_tools_is_the_standards_string,
+    keys_are_known,
+    text_can_be_seen,
+)
+
+
+def _at(node: Node, code: str, message: str, hint: str = "") -> Problem:
+    return problem(code, message, hint=hint, line=node.line, column=node.column)
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= 70 else text[:69] + "…")

@@ -1,0 +1,110 @@
+"""A skill: what its SKILL.md says, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from metier.errors import InvalidSkill, NotFound, Refused
+
+from .codes import Verdict, problem
+from .compat import check_compat
+from .document import Document
+from .files import SKILL_FILE, FileEntry, Files, resource_path
+from .manifest import Manifest
+from .parse import Parsed, parse
+from .problem import Report, Severity
+
+__all__ = ["LONGEST_SKILL_FILE", "RESOURCE_LIMIT", "Skill", "check", "load"]
+
+LONGEST_SKILL_FILE = 1024 * 1024
+RESOURCE_LIMIT = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill that could be loaded. The body is read when it is asked for, so an edit is seen at the next activation."""
+
+    manifest: Manifest
+    files: Files
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def description(self) -> str:
+        return self.manifest.description
+
+    @property
+    def instructions(self) -> str:
+        """Tier two: the Markdown below the frontmatter, trimmed as the client guide has it."""
+        return _parsed(self.files, None, Verdict.LENIENT).body.strip()
+
+    def resource(self, path: str, *, limit: int = RESOURCE_LIMIT) -> bytes:
+        """Tier three: one file of the skill. Refused if the path or a link would leave the folder."""
+        return self.files.read(resource_path(path), limit=limit)
+
+    def resources(self, folder: str = "") -> tuple[FileEntry, ...]:
+        """The skill's other files, or those of one folder such as `scripts`."""
+        prefix = folder.rstrip("/") + "/" if folder else ""
+        return tuple(entry for entry in self.files.list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
+
+
+def load(files: Files, *, folder: str | None = None) -> Skill:
+    """The skill in `files`, leniently: InvalidSkill only where no model could use it."""
+    parsed = _parsed(files, folder, Verdict.LENIENT)
+    if parsed.manifest is None:
+        first = parsed.report.errors[0]
+        raise InvalidSkill(f"{folder or SKILL_FILE} is not a skill: {first.message}", report=parsed.report, hint=first.hint)
+    return Skill(parsed.manifest, files)
+
+
+def check(files: Files, *, folder: str | None = None, verdict: Verdict = Verdict.STRICT) -> Report:
+    """Everything a verdict has to say about one skill folder."""
+    if verdict is Verdict.COMPAT:
+        return _check_compat(files, folder or "")
+    return _parsed(files, folder, verdict).report
+
+
+def _check_compat(files: Files, folder: str) -> Report:
+    for name in (SKILL_FILE, SKILL_FILE.lower()):
+        try:
+            return check_compat(files.read(name, limit=LONGEST_SKILL_FILE * 16), folder=folder)
+        except NotFound:
+            continue
+        except OSError as error:
+            return Report((problem("SK002", str(error)),))
+    return Report((problem("SK001", "there is no SKILL.md"),))
+
+
+def _parsed(files: Files, folder: str | None, verdict: Verdict) -> Parsed:
+    # The standard sets no limit, so strict goes on reading where the loader stops.
+    limit = LONGEST_SKILL_FILE if verdict is Verdict.LENIENT else LONGEST_SKILL_FILE * 16
+    try:
+        data = files.read(SKILL_FILE, limit=limit)
+    except (NotFound, OSError) as error:
+        return _unreadable(files.list(), error)
+    parsed = parse(data, folder=folder, verdict=verdict)
+    if len(data) <= LONGEST_SKILL_FILE:
+        return parsed
+    large = problem("SK016", f"{SKILL_FILE} is larger than {LONGEST_SKILL_FILE:,} bytes")
+    return replace(parsed, report=parsed.report + Report((large,)))
+
+
+_REFUSALS = {"resource-size": "SK016", "link-leaves-skill": "SK017", "not-a-file": "SK002"}
+
+
+def _unreadable(entries: Iterable[FileEntry], error: Exception) -> Parsed:
+    other = next((entry.path for entry in entries if entry.path.lower() in ("skill.md", "skills.md")), None)
+    if isinstance(error, Refused):
+        found = problem(_REFUSALS.get(error.rule, "SK015"), str(error), hint=error.hint)
+    elif not isinstance(error, NotFound):
+        found = problem("SK015", f"{SKILL_FILE} cannot be read: {getattr(error, 'strerror', None) or error}")
+    elif other and other != SKILL_FILE:
+        found = problem("SK013", f"the file is called {other}, not {SKILL_FILE}", file=other, hint=f"rename it to {SKILL_FILE}")
+    else:
+        found = problem("SK001", f"there is no {SKILL_FILE}", hint="every skill folder needs one; see `metier skill create`")
+    # Unread is an error under every verdict.
+    found = replace(found, severity=Severity.ERROR)
+    return Parsed(manifest=None, report=Report((found,)), document=Document(has_head=False))
