@@ -1,0 +1,167 @@
+"""The merged view: every skill that was found, who wins, and in which state each one is.
+
+The source of higher precedence wins: plugin, project, claude, user, bundled. The loser stays in the catalog as *shadowed*, so
+that `metier skill list` can explain why the SKILL.md on your screen is not the one in use. A winner that is disabled or
+unavailable does not let a lower one surface: switching a skill off must not switch another one on. Skills in an untrusted
+folder take no part, or a cloned repository could silence your own skills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from operator import itemgetter
+from typing import NamedTuple
+
+from metier.errors import SkillNotFound
+
+from .entry import Entry, Flag, Offer, Source, State
+from .needs import Environment, Needs, missing
+
+__all__ = ["Catalog", "Offers", "Policy", "merge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the user has said about which skills may be used."""
+
+    disabled: frozenset[str] = frozenset()
+    enabled: frozenset[str] = frozenset()
+    """Switches on what `default_enabled: false` leaves off."""
+    disabled_bundled: frozenset[str] = frozenset()
+    enabled_bundled: frozenset[str] = frozenset()
+    """When not empty, the only bundled skills that are on."""
+    allow: tuple[str, ...] = ()
+    """Globs; when not empty, a skill must match one."""
+    deny: tuple[str, ...] = ()
+
+
+class Offers(NamedTuple):
+    """All that one place offers."""
+
+    source: Source
+    offers: Sequence[Offer]
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Immutable. Iterating gives the skills that can be used, in the order of their names."""
+
+    entries: tuple[Entry, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was left out while looking, such as a folder too deep to search."""
+    _by_name: Mapping[str, Entry] = field(default_factory=dict, repr=False)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (entry for entry in self.entries if entry.state is State.ENABLED)
+
+    def __len__(self) -> int:
+        return sum(entry.state is State.ENABLED for entry in self.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> Entry:
+        """The winner of that name, whatever its state; SkillNotFound with the nearest name otherwise."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise SkillNotFound(name, known=self._by_name) from None
+
+    def get(self, name: str) -> Entry | None:
+        return self._by_name.get(name)
+
+    def list(self, *, include_disabled: bool = False, include_unavailable: bool = False) -> tuple[Entry, ...]:
+        wanted = {State.ENABLED}
+        if include_disabled:
+            wanted.add(State.DISABLED)
+        if include_unavailable:
+            wanted.add(State.UNAVAILABLE)
+        return tuple(entry for entry in self.entries if entry.state in wanted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(entry.name for entry in self)
+
+    @property
+    def skipped(self) -> tuple[Entry, ...]:
+        """What was found and could not be used, each with its reason."""
+        return tuple(entry for entry in self.entries if entry.state is State.SKIPPED)
+
+
+def merge(
+    places: Sequence[Offers], *, policy: Policy | None = None, machine: Environment, warnings: Iterable[str] = ()
+) -> Catalog:
+    """The catalog of these places, given from lowest to highest precedence."""
+    decide = _Decider(policy or Policy(), machine)
+    winners: dict[str, Entry] = {}
+    entries: list[Entry] = []
+    for source, offers, trusted in reversed(places):
+        for offer in offers:
+            name = offer[3]
+            if trusted and not offer[5] & 1:
+                winner = winners.get(name)
+                if winner is None:
+                    entry = decide(source, offer)
+                    winners[name] = entry
+                else:
+                    reason = f"hidden by the {winner.source} skill in {winner.folder}"
+                    entry = Entry(name, offer[4], source, offer[0], State.SHADOWED, reason, offer)
+            else:
+                entry = _left_out(source, offer, trusted=trusted)
+            entries.append(entry)
+    # Stable, so among equal names the winner stays first.
+    entries.sort(key=itemgetter(0))
+    return Catalog(tuple(entries), tuple(warnings), winners)
+
+
+class _Decider:
+    """Enabled or not, for an offer that has won its name."""
+
+    def __init__(self, policy: Policy, machine: Environment) -> None:
+        self.policy = policy
+        self.machine = machine
+        self.silent = policy == Policy()
+        self.answers: dict[str, str] = {}
+
+    def __call__(self, source: Source, offer: Offer) -> Entry:
+        flags = offer[5]
+        state, reason = State.ENABLED, ""
+        # Most users say nothing, and most skills need nothing or what their neighbours need.
+        if not self.silent or flags & Flag.OFF_BY_DEFAULT:
+            reason = self._disabled(source, offer)
+            state = State.DISABLED if reason else State.ENABLED
+        if offer[6] and not reason:
+            reason = self._missing(offer[6])
+            state = State.UNAVAILABLE if reason else State.ENABLED
+        return Entry(offer[3], offer[4], source, offer[0], state, reason, offer)
+
+    def _disabled(self, source: Source, offer: Offer) -> str:
+        policy, name = self.policy, offer.name
+        if name in policy.disabled or (source is Source.BUNDLED and name in policy.disabled_bundled):
+            return "disabled in the configuration"
+        if source is Source.BUNDLED and policy.enabled_bundled and name not in policy.enabled_bundled:
+            return "not among enabled_bundled"
+        if any(fnmatchcase(name, glob) for glob in policy.deny):
+            return "denied by a filter"
+        if policy.allow and not any(fnmatchcase(name, glob) for glob in policy.allow):
+            return "not allowed by a filter"
+        if offer.flags & Flag.OFF_BY_DEFAULT and name not in policy.enabled | policy.enabled_bundled:
+            return f"off by default; switch it on with `metier skill enable {name}`"
+        return ""
+
+    def _missing(self, needs: str) -> str:
+        if needs not in self.answers:
+            self.answers[needs] = missing(Needs.decoded(needs), self.machine)
+        return self.answers[needs]
+
+
+def _left_out(source: Source, offer: Offer, *, trusted: bool) -> Entry:
+    if not trusted:
+        reason = "the folder is not trusted; run `metier trust` in it to use its skills"
+        return Entry(offer.name, offer.description, source, offer.folder, State.UNTRUSTED, reason, offer)
+    entry = Entry(offer.name, "", source, offer.folder, State.SKIPPED, "not a skill", offer)
+    first = next(iter(entry.report.errors), None)
+    return entry._replace(reason=first.message) if first else entry

@@ -1,0 +1,151 @@
+"""A skill as one source offers it, and the state it is in here."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from metier.spec import Document, Manifest, Parsed, Problem, Report, Severity, parse
+from metier.spec.extensions import EXTENSION_KEYS, WRITTEN_KEYS
+from metier.spec.manifest import manifest_from
+from metier.spec.quick import Fields
+
+from .needs import encoded_needs
+
+__all__ = ["Entry", "Flag", "Offer", "Source", "State", "offer_of", "offer_of_bad", "offer_of_clean"]
+
+
+class Source(StrEnum):
+    """Where skills come from, in order of precedence: a later source hides an earlier one."""
+
+    BUNDLED = "bundled"
+    USER = "user"
+    CLAUDE = "claude"
+    PROJECT = "project"
+    PLUGIN = "plugin"
+
+
+class State(StrEnum):
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    """Someone switched it off: configuration, a filter, or its own `default_enabled: false`."""
+    UNAVAILABLE = "unavailable"
+    """It needs something that this machine does not have."""
+    SHADOWED = "shadowed"
+    """A source of higher precedence offers the same name."""
+    UNTRUSTED = "untrusted"
+    """It lies in a project folder that nobody has trusted yet, so nothing of it is loaded."""
+    SKIPPED = "skipped"
+    """Not a usable skill; the reason says why."""
+
+
+class Flag:
+    """What deciding a state needs to know of an offer; zero for nearly all. Plain bits: IntFlag costs 3 µs a question."""
+
+    BAD: Final = 1
+    OFF_BY_DEFAULT: Final = 2
+    WARNED: Final = 4
+    HIDDEN_FROM_MODEL: Final = 8
+
+
+class Offer(NamedTuple):
+    """One SKILL.md as it was read: also exactly one row of the metadata cache.
+
+    A tuple and not a dataclass, because a start makes ten thousand of them straight from SQLite's rows.
+    """
+
+    folder: str
+    """Absolute path of the skill's folder."""
+    mtime_ns: int
+    size: int
+    name: str
+    description: str
+    flags: int = 0
+    needs: str = ""
+    """`Needs.encoded()`: equal texts have equal answers, so each is checked once."""
+    head: str = ""
+    """The frontmatter as it was written; parsed again when somebody asks for more than the name."""
+    problems: str = ""
+    """As JSON; empty when there are none."""
+
+
+class Entry(NamedTuple):
+    """One line of the catalog. A tuple for the same reason as Offer."""
+
+    name: str
+    description: str
+    source: Source
+    folder: str
+    state: State
+    reason: str
+    """Why it is not enabled, as a sentence without a full stop; empty when it is."""
+    offer: Offer
+
+    @property
+    def id(self) -> str:
+        """Names are labels and may collide; the folder is what tells two skills apart."""
+        return self.folder
+
+    @property
+    def location(self) -> str:
+        return f"{self.folder}/SKILL.md"
+
+    @property
+    def manifest(self) -> Manifest:
+        parsed = parse(f"---\n{self.offer.head}---\n".encode("utf-8", "surrogatepass"), folder=self.folder.rpartition("/")[2])
+        return parsed.manifest or Manifest(name=self.name, description=self.description)
+
+    @property
+    def report(self) -> Report:
+        """What was odd about the file, under the lenient verdict."""
+        rows = json.loads(self.offer.problems) if self.offer.problems else ()
+        return Report(tuple(Problem(**{**row, "severity": Severity(row["severity"])}) for row in rows))
+
+    @property
+    def is_for_models(self) -> bool:
+        """May it stand in a model's catalog? A person can still start it by name when not."""
+        return self.state is State.ENABLED and not self.offer.flags & Flag.HIDDEN_FROM_MODEL
+
+
+def offer_of_clean(folder: str, mtime_ns: int, size: int, fields: Fields, head: str) -> Offer:
+    """The offer of a head that `quick_fields` found nothing wrong with."""
+    name, description = fields["name"], fields["description"].strip()
+    metadata = fields.get("metadata", _EMPTY)
+    if WRITTEN_KEYS.isdisjoint(fields) and _SWITCHES.isdisjoint(metadata):
+        needs = encoded_needs(fields.get("compatibility", ""), metadata.get("requires", ""))
+        return Offer(folder, mtime_ns, size, name, description, 0, needs, head)
+    manifest, _ = manifest_from(fields, name=name, description=description)
+    return offer_of(folder, mtime_ns, size, Parsed(manifest=manifest, report=Report(), document=Document(head=head)))
+
+
+def offer_of(folder: str, mtime_ns: int, size: int, parsed: Parsed) -> Offer:
+    """The offer of a head that took a closer look, whether it came to anything or not."""
+    manifest, report = parsed.manifest, parsed.report
+    if manifest is None:
+        return offer_of_bad(folder, mtime_ns, size, report)
+    extensions = manifest.extensions
+    flags = (
+        (0 if extensions.default_enabled else Flag.OFF_BY_DEFAULT)
+        | (Flag.WARNED if report.problems else 0)
+        | (Flag.HIDDEN_FROM_MODEL if extensions.disable_model_invocation else 0)
+    )
+    needs = encoded_needs(manifest.compatibility or "", " ".join(extensions.requires))
+    head = parsed.document.head
+    return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, head, _encoded(report))
+
+
+def offer_of_bad(folder: str, mtime_ns: int, size: int, report: Report) -> Offer:
+    """A folder that is no usable skill still has a line: one bad skill never hides another, nor itself."""
+    name = folder.rpartition("/")[2]
+    return Offer(folder, mtime_ns, size, name, "", Flag.BAD, problems=_encoded(report))
+
+
+_EMPTY: dict[str, str] = {}
+_SWITCHES = EXTENSION_KEYS - {"author", "version", "tags", "keywords", "requires"}
+
+
+def _encoded(report: Report) -> str:
+    if not report.problems:
+        return ""
+    return json.dumps([{slot: getattr(problem, slot) for slot in Problem.__slots__} for problem in report], ensure_ascii=False)

@@ -1,0 +1,152 @@
+"""What a skill needs of a machine, as far as its words can be checked.
+
+`metadata.requires` is a list of commands and always checked. `compatibility` is prose; the parts of it that leave no doubt
+are checked too (`Requires Python 3.11+ and git`, `macOS only`), and the rest is shown to people as it is. When in doubt a
+skill counts as available: a wrong "unavailable" hides a working skill, a wrong "available" only fails with a clear message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+__all__ = ["Environment", "Needs", "encoded_needs", "missing", "read_compatibility"]
+
+_SYSTEMS = {
+    "linux": "linux",
+    "macos": "macos",
+    "mac os": "macos",
+    "darwin": "macos",
+    "os x": "macos",
+    "windows": "windows",
+}
+_COMMANDS = frozenset({
+    "ansible", "aws", "az", "bash", "brew", "bun", "bwrap", "cargo", "chromium", "clang", "cmake", "composer",
+    "convert", "curl", "deno", "docker", "docker-compose", "dotnet", "exiftool", "ffmpeg", "ffprobe", "flyctl",
+    "gcc", "gcloud", "gh", "git", "glab", "go", "gradle", "helm", "heroku", "hugo", "java", "javac", "jq",
+    "julia", "kubectl", "libreoffice", "lua", "magick", "make", "mvn", "mysql", "ninja", "node", "npm", "npx",
+    "nvidia-smi", "ollama", "openssl", "pandoc", "pdftotext", "pdftoppm", "perl", "php", "pip", "pipx", "pnpm",
+    "podman", "poetry", "psql", "pulumi", "redis-cli", "rg", "rsync", "ruby", "rustc", "sed", "soffice",
+    "sqlite3", "ssh", "supabase", "terraform", "tesseract", "tmux", "uv", "uvx", "vercel", "wget", "wkhtmltopdf",
+    "wrangler", "yarn", "yq", "yt-dlp", "zsh",
+})  # fmt: skip
+_PYTHON = re.compile(r"\bpython\s*(?:>=|≥)?\s*(3(?:\.\d{1,2}){0,2})\s*(\+|or (?:later|newer|higher|above))?", re.IGNORECASE)
+_PACKAGES = re.compile(r"\bpython packages?:?\s+((?:[\w.-]+(?:\s*,\s*|\s+and\s+|\s+)?)+)", re.IGNORECASE)
+_ASKS = re.compile(r"\b(?:requires?|required|needs?|must have|depends on|prerequisites?)\b", re.IGNORECASE)
+_SOFTENS = re.compile(
+    r"\b(?:optional(?:ly)?|recommended|preferred|if available|when available|or|either|e\.g\.|such as)\b", re.IGNORECASE
+)
+_SYSTEM = r"\b(?:linux|macos|mac os|os x|darwin|windows)\b"
+_ONLY = re.compile(rf"{_SYSTEM}[^.;]*\bonly\b|\bonly\b[^.;]*{_SYSTEM}", re.IGNORECASE)
+# "Go to the page" is not the command go, so a word counts only where it stands in a list of things asked for.
+_LISTED = re.compile(
+    r"(?:\brequires?|\brequired:?|\bneeds?|\bmust have|\bdepends on|\bprerequisites?:?|,|\band\b|\+|&)"
+    r"\s+(?:the\s+)?`?([A-Za-z][\w.+-]*)", re.IGNORECASE,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    commands: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    python: tuple[int, ...] | None = None
+    systems: tuple[str, ...] = ()
+    """Empty means any."""
+
+    def encoded(self) -> str:
+        """As the metadata cache keeps it: empty when nothing is needed, else one line that equal needs share."""
+        if self == Needs():
+            return ""
+        return json.dumps([self.commands, self.packages, self.python, self.systems], separators=(",", ":"))
+
+    @classmethod
+    def decoded(cls, text: str) -> Needs:
+        commands, packages, python, systems = json.loads(text)
+        return cls(
+            commands=tuple(commands),
+            packages=tuple(packages),
+            python=tuple(python) if python else None,
+            systems=tuple(systems),
+        )
+
+
+class Environment(Protocol):
+    """The facts about a machine that availability depends on; whoever builds a catalog supplies them."""
+
+    @property
+    def python(self) -> tuple[int, ...]: ...
+
+    @property
+    def system(self) -> str:
+        """linux, macos, windows or another word."""
+
+    def has_command(self, name: str) -> bool: ...
+
+    def has_package(self, name: str) -> bool: ...
+
+
+def read_compatibility(text: str) -> Needs:
+    """The checkable part of a compatibility text."""
+    commands: dict[str, None] = {}
+    packages: dict[str, None] = {}
+    python: tuple[int, ...] | None = None
+    systems: set[str] = set()
+    for clause in re.split(r"[;\n]|\.(?=\s|$)", text[:2000]):
+        systems.update(_only(clause))
+        if _SOFTENS.search(_PYTHON.sub("", clause)) or not (_ASKS.search(clause) or _PYTHON.fullmatch(clause.strip())):
+            continue
+        version = _PYTHON.search(clause)
+        if version:
+            python = tuple(int(part) for part in version[1].split("."))
+        listed = _PACKAGES.search(clause)
+        if listed:
+            packages.update(dict.fromkeys(word for word in re.split(r"[\s,]+", listed[1]) if word and word != "and"))
+            clause = clause.replace(listed[0], "")
+        commands.update(dict.fromkeys(word for word in _words(clause) if word in _COMMANDS))
+    return Needs(commands=tuple(commands), packages=tuple(packages), python=python, systems=tuple(sorted(systems)))
+
+
+@lru_cache(maxsize=4096)
+def encoded_needs(compatibility: str, requires: str) -> str:
+    """The needs of a skill, as the cache keeps them. Remembered: a library's skills tend to repeat the same sentence."""
+    if not compatibility and not requires:
+        return ""
+    needs = read_compatibility(compatibility)
+    commands = dict.fromkeys((*requires.replace(",", " ").split(), *needs.commands))
+    return replace(needs, commands=tuple(commands)).encoded()
+
+
+def missing(needs: Needs, machine: Environment) -> str:
+    """What is missing here, as a readable reason; empty when nothing is."""
+    return "; ".join(_reasons(needs, machine))
+
+
+def _reasons(needs: Needs, machine: Environment) -> Iterator[str]:
+    absent = _absent(needs.commands, machine.has_command)
+    if absent:
+        yield f"missing commands: {', '.join(absent)}"
+    absent = _absent(needs.packages, machine.has_package)
+    if absent:
+        yield f"missing Python packages: {', '.join(absent)}"
+    if needs.python and machine.python < needs.python:
+        yield f"needs Python {'.'.join(map(str, needs.python))}, this is {'.'.join(map(str, machine.python[:2]))}"
+    if needs.systems and machine.system not in needs.systems:
+        yield f"only for {', '.join(needs.systems)}"
+
+
+def _absent(names: tuple[str, ...], has: Callable[[str], bool]) -> list[str]:
+    return [name for name in names if not has(name)]
+
+
+def _only(clause: str) -> Iterator[str]:
+    if _ONLY.search(clause):
+        lowered = clause.lower()
+        yield from (system for word, system in _SYSTEMS.items() if word in lowered)
+
+
+def _words(clause: str) -> Iterator[str]:
+    yield from (match[1].rstrip(".").lower() for match in _LISTED.finditer(clause))
