@@ -1,0 +1,158 @@
+"""Disk to catalog: search each place, read what is new, remember it, merge.
+
+Only the heads of files are read here; bodies wait until somebody activates a skill.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from metier.catalog import (
+    Catalog,
+    Environment,
+    Offer,
+    Offers,
+    Policy,
+    Source,
+    merge,
+    offer_of,
+    offer_of_bad,
+    offer_of_clean,
+)
+from metier.spec import Report, Verdict, parse
+from metier.spec.codes import problem
+from metier.spec.document import LONGEST_HEAD
+from metier.spec.quick import quick_fields
+from metier.spec.skill import LONGEST_SKILL_FILE
+
+from .cache import MetadataCache
+from .machine import Machine
+from .places import Place
+from .walk import DEPTH, DIRECTORIES, Walk, walk
+
+__all__ = ["Limits", "catalog_of", "discover"]
+
+_FIRST_READ = 8 * 1024
+_CLOSING = re.compile(rb"(?<=[\r\n])---[ \t]*(?=[\r\n]|\Z)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far a search goes in each place."""
+
+    depth: int = DEPTH
+    directories: int = DIRECTORIES
+
+
+def discover(
+    *folders: str | os.PathLike[str],
+    allow: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    cache: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+) -> Catalog:
+    """The skills in these folders, later ones winning. Naming a folder trusts it. `cache` is a file to remember heads in."""
+    places = [Place(Source.PROJECT, os.fspath(folder)) for folder in folders]
+    return catalog_of(
+        places,
+        policy=Policy(allow=tuple(allow), deny=tuple(deny)),
+        machine=Machine(),
+        cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
+        limits=limits,
+    )
+
+
+def catalog_of(
+    places: Sequence[Place],
+    *,
+    policy: Policy | None = None,
+    machine: Environment,
+    cache: MetadataCache | None = None,
+    limits: Limits | None = None,
+) -> Catalog:
+    limits = limits or Limits()
+    warnings: list[str] = []
+    offers: list[Offers] = []
+    for place in places:
+        found = walk(place.root, depth=limits.depth, directories=limits.directories)
+        warnings += found.cut
+        if found.found or found.odd:
+            offers.append(Offers(place.source, _read_all(place.root, found, cache), place.trusted))
+    return merge(offers, policy=policy, machine=machine, warnings=warnings)
+
+
+def _read_all(root: str, found: Walk, cache: MetadataCache | None) -> list[Offer]:
+    root = os.path.realpath(root)
+    known = cache.under(root) if cache else {}
+    offers: list[Offer] = []
+    fresh: list[Offer] = []
+    for folder, mtime, size in found.found:
+        row = known.get(folder)
+        if row is not None and row[1] == mtime and row[2] == size:
+            offers.append(row)
+        else:
+            offer = _read_one(folder, mtime, size)
+            offers.append(offer)
+            fresh.append(offer)
+    if cache:
+        gone = known.keys() - {folder for folder, _, _ in found.found} if len(known) + len(fresh) > len(offers) else ()
+        cache.keep(fresh, gone)
+    return offers + [_bad(folder, code, message) for folder, code, message in found.odd]
+
+
+def _read_one(folder: str, mtime: int, size: int) -> Offer:
+    if size > LONGEST_SKILL_FILE:
+        return _bad(folder, "SK016", f"SKILL.md is larger than {LONGEST_SKILL_FILE:,} bytes", mtime, size)
+    try:
+        descriptor = os.open(f"{folder}/SKILL.md", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        return _unreadable(folder, error)
+    try:
+        data = os.read(descriptor, _FIRST_READ)
+        name = folder[folder.rfind("/") + 1 :]
+        end = data.find(b"\n---\n", 3)
+        if end > 0 and data[:4] == b"---\n":
+            # Where it is not UTF-8 the mark of that is not printable, so the quick road refuses it.
+            head = data[4 : end + 1].decode("utf-8", "surrogateescape")
+            fields = quick_fields(head, name)
+            if fields is not None:
+                return offer_of_clean(folder, mtime, size, fields, head)
+        parsed = parse(_head_bytes(descriptor, data), folder=name, verdict=Verdict.LENIENT)
+    except OSError as error:
+        return _unreadable(folder, error)
+    finally:
+        os.close(descriptor)
+    return offer_of(folder, mtime, size, parsed)
+
+
+def _head_bytes(descriptor: int, data: bytes) -> bytes:
+    """The file up to the end of its frontmatter, so that what is wrong with a body waits for whoever reads the body."""
+    while True:
+        closing = _CLOSING.search(data, 3)
+        # At the very end of what was read, `---` may be the start of a longer line.
+        if closing and closing.end() < len(data):
+            return data[: closing.end()]
+        if len(data) > LONGEST_HEAD + _FIRST_READ:
+            # Never closed, or far too long; a cut in the middle of a character would look like bad UTF-8.
+            return data[: data.rfind(b"\n") + 1] or data[:1]
+        more = os.read(descriptor, 1 << 16)
+        if not more:
+            return data
+        data += more
+
+
+def _unreadable(folder: str, error: OSError) -> Offer:
+    # Without time and size the cache never takes this for the file's last word: permissions change neither.
+    return _bad(folder, "SK015", f"SKILL.md cannot be read: {(error.strerror or 'error').lower()}")
+
+
+def _bad(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) -> Offer:
+    return offer_of_bad(folder, mtime, size, Report((problem(code, message),)))
+
+
+def folders_of(places: Iterable[Place]) -> Iterator[str]:
+    """The places that exist, for whoever wants to watch them."""
+    return (place.root for place in places if os.path.isdir(place.root))

@@ -1,0 +1,149 @@
+"""A skill's files on disk, read so that no link can lead out of the folder, not even one swapped in meanwhile.
+
+Checking a path and then opening it leaves a gap in which a link can be planted. So every read walks from the skill's folder
+down one directory descriptor at a time with O_NOFOLLOW: what was checked is what is opened. A link that stays inside
+the skill is resolved by walking again from the top, a few times at most.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from metier.errors import NotFound, Refused
+from metier.spec import FileEntry, resource_path
+from metier.spec.files import too_large
+
+from .walk import SKIPPED_NAMES
+
+__all__ = ["DiskFiles"]
+
+_MOST_LINKS = 8
+_MOST_FILES = 20_000
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class DiskFiles:
+    """The Files of one folder. The folder itself may be reached through links; nothing below it may leave it."""
+
+    __slots__ = ("folder",)
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.path.realpath(folder)
+
+    def __repr__(self) -> str:
+        return f"DiskFiles({self.folder!r})"
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        path = resource_path(path)
+        descriptor = self._open(path)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise Refused(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill")
+            if status.st_size > limit:
+                raise too_large(path, limit)
+            data = _read(descriptor, limit)
+        finally:
+            os.close(descriptor)
+        if len(data) > limit:
+            # It grew while we read.
+            raise too_large(path, limit)
+        return data
+
+    def list(self) -> Iterator[FileEntry]:
+        entries = sorted(self._entries(self.folder, ""), key=lambda entry: entry.path)
+        return iter(entries[:_MOST_FILES])
+
+    def _open(self, path: str) -> int:
+        for _ in range(_MOST_LINKS):
+            opened = self._walk(path)
+            if isinstance(opened, int):
+                return opened
+            path = opened
+        raise Refused(f"{path!r} goes through too many links", rule="link-leaves-skill", hint="copy the file into the skill")
+
+    def _walk(self, path: str) -> int | str:
+        """A descriptor of the file, or another path to try where a link inside the skill points."""
+        here = self._root()
+        try:
+            parts = path.split("/")
+            for depth, part in enumerate(parts):
+                last = depth == len(parts) - 1
+                try:
+                    below = os.open(part, _FILE if last else _DIRECTORY, dir_fd=here)
+                except FileNotFoundError:
+                    raise NotFound(
+                        f"the skill has no file {path!r}", hint="see its files with `metier skill show NAME --files`"
+                    ) from None
+                except PermissionError:
+                    raise Refused(f"{path!r} cannot be read: permission denied", rule="unreadable",
+                                  hint="check its permissions") from None  # fmt: skip
+                except OSError:
+                    return self._target(path, parts[:depth], part, parts[depth + 1 :], here)
+                if last:
+                    return below
+                os.close(here)
+                here = below
+        finally:
+            os.close(here)
+        raise AssertionError("a gated path has at least one part")
+
+    def _target(self, path: str, above: Sequence[str], part: str, below: Sequence[str], here: int) -> str:
+        """Where the link `part` points, as a path inside the skill; Refused if that is elsewhere."""
+        try:
+            target = os.readlink(part, dir_fd=here)
+        except OSError:
+            # Not a link, so it is a device, a socket, or a file in the way of a folder.
+            raise Refused(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill") from None
+        if target.startswith(f"{self.folder}/"):
+            above, target = (), target[len(self.folder) + 1 :]
+        joined = os.path.normpath("/".join([*above, target, *below])) if not target.startswith("/") else target
+        if joined.startswith(("/", "../")) or joined in ("..", "."):
+            raise Refused(f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill")
+        return resource_path(joined)
+
+    def _root(self) -> int:
+        try:
+            return os.open(self.folder, _DIRECTORY)
+        except FileNotFoundError:
+            raise NotFound(f"the folder {self.folder!r} is gone", hint="see `metier skill list`") from None
+        except OSError as error:
+            why = (error.strerror or "error").lower()
+            raise Refused(f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="name a skill's folder") from None
+
+    def _entries(self, folder: str, prefix: str) -> Iterator[FileEntry]:
+        pending = [(folder, prefix)]
+        seen = 0
+        while pending and seen < _MOST_FILES:
+            folder, prefix = pending.pop()
+            try:
+                with os.scandir(folder) as children:
+                    for child in children:
+                        if child.is_dir(follow_symlinks=False):
+                            if child.name not in SKIPPED_NAMES:
+                                pending.append((child.path, f"{prefix}{child.name}/"))
+                        elif child.is_file(follow_symlinks=False):
+                            seen += 1
+                            status = child.stat(follow_symlinks=False)
+                            yield FileEntry(
+                                path=prefix + child.name, size=status.st_size, executable=bool(status.st_mode & 0o111)
+                            )
+            except OSError:
+                # A folder that vanished or may not be read has no files for us.
+                continue
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit + 1
+    while left > 0:
+        part = os.read(descriptor, min(left, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,50 @@
+"""Skills by name, one tier at a time: metadata, then instructions, then single files."""
+
+from __future__ import annotations
+
+import os
+
+from metier.catalog import Catalog, Entry, State
+from metier.errors import Refused, Unavailable
+from metier.spec import RESOURCE_LIMIT, Manifest, Skill, load
+
+from .disk import DiskFiles
+
+__all__ = ["SkillLoader", "load_folder"]
+
+
+class SkillLoader:
+    """Reads what a catalog lists. It refuses what the catalog says may not be used, and says why."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def load_metadata(self, name: str) -> Manifest:
+        """Tier one: only the frontmatter."""
+        return self._usable(name).manifest
+
+    def load_full(self, name: str) -> Skill:
+        """Tier two: the whole skill, read from disk now, so that an edit since discovery is seen."""
+        return load_folder(self._usable(name).folder)
+
+    def load_resource(self, name: str, path: str, *, limit: int = RESOURCE_LIMIT) -> bytes:
+        """Tier three: one file of the skill."""
+        return Skill(self._usable(name).manifest, DiskFiles(self._usable(name).folder)).resource(path, limit=limit)
+
+    def _usable(self, name: str) -> Entry:
+        entry = self.catalog[name]
+        if entry.state is State.UNAVAILABLE:
+            raise Unavailable(f"{name} cannot be used here: {entry.reason}", hint="install what is missing", retryable=False)
+        if entry.state is not State.ENABLED:
+            raise Refused(
+                f"{name} is {entry.state}: {entry.reason}",
+                rule=f"skill-{entry.state}",
+                hint=f"see `metier skill show {name}`",
+            )
+        return entry
+
+
+def load_folder(folder: str | os.PathLike[str]) -> Skill:
+    """The skill in a folder on disk, leniently; InvalidSkill if no model could use it."""
+    files = DiskFiles(folder)
+    return load(files, folder=os.path.basename(files.folder))

@@ -1,0 +1,79 @@
+"""Hot reload: a stream of catalogs, each with what changed since the one before."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from metier.catalog import Catalog, Entry
+
+from .places import Place
+
+__all__ = ["Change", "ChangeKind", "Update", "changes", "watch"]
+
+_LOOK_AGAIN_MS = 1_000
+"""A place that does not exist cannot be watched; this often we look whether it has appeared."""
+
+
+class ChangeKind(StrEnum):
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    kind: ChangeKind
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    catalog: Catalog
+    changes: tuple[Change, ...]
+
+
+def watch(places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None) -> Iterator[Update]:
+    """First the catalog as it is, then one update for each burst of changes, until `stop` is set."""
+    # Imported here: only watchers pay for the watcher.
+    from watchfiles import watch as watch_files
+
+    stop = stop or threading.Event()
+    catalog = rebuild()
+    yield Update(catalog, ())
+    while not stop.is_set():
+        roots = _existing(places)
+        if not roots:
+            stop.wait(_LOOK_AGAIN_MS / 1000)
+            burst: Iterator[object] = iter((None,))
+        else:
+            burst = watch_files(
+                *roots, stop_event=stop, rust_timeout=_LOOK_AGAIN_MS, yield_on_timeout=True, raise_interrupt=True,
+                step=20, debounce=200, watch_filter=None, ignore_permission_denied=True,
+            )  # fmt: skip
+        for changed in burst:
+            if changed or roots != _existing(places):
+                before, catalog = catalog, rebuild()
+                differences = changes(before, catalog)
+                if differences:
+                    yield Update(catalog, differences)
+            if stop.is_set() or roots != _existing(places):
+                break
+
+
+def changes(before: Catalog, after: Catalog) -> tuple[Change, ...]:
+    """What happened between two catalogs, by folder."""
+    old = {entry.folder: entry for entry in before.entries}
+    new = {entry.folder: entry for entry in after.entries}
+    return (
+        *(Change(ChangeKind.REMOVED, entry) for folder, entry in old.items() if folder not in new),
+        *(Change(ChangeKind.ADDED, entry) for folder, entry in new.items() if folder not in old),
+        *(Change(ChangeKind.CHANGED, entry) for folder, entry in new.items() if folder in old and entry != old[folder]),
+    )
+
+
+def _existing(places: Sequence[Place]) -> list[str]:
+    return [place.root for place in places if os.path.isdir(place.root)]
