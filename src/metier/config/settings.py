@@ -1,0 +1,192 @@
+"""Settings from files, environment and flags; every value knows where it came from.
+
+Later wins: default, user file, project file, environment, flag. A project's file is only read from a trusted folder,
+because it could otherwise point the search at any folder or switch skills off.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from metier.errors import BadConfig, NotFound
+
+from .keys import KEYS, Key, Kind, Plain
+
+__all__ = ["Settings", "Value", "read_settings"]
+
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    key: Key
+    value: Any  # Any: a Plain, or the tables of skills.sources and skills.plugins
+    origin: str
+    """`default`, `environment: METIER_…`, `flag`, or a file with its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    values: Mapping[str, Value]
+    warnings: tuple[str, ...] = ()
+    """Keys that nobody knows, each with its file and line."""
+    files: tuple[str, ...] = ()
+    """The configuration files that were looked for, whether they exist or not."""
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.values.values())
+
+    def __getitem__(self, name: str) -> Value:
+        try:
+            return self.values[name]
+        except KeyError:
+            raise unknown_key(name) from None
+
+    def words(self, name: str) -> tuple[str, ...]:
+        return tuple(self[name].value)
+
+    def number(self, name: str) -> int:
+        return int(self[name].value)
+
+    def truth(self, name: str) -> bool:
+        return bool(self[name].value)
+
+    def path(self, name: str) -> str | None:
+        value = self[name].value
+        return str(value) if value is not None else None
+
+
+def read_settings(
+    files: Iterable[Path], *, environment: Mapping[str, str], flags: Mapping[str, Plain] | None = None,
+    defaults: Mapping[str, Plain] | None = None,
+) -> Settings:  # fmt: skip
+    """The settings of these files, later ones over earlier, then the environment, then the flags that were given."""
+    values = {key.name: Value(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
+    warnings: list[str] = []
+    looked = tuple(files)
+    for file in looked:
+        for value in _from_file(file, warnings):
+            values[value.key.name] = value
+    for key in KEYS.values():
+        for variable in (*key.variables, key.variable):
+            if variable in environment and key.kind is not Kind.TABLE:
+                text = environment[variable]
+                values[key.name] = Value(key, _from_text(key, text, variable), f"environment: {variable}")
+    for name, flag in (flags or {}).items():
+        if flag is not None:
+            values[name] = Value(KEYS[name], flag, "flag")
+    return Settings(values, tuple(warnings), tuple(str(file) for file in looked))
+
+
+def unknown_key(name: str) -> NotFound:
+    near = get_close_matches(name, KEYS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "see `metier config show` for every key"
+    return NotFound(f"there is no setting {name!r}", hint=hint)
+
+
+def checked(key: Key, value: object, *, file: str, line: int | None, base: Path) -> Any:  # Any: see Value
+    """`value` as its key wants it, or BadConfig that names the line."""
+
+    def bad(expected: str) -> BadConfig:
+        return BadConfig(f"{key.name} is {_shown(value)}, not {expected}", file=file, line=line, hint=f"{key.name}: {key.text}")
+
+    match key.kind:
+        case Kind.TEXT if isinstance(value, str):
+            return value
+        case Kind.PATH if isinstance(value, str) and value:
+            return str(base / Path(value).expanduser())
+        case Kind.NUMBER if isinstance(value, int) and not isinstance(value, bool):
+            if key.least is not None and value < key.least:
+                raise bad(f"{key.least} or more")
+            return value
+        case Kind.TRUTH if isinstance(value, bool):
+            return value
+        case Kind.WORDS if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        case Kind.TABLE if isinstance(value, dict | list):
+            return value
+    raise bad(f"a {key.kind}")
+
+
+def _from_file(file: Path, warnings: list[str]) -> Iterator[Value]:
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except UnicodeDecodeError as error:
+        raise BadConfig("not UTF-8 text", file=str(file), hint="save the file as UTF-8") from error
+    except OSError as error:
+        raise BadConfig(
+            f"cannot be read: {(error.strerror or 'error').lower()}", file=str(file), hint="check its permissions"
+        ) from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        message = re.sub(r" \(at [^)]*\)", "", str(error))
+        raise BadConfig(f"not valid TOML: {message}", file=str(file), line=int(place[1]) if place else text.count("\n") + 1,
+                        hint="see `metier config show` for keys and types") from error  # fmt: skip
+    for name, value in _leaves(document, ""):
+        line = _line_of(text, name)
+        key = KEYS.get(name)
+        if key is None:
+            near = get_close_matches(name, KEYS, n=1)
+            warnings.append(f"{file}:{line or 1}: nobody knows {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            continue
+        yield Value(
+            key,
+            checked(key, value, file=str(file), line=line, base=file.parent),
+            f"{file}:{line}" if line else str(file),
+        )
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, dict) and path not in KEYS:
+            yield from _leaves(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _line_of(text: str, name: str) -> int | None:
+    """The line on which a dotted key is written, whether under its table or spelled out."""
+    *tables, leaf = name.split(".")
+    here = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+        if header:
+            here = header[1].replace('"', "")
+            if here == name or here.startswith(f"{name}."):
+                return number
+        written = re.match(r"\s*([\w.\"-]+)\s*=", line)
+        if written and ".".join(filter(None, (here, written[1].replace('"', "")))) in (name, ".".join((*tables, leaf))):
+            return number
+    return None
+
+
+def _from_text(key: Key, text: str, variable: str) -> Any:  # Any: see Value
+    value: object = text
+    match key.kind:
+        case Kind.NUMBER:
+            value = int(text) if re.fullmatch(r"-?\d{1,9}", text.strip()) else text
+        case Kind.TRUTH:
+            word = text.strip().lower()
+            value = word in _TRUE if word in _TRUE + _FALSE else text
+        case Kind.WORDS:
+            value = [word for word in re.split(r"[,\s]+", text) if word]
+        case Kind.PATH if not text:
+            return None
+    return checked(key, value, file=f"environment variable {variable}", line=None, base=Path(os.curdir).absolute())
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
