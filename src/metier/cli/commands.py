@@ -1,0 +1,65 @@
+"""The names of all commands, and where each one lives.
+
+`metier --help` is printed from this table alone, and a command's module is imported only when it is used: a command that
+needs nothing from the others starts as if they did not exist.
+"""
+
+from __future__ import annotations
+
+__all__ = ["GROUPS", "usage"]
+
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "": {
+        "skill": ("", "Write, check, find and list skills."),
+        "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
+        "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
+        "config": ("", "Show and change settings."),
+        "doctor": ("metier.cli.doctor:doctor", "Check this machine, its settings and its skills."),
+        "completion": ("metier.cli.completion:completion", "Print a completion script for your shell."),
+    },
+    "skill": {
+        "create": ("metier.cli.create:create", "Write a new skill."),
+        "list": ("metier.cli.listing:list_skills", "List every skill on this machine with its state."),
+        "show": ("metier.cli.show:show", "Show one skill, or the state of all of them."),
+        "validate": ("metier.cli.check:validate", "Check skills against the standard."),
+        "lint": ("metier.cli.check:lint", "Check skills against the standard and good practice."),
+        "fix": ("metier.cli.repair:fix", "Repair what is mechanical, and keep the rest byte for byte."),
+        "explain": ("metier.cli.explain:explain", "Explain a problem's code."),
+        "enable": ("metier.cli.switch:enable", "Switch a skill on."),
+        "disable": ("metier.cli.switch:disable", "Switch a skill off without removing it."),
+        "delete": ("metier.cli.delete:delete", "Delete a skill's folder."),
+        "manage": ("", "Enable, disable, remove and list skills."),
+    },
+    "skill manage": {
+        "enable": ("metier.cli.switch:enable", "Switch a skill on."),
+        "disable": ("metier.cli.switch:disable", "Switch a skill off without removing it."),
+        "remove": ("metier.cli.delete:delete", "Delete a skill's folder."),
+        "list": ("metier.cli.listing:list_plugins", "List installed plugins."),
+    },
+    "config": {
+        "show": ("metier.cli.configure:show", "Show every setting and where it came from."),
+        "get": ("metier.cli.configure:get", "Print one setting."),
+        "set": ("metier.cli.configure:set_setting", "Change one setting."),
+        "unset": ("metier.cli.configure:unset_setting", "Go back to a setting's default."),
+        "path": ("metier.cli.configure:path", "Print where the configuration file is."),
+    },
+}
+_ABOUT = {
+    "": "metier gives any agent the right skill at the right moment, safely.",
+    "skill": "Write, check, find and list skills.",
+    "skill manage": "Enable, disable, remove and list skills.",
+    "config": "Show and change settings.",
+}
+
+
+def usage(group: str) -> str:
+    """The help page of a group."""
+    program = f"metier {group}".strip()
+    rows = GROUPS[group]
+    width = max(map(len, rows)) + 2
+    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {_ABOUT[group]}", "", "Commands:"]
+    lines += [f"  {name:<{width}}{text}" for name, (_, text) in rows.items()]
+    lines += ["", "Options:", f"  {'--help':<{width}}Show this page; every command has one."]
+    if not group:
+        lines.append(f"  {'--version':<{width}}Print the version.")
+    return "\n".join(lines)

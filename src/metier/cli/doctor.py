@@ -1,0 +1,134 @@
+"""`metier doctor`: what is right and wrong with this machine, in one page."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from metier import __version__
+from metier.app import App
+from metier.catalog import State
+from metier.errors import MetierError
+
+from .result import Result
+from .rows import count
+from .run import command
+from .terminal import Terminal, padded, shown
+
+__all__ = ["doctor"]
+
+_TOOLS = {"git": "to install skills from repositories", "bwrap": "to run scripts of skills in a sandbox"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    level: str
+    """ok, warning or error."""
+    text: str
+    hint: str = ""
+
+
+@command("", "doctor")
+def doctor(app: App) -> Result:
+    """Check this machine, its settings and its skills.
+
+    Ends with 1 when something does not work; warnings are things you may want to know.
+    """
+    found = list(_findings(app))
+    failed = any(finding.level == "error" for finding in found)
+    rows: list[dict[str, Any]] = [{slot: getattr(finding, slot) for slot in finding.__slots__} for finding in found]
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        signs = {
+            "ok": terminal.paint("✓", "green"),
+            "warning": terminal.paint("!", "yellow"),
+            "error": terminal.paint("✗", "red"),
+        }
+        for finding in found:
+            yield f"{signs[finding.level]} {terminal.paint(padded(finding.name, 14), 'bold')} {shown(finding.text)}"
+            if finding.hint:
+                yield f"  {'':14} {terminal.paint('hint:', 'cyan')} {shown(finding.hint)}"
+
+    return Result(data={"checks": rows}, lines=lines, status=1 if failed else 0)
+
+
+def _findings(app: App) -> Iterator[Finding]:
+    yield Finding(
+        "metier", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    )
+    yield _home(app)
+    try:
+        settings = app.settings
+    except MetierError as error:
+        yield Finding("settings", "error", str(error), error.hint)
+        return
+    for warning in settings.warnings:
+        yield Finding("settings", "warning", warning)
+    if not settings.warnings:
+        changed = sum(value.origin != "default" for value in settings)
+        yield Finding("settings", "ok", f"{changed} changed from their defaults; `metier config show` lists all")
+    yield _cache(app)
+    yield from _skills(app)
+    yield _project(app)
+    for tool, purpose in _TOOLS.items():
+        there = app.machine.has_command(tool)
+        yield Finding(
+            tool,
+            "ok" if there else "warning",
+            f"{app.machine.commands[tool]}" if there else f"not found; needed {purpose}",
+        )
+
+
+def _home(app: App) -> Finding:
+    home = str(app.home)
+    nearest = home
+    while not os.path.exists(nearest):
+        nearest = os.path.dirname(nearest)
+    if os.access(nearest, os.W_OK) and os.path.isdir(nearest):
+        return Finding("home", "ok", home if nearest == home else f"{home} (made when it is needed)")
+    return Finding("home", "error", f"{home} cannot be written", "set METIER_HOME to a folder of yours")
+
+
+def _cache(app: App) -> Finding:
+    file = app.cache_file
+    if not app.settings.truth("cache.enabled"):
+        return Finding("cache", "warning", "switched off, so every start reads every skill")
+    if not os.path.exists(file):
+        return Finding("cache", "ok", "not made yet")
+    try:
+        db = sqlite3.connect(file, timeout=0.5)
+        try:
+            rows = db.execute("select count(*) from skill").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        return Finding("cache", "warning", f"{file}: {error}; it is rebuilt at the next listing")
+    return Finding("cache", "ok", f"{rows:,} skills remembered in {file} ({os.path.getsize(file) // 1024:,} KiB)")
+
+
+def _skills(app: App) -> Iterator[Finding]:
+    catalog = app.catalog
+    yield Finding("skills", "ok" if catalog.entries else "warning", count(catalog.entries) or "none found")
+    for warning in catalog.warnings:
+        yield Finding("search", "warning", warning)
+    for entry in catalog.entries:
+        if entry.state in (State.SKIPPED, State.UNAVAILABLE):
+            yield Finding(
+                entry.name,
+                "warning",
+                f"{entry.state}: {entry.reason}",
+                f"`metier skill show {entry.name}`" if entry.state is State.SKIPPED else "",
+            )
+
+
+def _project(app: App) -> Finding:
+    if app.is_trusted:
+        return Finding("project", "ok", f"{app.folder} is trusted")
+    if any(entry.state is State.UNTRUSTED for entry in app.catalog.entries):
+        return Finding("project", "warning", f"{app.folder} has skills but is not trusted", "`metier trust` uses them")
+    return Finding("project", "ok", f"{app.folder} has no skills of its own")

@@ -1,0 +1,64 @@
+"""What a person means by NAME or PATH on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from metier.app import App
+from metier.catalog import Entry
+from metier.errors import NotFound, SkillNotFound
+from metier.sources.walk import walk
+
+__all__ = ["entry_named", "folders_named"]
+
+
+def entry_named(app: App, name: str) -> Entry:
+    """The winner of that name, else whatever there is of it: a person may ask about a skipped or untrusted skill too."""
+    entry = app.catalog.get(name)
+    if entry is not None:
+        return entry
+    for other in app.catalog.entries:
+        if other.name == name:
+            return other
+    raise SkillNotFound(name, known=(entry.name for entry in app.catalog.entries))
+
+
+def folders_named(app: App, targets: Sequence[str]) -> list[str]:
+    """Skill folders for each target: a path to one, a path to many, a SKILL.md, or a name. Nothing given means here."""
+    found: dict[str, None] = {}
+    for target in targets or (app.folder,):
+        found.update(dict.fromkeys(_folders(app, target)))
+    return list(found)
+
+
+def _folders(app: App, target: str) -> Iterator[str]:
+    path = os.path.join(app.folder, os.path.expanduser(target))
+    looks_like_path = os.sep in target or target in (".", "..") or target.endswith(".md")
+    if os.path.isfile(path) and os.path.basename(path).lower() == "skill.md":
+        yield os.path.dirname(os.path.abspath(path))
+    elif os.path.isdir(path) and (looks_like_path or _holds_skill(path) or not _is_known(app, target)):
+        yield from _below(os.path.realpath(path), target)
+    elif looks_like_path:
+        raise NotFound(f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill")
+    else:
+        yield entry_named(app, target).folder
+
+
+def _is_known(app: App, name: str) -> bool:
+    return any(entry.name == name for entry in app.catalog.entries)
+
+
+def _holds_skill(path: str) -> bool:
+    return any(os.path.lexists(os.path.join(path, name)) for name in ("SKILL.md", "skill.md"))
+
+
+def _below(path: str, target: str) -> Iterator[str]:
+    if _holds_skill(path):
+        yield path
+        return
+    result = walk(path)
+    folders = sorted({folder for folder, *_ in (*result.found, *result.odd)})
+    if not folders:
+        raise NotFound(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
+    yield from folders

@@ -1,0 +1,111 @@
+"""`metier skill list`: every skill on this machine, with its state."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.catalog import Catalog, Entry, Source, State
+from metier.sources import Update
+
+from .remembered import note_commands, remembering
+from .result import Result
+from .rows import count, entry_lines, entry_row, glyph
+from .run import command, envelope
+from .terminal import Terminal, shown
+
+__all__ = ["list_plugins", "list_skills"]
+
+
+@command("skill", "list")
+@click.argument("globs", nargs=-1)
+@click.option(
+    "--source",
+    type=click.Choice([source.value for source in Source]),
+    multiple=True,
+    help="Only skills from this source; repeatable.",
+)
+@click.option(
+    "--state", type=click.Choice([state.value for state in State]), multiple=True, help="Only skills in this state; repeatable."
+)
+@click.option("--tag", "tags", multiple=True, help="Only skills with this tag; repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), help="Show at most this many.")
+@click.option("--watch", is_flag=True, help="Keep running and print what changes.")
+def list_skills(
+    app: App, *, globs: tuple[str, ...], source: tuple[str, ...], state: tuple[str, ...], tags: tuple[str, ...],
+    limit: int | None, watch: bool,
+) -> Result:  # fmt: skip
+    """List every skill on this machine with its state.
+
+    GLOBS filter by name: `metier skill list 'pdf-*'`. A skill is enabled (✓), disabled (○), unavailable (✗, something is
+    missing), shadowed (≡, another source has the same name), untrusted (?, in a folder nobody trusted) or skipped (!).
+    """
+
+    def wanted(entry: Entry) -> bool:
+        return (
+            (not source or entry.source in source)
+            and (not state or entry.state in state)
+            and (not globs or any(fnmatchcase(entry.name, glob) for glob in globs))
+            and (not tags or bool(set(tags) & set(entry.manifest.extensions.tags)))
+        )
+
+    if watch:
+        _watch(app, wanted)
+    remembering(sys.argv[1:], app)
+    catalog = app.catalog
+    note_commands(app.machine.commands)
+    selects = bool(globs or source or state or tags)
+    entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
+    return _result(entries, catalog, limit, remember=not app.machine.packages)
+
+
+@command("skill manage", "list")
+def list_plugins(app: App) -> Result:
+    """List installed plugins."""
+    entries = tuple(entry for entry in app.catalog.entries if entry.source is Source.PLUGIN)
+    return _result(entries, app.catalog, None, remember=False)
+
+
+def _result(entries: Sequence[Entry], catalog: Catalog, limit: int | None, *, remember: bool) -> Result:
+    seen = entries[:limit] if limit else entries
+    data = {"skills": [entry_row(entry) for entry in seen], "shown": len(seen), "found": len(entries)}
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        if not entries:
+            yield "no skills match" if catalog.entries else "no skills yet; write one with `metier skill create NAME`"
+            return
+        yield from entry_lines(seen, terminal)
+        rest = f"; {len(entries) - len(seen):,} more, raise --limit to see them" if len(seen) < len(entries) else ""
+        yield terminal.paint(f"{count(seen)}{rest}", "dim")
+
+    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, remember=remember)
+
+
+def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries
+    """Until interrupted: the list, then a line (or an envelope) for each change."""
+    as_json = "--json" in sys.argv
+    terminal = Terminal.of()
+    for update in app.watch():
+        sys.stdout.buffer.write(_update_bytes(update, wanted, terminal, as_json=as_json))
+        sys.stdout.buffer.flush()
+
+
+def _update_bytes(update: Update, wanted: Any, terminal: Terminal, *, as_json: bool) -> bytes:  # Any: see _watch
+    if as_json:
+        changes = [{"kind": change.kind, **entry_row(change.entry)} for change in update.changes if wanted(change.entry)]
+        first = [entry_row(entry) for entry in update.catalog.entries if wanted(entry)] if not update.changes else None
+        return envelope("skill list --watch", data={"changes": changes} if first is None else {"skills": first})
+    if not update.changes:
+        lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "watching; Ctrl-C ends"]
+    else:
+        lines = [
+            f"{change.kind:8} {glyph(change.entry.state, terminal)} {shown(change.entry.name)} ({change.entry.source})"
+            for change in update.changes
+            if wanted(change.entry)
+        ]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")

@@ -1,0 +1,67 @@
+"""The one place that prints errors and ends the process.
+
+The first lines answer what needs no command at all (`--version`, `--help`, a listing that has not changed) before any
+library is imported: a start of Python costs 12 ms, and these answers must not cost a second one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_BUG = 70
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _answer_at_once(words)
+        if status is None:
+            status = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has gone, as `head` does. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return _INTERRUPTED
+    return status
+
+
+def _answer_at_once(words: list[str]) -> int | None:
+    if "_METIER_COMPLETE" in os.environ:
+        return None
+    if words == ["--version"]:
+        from metier import __version__
+
+        sys.stdout.write(f"metier {__version__}\n")
+        return 0
+    if not words or words in (["--help"], ["-h"]):
+        from .commands import usage
+
+        sys.stdout.write(usage("") + "\n")
+        return 0
+    if words[:2] == ["skill", "list"]:
+        from .remembered import answer
+
+        return answer(words)
+    return None
+
+
+def _run(words: list[str]) -> int:
+    from .run import run
+
+    return run(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

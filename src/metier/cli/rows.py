@@ -1,0 +1,61 @@
+"""How a catalog's entries look, to a program and to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from metier.catalog import Entry, Flag, State
+
+from .terminal import Terminal, cells, clipped, padded, shown
+
+__all__ = ["entry_lines", "entry_row", "glyph"]
+
+_GLYPHS = {
+    State.ENABLED: ("✓", "green"),
+    State.DISABLED: ("○", "dim"),
+    State.UNAVAILABLE: ("✗", "red"),
+    State.SHADOWED: ("≡", "dim"),
+    State.UNTRUSTED: ("?", "yellow"),
+    State.SKIPPED: ("!", "red"),
+}
+_WIDEST_NAME = 34
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """One entry for a program: what the listing knows without opening a file again."""
+    name, description, source, folder, state, reason, offer = entry
+    row: dict[str, Any] = {
+        "name": name, "description": description, "source": source, "state": state, "reason": reason, "folder": folder,
+    }  # fmt: skip
+    if offer[5] & (Flag.WARNED | Flag.BAD):
+        row["problems"] = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in entry.report]
+    return row
+
+
+def glyph(state: State, terminal: Terminal) -> str:
+    sign, style = _GLYPHS[state]
+    return terminal.paint(sign, style)
+
+
+def entry_lines(entries: Sequence[Entry], terminal: Terminal) -> Iterator[str]:
+    """One line each: sign, name, source, and what it does or why it does not."""
+    widest = min(_WIDEST_NAME, max((cells(entry.name) for entry in entries), default=0))
+    for entry in entries:
+        name = clipped(shown(entry.name), _WIDEST_NAME)
+        about = shown(entry.reason if entry.state is not State.ENABLED else entry.description)
+        used = 2 + widest + 2 + 9
+        room = terminal.width - used if terminal.width else None
+        text = clipped(about, max(room, 10) if room is not None else None)
+        if entry.state is not State.ENABLED:
+            text = terminal.paint(text, "dim")
+        label = terminal.paint(padded(name, widest), "bold")
+        yield f"{glyph(entry.state, terminal)} {label}  {padded(entry.source, 8)} {text}".rstrip()
+
+
+def count(entries: Iterable[Entry]) -> str:
+    """`12 enabled, 2 unavailable`."""
+    tally: dict[State, int] = {}
+    for entry in entries:
+        tally[entry.state] = tally.get(entry.state, 0) + 1
+    return ", ".join(f"{tally[state]:,} {state}" for state in State if state in tally)

@@ -1,0 +1,133 @@
+"""How new skills begin. Each template is one way that good skills are built; the words in capitals are to be replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["TEMPLATES", "Template"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    about: str
+    body: str
+    files: dict[str, str] = field(default_factory=dict)
+
+
+_BASIC = """\
+# {title}
+
+{description}
+
+## Steps
+
+1. Find out WHAT YOU NEED TO KNOW before you change anything.
+2. DO THE WORK, one step a line.
+3. Check the result: HOW ONE SEES THAT IT IS RIGHT. If it is not, go back to step 2.
+
+## Example
+
+Request: WHAT A PERSON WOULD WRITE
+Answer: WHAT A GOOD ANSWER LOOKS LIKE
+
+## Gotchas
+
+- WHAT GOES WRONG OFTEN, and what to do instead.
+"""
+
+_SCRIPT = """\
+# {title}
+
+{description}
+
+## Steps
+
+1. Run `python3 scripts/run.py --help` once to see its options.
+2. Run `python3 scripts/run.py INPUT`. It prints one JSON object on stdout; messages go to stderr.
+3. Exit code 0 means done, 2 means that the input was wrong: read the message, correct the input, run it again.
+
+## Gotchas
+
+- The script never asks questions; everything it needs is an argument.
+"""
+
+_REFERENCE = """\
+# {title}
+
+{description}
+
+## Steps
+
+1. Work with the rules below; they cover most requests.
+2. Read `references/details.md` only when THE CASE IN WHICH THE RULES ARE NOT ENOUGH.
+
+## Rules
+
+- THE RULE THAT MATTERS MOST.
+- THE NEXT ONE.
+"""
+
+_WORKFLOW = """\
+# {title}
+
+{description}
+
+## Checklist
+
+Copy this list into your answer and tick each line as you go:
+
+- [ ] Plan: write down what will change, and show it before changing anything
+- [ ] Check the plan: HOW A MISTAKE IN IT WOULD SHOW
+- [ ] Do it, one line of the plan at a time
+- [ ] Check the result: WHAT MUST BE TRUE NOW
+- [ ] Report in the form below
+
+## Report
+
+Fill in `assets/report.md` and nothing else.
+
+## When something fails
+
+Stop at the first failed check, say which one, and undo WHAT CAN BE UNDONE. Do not try a second way without asking.
+"""
+
+_RUN = '''\
+# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
+"""Say here what the script does, in one line."""
+
+import argparse
+import json
+import sys
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("input", help="what to work on")
+    options = parser.parse_args()
+    if not options.input:
+        print("the input is empty", file=sys.stderr)
+        return 2
+    json.dump({"input": options.input}, sys.stdout)
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+TEMPLATES: dict[str, Template] = {
+    "basic": Template(about="steps, an example, gotchas", body=_BASIC),
+    "script": Template(about="a script that does the mechanical part", body=_SCRIPT, files={"scripts/run.py": _RUN}),
+    "reference": Template(
+        about="rules, and a reference for the rare cases", body=_REFERENCE,
+        files={"references/details.md": "# Details\n\nTHE LONG PART, read only when SKILL.md says so.\n"},
+    ),
+    "workflow": Template(
+        about="plan, check, do, check, report", body=_WORKFLOW,
+        files={"assets/report.md": "## Done\n\nWHAT CHANGED\n\n## Checked\n\nHOW\n\n## Left open\n\nWHAT\n"},
+    ),
+}  # fmt: skip

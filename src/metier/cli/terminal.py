@@ -1,0 +1,67 @@
+"""What a terminal can show: how wide, how high, in colour or not."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from dataclasses import dataclass
+from typing import TextIO
+
+__all__ = ["Terminal", "cells", "clipped", "padded"]
+
+_STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    is_tty: bool = False
+    width: int | None = None
+    """None when nobody looks: then nothing is cut."""
+    height: int = 24
+    colour: bool = False
+
+    @classmethod
+    def of(cls, stream: TextIO | None = None) -> Terminal:
+        stream = stream or sys.stdout
+        if not stream.isatty():
+            return cls(colour=bool(os.environ.get("FORCE_COLOR")))
+        try:
+            size = os.get_terminal_size(stream.fileno())
+            width, height = size.columns or 80, size.lines or 24
+        except OSError:
+            width, height = 80, 24
+        colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(is_tty=True, width=width, height=height, colour=colour)
+
+    def paint(self, text: str, style: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes; East Asian wide characters take two, marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * max(0, width - cells(text))
+
+
+def clipped(text: str, width: int | None) -> str:
+    """The text in at most `width` columns, with an ellipsis where it was cut."""
+    if width is None or cells(text) <= width:
+        return text
+    kept, used = [], 1
+    for char in text:
+        used += cells(char)
+        if used > width:
+            break
+        kept.append(char)
+    return "".join(kept).rstrip() + "…"
+
+
+def shown(text: str) -> str:
+    """A text from a skill, made safe for a terminal: one line, and no character that could move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in " ".join(text.split()))

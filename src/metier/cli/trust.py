@@ -1,0 +1,60 @@
+"""`metier trust`: whose folders may bring skills and settings along."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.catalog import State
+from metier.errors import NotFound
+
+from .result import Result
+from .rows import entry_lines
+from .run import command
+from .terminal import Terminal
+
+__all__ = ["trust"]
+
+
+@command("", "trust")
+@click.argument("folder", required=False, type=click.Path())
+@click.option("--remove", is_flag=True, help="Trust it no longer.")
+@click.option("--list", "listed", is_flag=True, help="List the trusted folders.")
+def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result:
+    """Trust a project folder, so that its skills and settings are used.
+
+    Without FOLDER, the current one. A cloned repository can carry skills that speak to your agent; metier loads none of
+    them until you have said that you trust the folder. In CI, METIER_TRUST=1 trusts the current folder.
+    """
+    if listed:
+        folders = app.trust.folders
+        return Result(data={"folders": list(folders)}, lines=lambda _: folders or ("no folder is trusted yet",))
+    target = os.path.join(app.folder, os.path.expanduser(folder or "."))
+    if not os.path.isdir(target) and not remove:
+        raise NotFound(f"there is no folder {folder!r}", hint="name an existing folder")
+    real = os.path.realpath(target)
+    if remove:
+        changed = app.trust.remove(real)
+        line = f"{real} is no longer trusted" if changed else f"{real} was not trusted"
+        return Result(data={"folder": real, "trusted": False, "changed": changed}, lines=lambda _: (line,))
+    changed = app.trust.add(real)
+    here = App(environment=app.environment, folder=real)
+    gained = [
+        entry for entry in here.catalog.entries if entry.folder.startswith(real + os.sep) and entry.state is State.ENABLED
+    ]
+    data: dict[str, Any] = {
+        "folder": real,
+        "trusted": True,
+        "changed": changed,
+        "skills": [entry.name for entry in gained],
+    }
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield f"{real} is trusted" if changed else f"{real} was trusted already"
+        yield from entry_lines(gained, terminal)
+
+    return Result(data=data, lines=lines)
