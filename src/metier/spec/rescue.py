@@ -11,6 +11,7 @@ import re
 __all__ = ["quote_colons"]
 
 _LINE = re.compile(r"(?P<lead>[ \t]*(?:-[ \t]+)?)(?P<key>[A-Za-z_][\w.-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!%@`#].*)")
+_BLOCK = re.compile(r"(?P<lead>[ \t]*(?:-[ \t]+)?).*:[ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?")
 _COLON = re.compile(r":(?=[ \t]|$)")
 
 
@@ -21,12 +22,14 @@ def quote_colons(head: str) -> tuple[str, list[tuple[str, int, int]]]:
     at = 0
     while at < len(lines):
         match = _LINE.fullmatch(lines[at])
+        block = _BLOCK.fullmatch(lines[at])
         end = at + 1
-        if match:
-            indent = len(match["lead"])
+        if block:
+            # Inside a block every character is text already, colons too.
+            end = _end(lines, end, len(block["lead"]), over_blanks=True)
+        elif match:
             # A plain value goes on over the following lines that stand deeper than its key.
-            while end < len(lines) and lines[end].strip() and _indent(lines[end]) > indent:
-                end += 1
+            end = _end(lines, end, len(match["lead"]), over_blanks=False)
             value = "\n".join([match["value"], *lines[at + 1 : end]])
             if _COLON.search(value):
                 lines[at:end] = (f"{match['lead']}{match['key']}: " + quoted(value)).split("\n")
@@ -38,6 +41,13 @@ def quote_colons(head: str) -> tuple[str, list[tuple[str, int, int]]]:
 def quoted(value: str) -> str:
     """A plain value as a single-quoted one: line folding stays the same, and only quotes need doubling."""
     return "'" + value.rstrip().replace("'", "''") + "'"
+
+
+def _end(lines: list[str], at: int, indent: int, *, over_blanks: bool) -> int:
+    """Where the value ends that began before line `at`: at the first line that stands no deeper than its key."""
+    while at < len(lines) and (_indent(lines[at]) > indent if lines[at].strip() else over_blanks):
+        at += 1
+    return at
 
 
 def _indent(line: str) -> int:

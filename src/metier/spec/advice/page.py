@@ -1,0 +1,155 @@
+"""One skill as the rules of advice see it: read once, cut into lines once, and bounded.
+
+Everything here has a cap (bytes, files, lines, characters in a line), so that no folder can make advice slow. Past a cap
+advice falls silent rather than guess: a rule that needs all files asks `is_whole` first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from metier.errors import NotFound
+from metier.spec.codes import problem
+from metier.spec.document import Document
+from metier.spec.files import SKILL_FILE, FileEntry, Files
+from metier.spec.manifest import Manifest
+from metier.spec.parse import parse
+from metier.spec.problem import Problem
+from metier.spec.skill import LONGEST_SKILL_FILE
+
+__all__ = ["SHELLS", "Line", "Page", "folders_of", "read_page"]
+
+SHELLS = frozenset({"sh", "bash", "shell", "zsh", "console", "shell-session", "terminal"})
+
+_MOST_LINES = 10_000
+_LONGEST_LINE = 2_000
+_MOST_FILES = 2_000
+_MOST_TEXTS = 100
+_MOST_LINES_OF_TEXT = 3_000
+_LONGEST_TEXT = 128 * 1024
+_LONGEST_TEXTS = 1024 * 1024
+_DOCUMENTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
+_CODE = (".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".rb", ".pl", ".ps1")
+_DATA = (".json", ".yaml", ".yml", ".toml", ".html", ".css")
+_FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?P<marks>`{3,}|~{3,})[ \t]*(?P<word>[\w+#.-]{0,40})")
+_KEY = re.compile(r"""^["']?description["']?[ \t]*:[ \t]*""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank, from a file of the skill."""
+
+    text: str
+    number: int
+    language: str | None = None
+    """The language of the code block it stands in, possibly empty; None in prose."""
+
+    @property
+    def is_prose(self) -> bool:
+        return self.language is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    manifest: Manifest
+    document: Document
+    lines: tuple[Line, ...]
+    """Of SKILL.md's body."""
+    paths: frozenset[str]
+    """Every file of the skill."""
+    folders: frozenset[str]
+    """Every folder that holds one of them, at any depth."""
+    texts: Mapping[str, tuple[Line, ...]]
+    """The other files that are text, by path."""
+    is_whole: bool
+    """False when a cap left something unread."""
+
+    @property
+    def prose(self) -> Iterator[Line]:
+        return (line for line in self.lines if line.is_prose)
+
+    def about_description(self, code: str, message: str, hint: str) -> Problem:
+        found = _KEY.search(self.document.head)
+        if not found:
+            return problem(code, message, hint=hint, line=2, column=1)
+        line = self.document.head.count("\n", 0, found.start()) + 2
+        return problem(code, message, hint=hint, line=line, column=found.end() - found.start() + 1)
+
+
+def read_page(files: Files, folder: str | None) -> Page | None:
+    """The page, or None where there is no skill to give advice on."""
+    try:
+        parsed = parse(files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE), folder=folder)
+    except (NotFound, OSError):
+        return None
+    if parsed.manifest is None:
+        return None
+    entries = list(islice(files.list(), _MOST_FILES + 1))
+    texts, is_whole = _texts(files, entries)
+    lines = tuple(islice(_lines(parsed.body, parsed.document.body_line), _MOST_LINES + 1))
+    return Page(
+        manifest=parsed.manifest,
+        document=parsed.document,
+        lines=lines[:_MOST_LINES],
+        paths=frozenset(entry.path for entry in entries),
+        folders=frozenset(folder for entry in entries for folder in folders_of(entry.path)),
+        texts=texts,
+        is_whole=is_whole and len(entries) <= _MOST_FILES and len(lines) <= _MOST_LINES,
+    )
+
+
+def folders_of(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _texts(files: Files, entries: Iterable[FileEntry]) -> tuple[dict[str, tuple[Line, ...]], bool]:
+    """The text of the other files, and whether that is all which a model would read."""
+    texts: dict[str, tuple[Line, ...]] = {}
+    left = _LONGEST_TEXTS
+    is_whole = True
+    # Documents first: they are what a model reads, and what names other files.
+    for endings in (_DOCUMENTS, _CODE, _DATA):
+        for entry in entries:
+            if entry.path == SKILL_FILE or not entry.path.lower().endswith(endings):
+                continue
+            lines = _text(files, entry, left) if len(texts) < _MOST_TEXTS else None
+            if lines is not None:
+                left -= entry.size
+                texts[entry.path] = lines[:_MOST_LINES_OF_TEXT]
+            is_whole = is_whole and (endings is _DATA or (lines is not None and len(lines) <= _MOST_LINES_OF_TEXT))
+    return texts, is_whole
+
+
+def _text(files: Files, entry: FileEntry, left: int) -> tuple[Line, ...] | None:
+    if entry.size > min(left, _LONGEST_TEXT):
+        return None
+    try:
+        data = files.read(entry.path, limit=_LONGEST_TEXT)
+    except (NotFound, OSError):
+        return None
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return tuple(islice(_lines(text, 1), _MOST_LINES_OF_TEXT + 1))
+
+
+def _lines(text: str, first: int) -> Iterator[Line]:
+    language: str | None = None
+    fence = ""
+    for number, line in enumerate(text.split("\n"), start=first):
+        if not line or line.isspace():
+            continue
+        shown = line[:_LONGEST_LINE]
+        found = _FENCE.match(shown)
+        if fence:
+            if found and found["marks"].startswith(fence) and not shown[found.end("marks") :].strip():
+                language, fence = None, ""
+            else:
+                yield Line(shown, number, language)
+        # A fence of backticks has none in the rest of its line; otherwise it is inline code.
+        elif found and not (found["marks"][0] == "`" and "`" in shown[found.end("marks") :]):
+            fence, language = found["marks"], found["word"].lower()
+        else:
+            yield Line(shown, number)

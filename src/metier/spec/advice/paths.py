@@ -1,0 +1,126 @@
+"""Which words in a text are paths into the skill, and which only look like it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from metier.errors import Refused
+from metier.spec.files import resource_path
+
+from .page import Line, Page, folders_of
+
+__all__ = ["INLINE_CODE", "Mention", "is_spelled_out", "mentions", "names_in", "names_of", "own_path"]
+
+INLINE_CODE = re.compile(r"`([^`]+)`")
+_BASE = (
+    r"(?P<base>\{baseDir\}/|\$\{?(?:CLAUDE_)?SKILL_(?:DIR|PATH|ROOT)\}?/|\{\{?\s?skill_?(?:dir|path)\s?\}\}?/"
+    r"|<skill[-_ ]?(?:dir|path|root)[a-z]{0,6}>/|\./)?"
+)
+_OWN = re.compile(
+    r"(?<![\w./@{}$<>*~%\\:-])" + _BASE + r"(?P<path>(?:scripts|references|assets)/[\w.+@/-]{1,200})(?P<next>.?)", re.IGNORECASE
+)
+_LINK = re.compile(r"\]\([ \t]{0,4}<?(?P<path>[^()<>\s]{1,300})>?(?=[ \t)])")
+_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]]{1,200}\]:[ \t]{1,4}<?(?P<path>[^<>\s]{1,300})")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:")
+_ENDING = re.compile(r"[^.].*\.[A-Za-z0-9]{1,8}")
+_MADE_UP = re.compile(
+    r"[*{}<>$|…]|\.\.\.|xxx|yyyy|nnn|path/to|your[-_]|placeholder|(?:^|[/_-])(?:foo|bar|baz)\b"
+    r"|(?:^|/)(?:file|filename|script|image|name|link|url|doc|document|my[-_]\w+|some[-_]\w+)\.\w+$",
+    re.IGNORECASE,
+)
+_MODULES = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".sh", ".rb", ".ps1")
+_TOKEN = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place in a text that points to a file of the skill."""
+
+    path: str
+    line: Line
+    column: int
+    is_link: bool
+    is_certain: bool
+    """The text says itself that it means the skill's own folder."""
+
+
+def own_path(word: str) -> tuple[str, str] | None:
+    """One word of a command as the prefix it was written with and a path under the standard's three folders."""
+    found = _OWN.match(word)
+    if not found or found.end("path") < len(word.rstrip(".,;:)\"'`")):
+        return None
+    path = _clean(found["path"])
+    return (found["base"] or "", path) if path else None
+
+
+def is_spelled_out(base: str) -> bool:
+    """`${SKILL_DIR}/` can only mean the skill's own folder; nothing or `./` may as well be the project's."""
+    return base not in ("", "./")
+
+
+def mentions(lines: tuple[Line, ...], page: Page) -> Iterator[Mention]:
+    """Links to relative paths, and paths under the standard's three folders, in prose."""
+    for line in lines:
+        if not line.is_prose or not ("/" in line.text or "](" in line.text or "]:" in line.text):
+            continue
+        # What stands in inline code is shown, not linked; blanks keep the columns.
+        shown = INLINE_CODE.sub(lambda code: " " * len(code[0]), line.text) if "`" in line.text else line.text
+        linked = []
+        for pattern in (_LINK, _DEFINITION):
+            for found in pattern.finditer(shown):
+                path = _link_path(found["path"])
+                linked.append(found.span("path"))
+                if path:
+                    yield Mention(path, line, found.start("path") + 1, is_link=True, is_certain=True)
+        for found in _OWN.finditer(line.text):
+            path = _clean(found["path"])
+            inside_link = any(start <= found.start("path") < end for start, end in linked)
+            if path and not inside_link and found["next"] not in tuple("*{<$[%("):
+                told = is_spelled_out(found["base"] or "") or path.startswith("references/")
+                certain = told or path.partition("/")[0] in page.folders
+                yield Mention(path, line, found.start("path") + 1, is_link=False, is_certain=certain)
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """Whatever a text calls by name, in each of the forms that `names_of` gives a file."""
+    names: set[str] = set()
+    for text in texts:
+        for token in _TOKEN.findall(text):
+            path = token.strip("./")
+            last = path.rpartition("/")[2]
+            names.update((path, last, last.rpartition(".")[2]))
+            if "/" in token:
+                names.add(path + "/")
+    return frozenset(names)
+
+
+def names_of(path: str) -> frozenset[str]:
+    """Each name that would tell a reader of this file: its path, its last part, a folder it is in, a module's name."""
+    last = path.rpartition("/")[2]
+    stem = {last.partition(".")[0]} if path.lower().endswith(_MODULES) else set()
+    return frozenset({path, last, *stem, *(folder + "/" for folder in folders_of(path))})
+
+
+def _clean(written: str) -> str | None:
+    path = written.rstrip("./-+@")
+    if _MADE_UP.search(path) or not _ENDING.fullmatch(path.rpartition("/")[2]):
+        return None
+    return _inside(path)
+
+
+def _link_path(target: str) -> str | None:
+    path = target.partition("#")[0].partition("?")[0].replace("%20", " ")
+    if not path or _SCHEME.match(path) or path.startswith(("/", "~", "@")) or _MADE_UP.search(path):
+        return None
+    last = path.rstrip("/").rpartition("/")[2]
+    # `[text](word)` is a way to write about links; a file has an ending.
+    return _inside(path) if _ENDING.fullmatch(last) and re.search(r"[A-Za-z]", last.rpartition(".")[2]) else None
+
+
+def _inside(path: str) -> str | None:
+    try:
+        return resource_path(path)
+    except Refused:
+        return None

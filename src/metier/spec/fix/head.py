@@ -1,0 +1,172 @@
+"""SKILL.md cut without losing a byte, and its frontmatter as lines that know what they say and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import yaml
+
+from metier.spec.codes import Verdict
+from metier.spec.document import split
+from metier.spec.parse import Parsed, parse
+from metier.spec.yaml import MapNode, Node, read
+
+__all__ = ["Change", "Edit", "File", "Head", "Line", "Place", "Written", "cut"]
+
+_OPENING = re.compile(r"---([ \t]*)(\r\n|\r|\n)")
+_CLOSING = re.compile(r"(\r\n|\r|\n)---([ \t]*)(?=[\r\n]|\Z)")
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n)")
+# YAML 1.1 parsers take these for line ends and editors do not, so no place in such a head can be trusted.
+_OTHER_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+Place = tuple[int, int]
+"""Line of the head and column, both from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One repair that was made."""
+
+    code: str
+    line: int
+    """Where it was in the file as given."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    end: str
+    number: int
+    """Of the line in the file as given."""
+
+
+class Written(NamedTuple):
+    """A node as its author wrote it, quotes and all."""
+
+    start: Place
+    end: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """`text` in place of what stands from `start` to `end`, which makes the field at `path` say `value`."""
+
+    start: Place
+    end: Place
+    text: str
+    code: str
+    message: str
+    path: tuple[str, ...]
+    value: str
+
+
+@dataclass(frozen=True)
+class Head:
+    lines: tuple[Line, ...]
+    folder: str | None = None
+    changes: tuple[Change, ...] = ()
+
+    @cached_property
+    def text(self) -> str:
+        return "".join(line.text + "\n" for line in self.lines)
+
+    @cached_property
+    def root(self) -> MapNode | None:
+        """The tree, with lines from 0 and columns from 1; None while this is no YAML map."""
+        root = read(self.text, first_line=0).root
+        return root if isinstance(root, MapNode) else None
+
+    @cached_property
+    def parsed(self) -> Parsed:
+        return parse(f"---\n{self.text}---\n".encode(), folder=self.folder, verdict=Verdict.STRICT)
+
+    def written(self, node: Node) -> Written | None:
+        """How a scalar or a flow collection stands in the file; None for what has no text of its own."""
+        start = (node.line, node.column - 1)
+        end = self._ends.get(start)
+        if end is None or end[0] >= len(self.lines):
+            return None
+        texts = [line.text for line in self.lines[start[0] : end[0] + 1]]
+        texts[-1] = texts[-1][: end[1]]
+        texts[0] = texts[0][start[1] :]
+        return Written(start, end, "\n".join(texts))
+
+    def edited(self, edits: Sequence[Edit]) -> Head:
+        lines = list(self.lines)
+        # From the end, so that the places of the others stay true.
+        for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+            (first, left), (last, right) = edit.start, edit.end
+            texts = (lines[first].text[:left] + edit.text + lines[last].text[right:]).split("\n")
+            lines[first : last + 1] = [Line(text, lines[last].end, lines[first].number) for text in texts]
+        changes = (Change(code=edit.code, line=self.lines[edit.start[0]].number, message=edit.message) for edit in edits)
+        return Head(tuple(lines), self.folder, (*self.changes, *changes))
+
+    @cached_property
+    def _ends(self) -> dict[Place, Place]:
+        ends: dict[Place, Place] = {}
+        stack: list[Place] = []
+        for event in yaml.parse(self.text, Loader=_LOADER):
+            start, end = _place(event.start_mark), _place(event.end_mark)
+            if isinstance(event, yaml.ScalarEvent) and start != end:
+                ends[start] = end
+            elif isinstance(event, yaml.CollectionStartEvent):
+                stack.append(start)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                opened = stack.pop()
+                # A block collection starts where its first key does, and ends wherever the next thing starts.
+                if self.lines[opened[0]].text.startswith(("[", "{"), opened[1]):
+                    ends[opened] = end
+        return ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    opening: str
+    head: Head
+    closing: str
+    body: str
+    """With the line end of the closing delimiter."""
+    changes: tuple[Change, ...]
+
+
+def cut(text: str, folder: str | None) -> File | None:
+    """The pieces, with clean delimiters; None where no frontmatter can be told from the body."""
+    rest = text.lstrip(" \t\r\n")
+    blank = text[: len(text) - len(rest)]
+    opening = _OPENING.match(rest)
+    if not opening or not split(rest.encode()).has_head or (blank and not _is_blank_lines(blank, rest, folder)):
+        return None
+    closing = _CLOSING.search(rest, opening.start(2))
+    head = rest[opening.end() : max(closing.end(1), opening.end())] if closing else ""
+    if not closing or _OTHER_LINE_ENDS.search(head):
+        return None
+    first = len(_LINE.findall(blank)) + 1
+    lines = tuple(Line(match[1], match[2], first + at) for at, match in enumerate(_LINE.finditer(head), start=1))
+    found = (
+        (blank, "SK005", 1, "removed the blank lines before the opening `---`"),
+        (opening[1], "SK005", first, "removed the spaces after the opening `---`"),
+        (closing[2], "SK006", first + len(lines) + 1, "removed the spaces after the closing `---`"),
+    )
+    return File(
+        opening="---" + opening[2],
+        head=Head(lines, folder),
+        closing="---",
+        body=rest[closing.end() :],
+        changes=tuple(Change(code=code, line=line, message=message) for wrong, code, line, message in found if wrong),
+    )
+
+
+def _is_blank_lines(blank: str, rest: str, folder: str | None) -> bool:
+    # `---` further down may as well be a rule across a page that has no frontmatter: only a skill's head counts.
+    return blank.endswith(("\r", "\n")) and parse(rest.encode(), folder=folder).manifest is not None
+
+
+def _place(mark: yaml.Mark) -> Place:
+    return mark.line, mark.column

@@ -1,0 +1,159 @@
+"""The repairs, each as the edits it would make. Whether an edit is sound is not decided here: see the proof."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from metier.spec.name import is_name
+from metier.spec.rules import UNSEEN
+from metier.spec.tools import has_outer_comma, read_tools, write_tools
+from metier.spec.yaml import ListNode, MapNode, Node, Scalar, read, resolved
+
+from .head import Edit, Head, Place
+
+__all__ = ["REPAIRS"]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
+_TRUTH_OF_OLD_YAML = frozenset({"y", "n", "yes", "no", "on", "off"})
+_AFTER_KEY = re.compile(r"[ \t]*:([ \t]*|[ \t]+#.*)")
+
+
+def tools_as_the_standards_string(head: Head) -> Iterator[Edit]:
+    """SK150 and SK151: a list or commas become one string with spaces."""
+    key, node = _entry(head, "allowed-tools")
+    if isinstance(node, Scalar) and has_outer_comma(node.text):
+        value = write_tools(read_tools(node.text))
+        goal = _Goal("SK151", "wrote allowed-tools with spaces, not commas", ("allowed-tools",), value)
+        yield from _in_place_of_scalar(head, node, goal)
+    elif key and isinstance(node, ListNode) and (words := _words(node)):
+        value = write_tools(tool for word in words for tool in read_tools(word))
+        goal = _Goal("SK150", "wrote allowed-tools as one string", ("allowed-tools",), value)
+        yield from _in_place_of_list(head, key, node, goal)
+
+
+def metadata_as_text(head: Head) -> Iterator[Edit]:
+    """SK141 for lists of words, and SK142. A nested map has no one text that it means."""
+    _, metadata = _entry(head, "metadata")
+    if not isinstance(metadata, MapNode):
+        return
+    for key, node in metadata.entries:
+        path = ("metadata", key.text)
+        if isinstance(node, ListNode):
+            words = _words(node)
+            if words is None or any(word != word.strip() or not word or "," in word for word in words):
+                continue
+            text = (", " if any(" " in word for word in words) else " ").join(words)
+            goal = _Goal("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
+            yield from _in_place_of_list(head, key, node, goal)
+        # A null is an absence that its author wrote down; the text "null" would be something else.
+        elif isinstance(node, Scalar) and _is_no_text(node) and resolved(node) is not None:
+            written = head.written(node)
+            if written and written.text == node.text:
+                goal = _Goal("SK142", f"quoted metadata.{key.text}", path, node.text)
+                yield goal.edit(written.start, written.end, f'"{node.text}"')
+
+
+def name_of_the_folder(head: Head) -> Iterator[Edit]:
+    """SK101 to SK105, where the folder has a valid name."""
+    folder, root = head.folder, head.root
+    if folder is None or root is None or not is_name(folder):
+        return
+    key, node = _entry(head, "name")
+    if key is None:
+        goal = _Goal("SK101", f"added the folder's name, {folder!r}", ("name",), folder)
+        yield goal.edit((0, 0), (0, 0), " " * (root.column - 1) + f"name: {goal.written}\n")
+    elif isinstance(node, Scalar) and node.text.strip():
+        found = [one.code for one in head.parsed.report if one.code in ("SK102", "SK103", "SK104", "SK105")]
+        if found:
+            goal = _Goal(found[0], f"set the name to the folder's, {folder!r}", ("name",), folder)
+            yield from _in_place_of_scalar(head, node, goal)
+
+
+REPAIRS: tuple[Callable[[Head], Iterator[Edit]], ...] = (
+    tools_as_the_standards_string,
+    metadata_as_text,
+    name_of_the_folder,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    code: str
+    message: str
+    path: tuple[str, ...]
+    value: str
+    in_flow: bool = False
+    """Inside `{...}`, where commas and brackets end a plain value."""
+
+    @property
+    def written(self) -> str:
+        """Plain where every parser, old ones too, reads this very text; else in quotes."""
+        text = self.value
+        root = read(f"{{key: {text}}}" if self.in_flow else f"key: {text}").root
+        value = root.get("key") if isinstance(root, MapNode) and len(root.entries) == 1 else None
+        is_safe = isinstance(value, Scalar) and value.text == text and not value.quoted and not _is_no_text(value)
+        if is_safe and text.lower() not in _TRUTH_OF_OLD_YAML:
+            return text
+        if UNSEEN.search(text) or "\n" in text:
+            escaped = (f"\\U{ord(char):08x}" if UNSEEN.match(char) or char in '"\\\n' else char for char in text)
+            return '"' + "".join(escaped) + '"'
+        return "'" + text.replace("'", "''") + "'" if re.search(r"[\"\\]", text) else f'"{text}"'
+
+    def edit(self, start: Place, end: Place, text: str) -> Edit:
+        return Edit(start=start, end=end, text=text, code=self.code, message=self.message, path=self.path, value=self.value)
+
+
+def _entry(head: Head, name: str) -> tuple[Scalar | None, Node | None]:
+    entries = head.root.entries if head.root else ()
+    return next(((key, value) for key, value in entries if key.text == name), (None, None))
+
+
+def _words(node: ListNode) -> list[str] | None:
+    words = [item.text for item in node.items if isinstance(item, Scalar)]
+    return words if len(words) == len(node.items) else None
+
+
+def _is_no_text(node: Scalar) -> bool:
+    return not node.quoted and (not isinstance(resolved(node), str) or _DATE.fullmatch(node.text) is not None)
+
+
+def _in_place_of_scalar(head: Head, node: Scalar, goal: _Goal) -> Iterator[Edit]:
+    """In the quotes it had. Block scalars are left alone: their shape was a choice."""
+    written = head.written(node)
+    if written is None or written.text[0] in "|>":
+        return
+    quote = written.text[0] if written.text[0] in "\"'" else ""
+    keeps_quotes = quote and not re.search(r"[\"'\\]", goal.value)
+    text = f"{quote}{goal.value}{quote}" if keeps_quotes else goal.written
+    yield goal.edit(written.start, written.end, text)
+
+
+def _in_place_of_list(head: Head, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+    if not node.flow:
+        yield from _in_place_of_block(head, key, node, goal)
+        return
+    written = head.written(node)
+    # A comment between the items of a list over several lines has no place in one line.
+    if written and not ("\n" in written.text and "#" in written.text):
+        yield goal.edit(written.start, written.end, goal.written)
+
+
+def _in_place_of_block(head: Head, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+    """The value goes to the key's line; comments among the items stay, each on a line of its own."""
+    start = head.written(key)
+    items = [item for item in map(head.written, node.items) if item and item.start[0] == item.end[0]]
+    if start is None or not items or len(items) != len(node.items):
+        return
+    at, column = start.end
+    after_key = _AFTER_KEY.fullmatch(head.lines[at].text[column:])
+    ends = {item.end[0]: item.end[1] for item in items}
+    last = max(ends)
+    rests = [(line, head.lines[line].text[ends.get(line, 0) :]) for line in range(at + 1, last + 1)]
+    if not after_key or any(rest.strip() and not rest.lstrip().startswith("#") for _, rest in rests):
+        return
+    lead = " " * (node.column - 1)
+    comments = [lead + rest.strip() if line in ends else rest for line, rest in rests if rest.strip()]
+    text = "\n".join([f": {goal.written}{after_key[1].rstrip()}", *comments])
+    yield goal.edit((at, column), (last, len(head.lines[last].text)), text)

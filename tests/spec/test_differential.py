@@ -1,0 +1,154 @@
+"""Two oracles: skills-ref 0.1.1 for the compat verdict, and our own slow road for the quick one, over real skills."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+import skills_ref
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skills_ref.parser import parse_frontmatter
+from skills_ref.validator import validate_metadata
+
+from metier.spec import MemoryFiles, Verdict, check, parse
+from metier.spec.manifest import manifest_from
+from metier.spec.quick import quick_fields
+
+Skills = Callable[[], Iterator[tuple[str, bytes]]]
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "real-skills.jsonl.gz"
+STEP = 1 if os.environ.get("METIER_FULL") else 4
+
+# What the 1,558 public files are made of, in small: used where those files are not at hand, and as seeds for mutation.
+SAMPLE = (
+    "---\nname: my-skill\ndescription: Fills forms. Use when asked.\n---\nDo it.\n",
+    "---\nname: my-skill\ndescription: >-\n  Fills forms.\n  Use when asked.\nlicense: MIT\n---\nDo it.\n",
+    "---\nname: my-skill\ndescription: |\n  Fills forms.\n\n  Use when asked.\nallowed-tools: Read Grep\n---\nDo it.\n",
+    '---\nname: "my-skill"\ndescription: "Fills forms: all of them."\nallowed-tools:\n  - Read\n  - Bash(git:*)\n---\n',
+    "---\nname: my-skill\ndescription: Fills forms\n  over several\n  lines\nmetadata:\n  author: ann\n---\nDo it.\n",
+    "---\n# A comment\nname: my-skill # another\ndescription: 'It''s a form'\nmetadata:\n- one\n- two\n---\n",
+    "---\nname: my-skill\ndescription: Fills forms.\nmetadata:\n  version: 1.10\n  nested:\n    deep: er\n---\n",
+    "---\nname: my-skill\ndescription: Fills forms.\nallowed-tools: [Read, Grep]\n---\n",
+    '---\nname: my-skill\ndescription: Fills forms.\nmetadata: {"claw": {"requires": {"bins": ["jq"]}}}\n---\n',
+    "---\nname: my-skill\ndescription: Fills forms when: asked\n---\n",
+    "---\nname: My Skill\ndescription: Fills forms.\n---\n",
+    "---\nname: other\ndescription: Fills forms.\n---\n",
+    "---\ndescription: Fills forms.\n---\n",
+    "---\nname: my-skill\n---\n",
+    "---\nname: my-skill\ndescription: Fills forms.\nversion: 1.0.0\ntags: [pdf, forms]\n---\n",
+    "---\nname: my-skill\ndescription: Fills forms.\nuser-invocable: false\nargument-hint: <file>\n---\n",
+    "---\nname: my-skill\ndescription: a --- b\n---\n",
+    "---\nname: my-skill\ndescription: Fills forms.\nlicense:\ncompatibility:\n---\n",
+    "---\nname: my-skill\ndescription: Füllt Formulare 😀 aus.\n---\n",
+    "---\r\nname: my-skill\r\ndescription: Fills forms.\r\n---\r\nDo it.\r\n",
+    "\ufeff---\nname: my-skill\ndescription: Fills forms.\n---\n",
+    "# My skill\n\nNo frontmatter at all.\n",
+    "---\nname: my-skill\ndescription: Fills forms.\n",
+    "---\nname: my-skill\nname: my-skill\ndescription: Fills forms.\n---\n",
+    "---\nname: my-skill\ndescription: *forms\nlicense: &l MIT\n---\n",
+    "",
+)
+
+
+def real_skills() -> Iterator[tuple[str, bytes]]:
+    """Folder name and bytes of each public SKILL.md."""
+    with gzip.open(REAL, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            if number % STEP == 0:
+                row = json.loads(line)
+                yield (
+                    PurePosixPath(row["path"]).parent.name or row["repo"].split("/")[1],
+                    row["bytes"].encode("latin-1"),
+                )
+
+
+def sample() -> Iterator[tuple[str, bytes]]:
+    for text in SAMPLE:
+        yield "my-skill", text.encode()
+
+
+needs_real = pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is not here; the built-in sample runs instead")
+SKILLS = [pytest.param(real_skills, id="real", marks=needs_real), pytest.param(sample, id="sample")]
+
+
+@pytest.mark.parametrize("skills", SKILLS)
+def test_compat_says_yes_exactly_where_skills_ref_does(skills: Skills, tmp_path: Path) -> None:
+    differ = [
+        (folder, data[:200])
+        for folder, data in skills()
+        if compat_is_ok(data, folder) != reference_is_ok(data, tmp_path / folder)
+    ]
+    assert differ == []
+
+
+@pytest.mark.parametrize("skills", SKILLS)
+def test_both_roads_read_the_same_manifest(skills: Skills) -> None:
+    answered = [roads_agree(data, folder) for folder, data in skills()]
+    assert False not in answered
+    assert True in answered
+
+
+def compat_is_ok(data: bytes, folder: str) -> bool:
+    return check(MemoryFiles({"SKILL.md": data}), folder=folder, verdict=Verdict.COMPAT).ok
+
+
+def reference_is_ok(data: bytes, folder: Path) -> bool:
+    folder.mkdir(exist_ok=True)
+    (folder / "SKILL.md").write_bytes(data)
+    try:
+        return not skills_ref.validate(folder)
+    except Exception:  # its crashes are many, and each is a no
+        return False
+
+
+def roads_agree(data: bytes, folder: str) -> bool | None:
+    """Whether the quick road's answer is that of the slow one; None where it gave none."""
+    parsed = parse(data, folder=folder)
+    quick = quick_fields(parsed.document.head, folder) if parsed.document.has_head else None
+    if quick is None:
+        return None
+    manifest = manifest_from(quick.fields, name=folder, description=quick.fields["description"].strip())
+    return manifest == (parsed.manifest, ()) and quick.warned == (parsed.report.problems != parsed.document.problems)
+
+
+MARKS = (
+    ": ", ":", "\t", '"', "'", "-", "- ", "---", "\n", "\n  ", " ", "#", " #", "{", "}", "[", "]", "&", "*", "!", "|",
+    ">", ">-", "|+", "|2", "?", "? ", "%", "@", "`", ",", "\\", "...", "<<: ", "~", "null", "é", "\xa0", "\u3000", "😀",
+    "\ufeff", "\u2028", "\x85", "\x07", "\x7f", "\r", "a", "0", "name", "description", "metadata", "\ufffe",
+)  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    """A head that someone typed into: a few pieces put in, taken out or overwritten."""
+    text: str = draw(st.sampled_from(SAMPLE[:20]))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + draw(st.sampled_from(("", *MARKS))) + text[at + draw(st.integers(0, 2)) :]
+    return text
+
+
+@settings(max_examples=1500, deadline=None, derandomize=True)
+@given(mutated())
+def test_compat_follows_skills_ref_through_typing_mistakes(text: str) -> None:
+    assert compat_is_ok(text.encode(), "my-skill") == reference_accepts(text)
+
+
+@settings(max_examples=1500, deadline=None, derandomize=True)
+@given(mutated())
+def test_both_roads_agree_through_typing_mistakes(text: str) -> None:
+    assert roads_agree(text.encode(), "my-skill") is not False
+
+
+def reference_accepts(text: str) -> bool:
+    """skills-ref without its file: it opens it in text mode, so every line end reaches it as one newline."""
+    try:
+        metadata, _ = parse_frontmatter(text.replace("\r\n", "\n").replace("\r", "\n"))
+        return not validate_metadata(metadata, Path("skills", "my-skill"))
+    except Exception:  # its crashes are many, and each is a no
+        return False

@@ -1,0 +1,121 @@
+"""The fast road answers only where there is nothing to say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metier.spec import Manifest, parse
+from metier.spec.manifest import manifest_from
+from metier.spec.quick import quick_fields
+
+PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
+
+
+def quick(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
+    found = quick_fields(head + extra, folder)
+    if found is None:
+        return None
+    manifest, odd = manifest_from(found.fields, name=folder, description=found.fields["description"].strip())
+    assert odd == ()
+    return manifest
+
+
+def slow(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
+    return parse(f"---\n{head}{extra}---\n".encode(), folder=folder).manifest
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "",
+        "license: MIT\ncompatibility: Requires git\n",
+        "allowed-tools: Read Bash(git:*)\n",
+        "metadata:\n  author: Ann\n  version: '1.0'\n",
+        "metadata: {author: Ann}\n",
+        "user-invocable: false\n",
+        "tags: [pdf, forms]\n",
+        "triggers:\n  keywords: [pdf]\n",
+        "# a comment on a line of its own\n",
+        "homepage: https://example.com\n",
+    ],
+)
+def test_a_clean_head_is_answered_as_the_slow_road_does(extra: str) -> None:
+    assert quick(extra) is not None
+    assert quick(extra) == slow(extra)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "description: Fills forms.\n",
+        "name: my-skill\n",
+        "name: other\ndescription: Fills forms.\n",
+        "name: my-skill\ndescription: ''\n",
+        "name: my-skill\ndescription: null\n",
+        "name: my-skill\ndescription: 12\n",
+        "name: my-skill\ndescription: [a]\n",
+        "name: my-skill\ndescription: when: asked\n",
+        "name: my-skill\ndescription: forms # all\n",
+        "name: my-skill\ndescription:\tforms\n",
+        'name: my-skill\ndescription: "bell \\u0007"\n',
+        "name: my-skill\ndescription: zero\u200bwidth\n",
+        f"name: my-skill\ndescription: {'x' * 1025}\n",
+        "- name\n",
+        "name\n",
+        "",
+        "name: my-skill\nname: my-skill\ndescription: d\n",
+        "name: my-skill\ndescription: [\n",
+    ],
+)
+def test_a_head_with_anything_to_say_is_left_to_the_slow_road(head: str) -> None:
+    assert quick(head=head) is None
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "license: &l MIT\n",
+        "license: *l\n",
+        "license: !!str MIT\n",
+        "<<: {a: b}\n",
+        "license: ''\n",
+        "license: 3\n",
+        "compatibility: ' '\n",
+        f"compatibility: {'x' * 501}\n",
+        "allowed-tools: Read, Grep\n",
+        "allowed-tools: Bash(git\n",
+        "metadata: text\n",
+        "metadata:\n  version: 1.0\n",
+        "version: latest\n",
+        "version: 1.10\n",
+        "priority: 5\n",
+        "user-invocable: perhaps\n",
+    ],
+)
+def test_an_odd_field_is_left_to_the_slow_road(extra: str) -> None:
+    assert quick(extra) is None
+
+
+@pytest.mark.parametrize("folder", ["My-Skill", "my_skill", "-my-skill", "навык", "a" * 65])
+def test_a_name_that_breaks_the_rules_is_left_to_the_slow_road(folder: str) -> None:
+    assert quick(head=f"name: {folder}\ndescription: Fills forms.\n", folder=folder) is None
+
+
+WORDS = st.text(alphabet="abc é.,'-()[]/%@=~", min_size=1, max_size=30)
+
+
+@given(description=WORDS, licence=WORDS, label=WORDS)
+def test_whatever_it_answers_is_what_the_slow_road_answers(description: str, licence: str, label: str) -> None:
+    head = f"name: my-skill\ndescription: {description}\nlicense: {licence}\nmetadata:\n  label: {label}\n"
+    answer = quick(head=head)
+    assert answer is None or answer == slow(head=head)
+
+
+@pytest.mark.parametrize("extra", ["allowed-tools: [Read, 'Bash(git add *)']\n", "metadata:\n  tags: [a, b]\n"])
+def test_a_list_where_text_belongs_is_read_and_marked(extra: str) -> None:
+    found = quick_fields(PLAIN + extra, "my-skill")
+    assert found is not None
+    assert found.warned
+    assert quick(extra) == slow(extra)
