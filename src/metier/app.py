@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from metier.catalog import Catalog, Policy
 from metier.config import Plain, Settings, read_settings
@@ -26,6 +27,9 @@ from metier.sources import (
     standard_places,
     watch,
 )
+
+if TYPE_CHECKING:
+    from metier.selection import Selector
 
 __all__ = ["App"]
 
@@ -71,7 +75,7 @@ class App:
         if self.is_trusted:
             files.append(self.project_config_file)
         defaults = {"skills.user_dir": str(self.home / "skills"), "skills.plugins_dir": str(self.home / "plugins")}
-        return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults)
+        return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
 
     @cached_property
     def policy(self) -> Policy:
@@ -134,6 +138,17 @@ class App:
     @cached_property
     def loader(self) -> SkillLoader:
         return SkillLoader(self.catalog)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """Ranks the skills that a model may use. Its index is kept beside the cache."""
+        # Imported here: numpy costs 80 ms, and only a request needs it.
+        from metier.sources.index import open_selector
+
+        usable = [entry for entry in self.catalog if entry.is_for_models]
+        return open_selector(
+            usable, str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
+        )
 
     def watch(self, stop: Event | None = None) -> Iterator[Update]:
         return watch(self.places, self.fresh_catalog, stop=stop)

@@ -1,7 +1,7 @@
 """What is here, and who wins. Pure: it is handed offers and facts about the machine."""
 
 from .catalog import Catalog, Offers, Policy, merge
-from .entry import Entry, Flag, Offer, Source, State, offer_of, offer_of_bad, offer_of_clean
+from .entry import Entry, Flag, Offer, Source, State, offer_of, offer_of_bad, offer_of_quick
 from .needs import Environment, Needs, missing, read_compatibility
 
 __all__ = [
@@ -19,6 +19,6 @@ __all__ = [
     "missing",
     "offer_of",
     "offer_of_bad",
-    "offer_of_clean",
+    "offer_of_quick",
     "read_compatibility",
 ]

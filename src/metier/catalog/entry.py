@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from metier.spec import Document, Manifest, Parsed, Problem, Report, Severity, parse
 from metier.spec.extensions import EXTENSION_KEYS, WRITTEN_KEYS
 from metier.spec.manifest import manifest_from
-from metier.spec.quick import Fields
+from metier.spec.quick import Quick
 
 from .needs import encoded_needs
 
-__all__ = ["Entry", "Flag", "Offer", "Source", "State", "offer_of", "offer_of_bad", "offer_of_clean"]
+__all__ = ["Entry", "Flag", "Offer", "Source", "State", "offer_of", "offer_of_bad", "offer_of_quick"]
 
 
 class Source(StrEnum):
@@ -93,12 +93,19 @@ class Entry(NamedTuple):
 
     @property
     def manifest(self) -> Manifest:
-        parsed = parse(f"---\n{self.offer.head}---\n".encode("utf-8", "surrogatepass"), folder=self.folder.rpartition("/")[2])
-        return parsed.manifest or Manifest(name=self.name, description=self.description)
+        return self._parsed.manifest or Manifest(name=self.name, description=self.description)
+
+    @property
+    def _parsed(self) -> Parsed:
+        data = f"---\n{self.offer.head}---\n".encode("utf-8", "surrogatepass")
+        return parse(data, folder=self.folder.rpartition("/")[2])
 
     @property
     def report(self) -> Report:
         """What was odd about the file, under the lenient verdict."""
+        if self.offer.flags & Flag.WARNED and not self.offer.problems:
+            # The quick road only saw that something is odd; where it stands is worth a parse now that somebody asks.
+            return self._parsed.report
         rows = json.loads(self.offer.problems) if self.offer.problems else ()
         return Report(tuple(Problem(**{**row, "severity": Severity(row["severity"])}) for row in rows))
 
@@ -108,15 +115,17 @@ class Entry(NamedTuple):
         return self.state is State.ENABLED and not self.offer.flags & Flag.HIDDEN_FROM_MODEL
 
 
-def offer_of_clean(folder: str, mtime_ns: int, size: int, fields: Fields, head: str) -> Offer:
-    """The offer of a head that `quick_fields` found nothing wrong with."""
+def offer_of_quick(folder: str, mtime_ns: int, size: int, quick: Quick, head: str) -> Offer:
+    """The offer of a head that took the quick road."""
+    fields, warned = quick
     name, description = fields["name"], fields["description"].strip()
-    metadata = fields.get("metadata", _EMPTY)
-    if WRITTEN_KEYS.isdisjoint(fields) and _SWITCHES.isdisjoint(metadata):
-        needs = encoded_needs(fields.get("compatibility", ""), metadata.get("requires", ""))
-        return Offer(folder, mtime_ns, size, name, description, 0, needs, head)
+    metadata, flags = fields.get("metadata", _EMPTY), Flag.WARNED if warned else 0
+    if WRITTEN_KEYS.isdisjoint(fields) and _READ.isdisjoint(metadata):
+        needs = encoded_needs(fields.get("compatibility", ""), "")
+        return Offer(folder, mtime_ns, size, name, description, flags, needs, head)
     manifest, _ = manifest_from(fields, name=name, description=description)
-    return offer_of(folder, mtime_ns, size, Parsed(manifest=manifest, report=Report(), document=Document(head=head)))
+    offer = offer_of(folder, mtime_ns, size, Parsed(manifest=manifest, report=Report(), document=Document(head=head)))
+    return offer._replace(flags=offer.flags | flags) if flags else offer
 
 
 def offer_of(folder: str, mtime_ns: int, size: int, parsed: Parsed) -> Offer:
@@ -142,7 +151,7 @@ def offer_of_bad(folder: str, mtime_ns: int, size: int, report: Report) -> Offer
 
 
 _EMPTY: dict[str, str] = {}
-_SWITCHES = EXTENSION_KEYS - {"author", "version", "tags", "keywords", "requires"}
+_READ = EXTENSION_KEYS - {"author", "version", "tags", "keywords"}
 
 
 def _encoded(report: Report) -> str:

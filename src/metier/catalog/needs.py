@@ -35,18 +35,33 @@ _COMMANDS = frozenset({
     "wrangler", "yarn", "yq", "yt-dlp", "zsh",
 })  # fmt: skip
 _PYTHON = re.compile(r"\bpython\s*(?:>=|≥)?\s*(3(?:\.\d{1,2}){0,2})\s*(\+|or (?:later|newer|higher|above))?", re.IGNORECASE)
-_PACKAGES = re.compile(r"\bpython packages?:?\s+((?:[\w.-]+(?:\s*,\s*|\s+and\s+|\s+)?)+)", re.IGNORECASE)
+# "python packages listed in a file" names no package: the list must run to the end of what is said about it.
+_PACKAGE = r"[A-Za-z][\w.-]*+(?:\[[\w,-]+\])?+(?:\s*+(?:[=~!]=|[<>]=?)\s*+[\w.*]++)?+"
+_PACKAGES = re.compile(
+    rf"\bpython packages?:?\s+({_PACKAGE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_PACKAGE})*+)"
+    r"(?=\s*(?:$|[()]|(?:to be |must be |are )?installed\b))", re.IGNORECASE,
+)  # fmt: skip
 _ASKS = re.compile(r"\b(?:requires?|required|needs?|must have|depends on|prerequisites?)\b", re.IGNORECASE)
 _SOFTENS = re.compile(
-    r"\b(?:optional(?:ly)?|recommended|preferred|if available|when available|or|either|e\.g\.|such as)\b", re.IGNORECASE
-)
+    r"\b(?:optional(?:ly)?|recommended|preferred|if available|when available|or|either|e\.g\.|such as|no|not|never|without)\b"
+    r"|n't\b", re.IGNORECASE,
+)  # fmt: skip
 _SYSTEM = r"\b(?:linux|macos|mac os|os x|darwin|windows)\b"
-_ONLY = re.compile(rf"{_SYSTEM}[^.;]*\bonly\b|\bonly\b[^.;]*{_SYSTEM}", re.IGNORECASE)
+_SYSTEM_LIST = rf"{_SYSTEM}(?:\s*(?:,|/|&|\band\b|\bor\b)\s*(?:(?:and|or)\s+)?{_SYSTEM})*"
+# "On Windows, only PowerShell works" and "tested only on Linux" close no other system out.
+_ONLY = re.compile(
+    rf"{_SYSTEM_LIST}[\s-]+only(?=\s*(?:,|$))"
+    rf"|\bonly\s+(?:(?:works?|runs?|available|supported|compatible|usable|designed|intended)\s+)?(?:on|for|with|under)\s+{_SYSTEM_LIST}"
+    rf"|\bonly\s+supports\s+{_SYSTEM_LIST}|\bsupports\s+only\s+{_SYSTEM_LIST}", re.IGNORECASE,
+)  # fmt: skip
+_UNSURE = re.compile(r"\b(?:tested|verified|checked|not)\b|n't\b", re.IGNORECASE)
 # "Go to the page" is not the command go, so a word counts only where it stands in a list of things asked for.
 _LISTED = re.compile(
-    r"(?:\brequires?|\brequired:?|\bneeds?|\bmust have|\bdepends on|\bprerequisites?:?|,|\band\b|\+|&)"
-    r"\s+(?:the\s+)?`?([A-Za-z][\w.+-]*)", re.IGNORECASE,
+    r"(?:\brequires?:?|\brequired:?|\bneeds?:?|\bmust have|\bdepends on|\bprerequisites?:?|[,+&](?:\s+and\b)?|\band\b)"
+    r"\s+(?:the\s+)?`?([A-Za-z][\w.+-]*)(?P<ends>(?=`|\s*(?:$|[,+&()\d]|and\b|installed\b)))?", re.IGNORECASE,
 )  # fmt: skip
+# Verbs too, "make sure it is set": these count only where nothing follows that they could be the verb of.
+_VERBS = frozenset({"convert", "go", "make"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +119,7 @@ def read_compatibility(text: str) -> Needs:
             python = tuple(int(part) for part in version[1].split("."))
         listed = _PACKAGES.search(clause)
         if listed:
-            packages.update(dict.fromkeys(word for word in re.split(r"[\s,]+", listed[1]) if word and word != "and"))
+            packages.update(dict.fromkeys(_packages(listed[1])))
             clause = clause.replace(listed[0], "")
         commands.update(dict.fromkeys(word for word in _words(clause) if word in _COMMANDS))
     return Needs(commands=tuple(commands), packages=tuple(packages), python=python, systems=tuple(sorted(systems)))
@@ -143,10 +158,20 @@ def _absent(names: tuple[str, ...], has: Callable[[str], bool]) -> list[str]:
 
 
 def _only(clause: str) -> Iterator[str]:
-    if _ONLY.search(clause):
-        lowered = clause.lower()
+    said = _ONLY.search(clause)
+    if said and not _UNSURE.search(clause):
+        lowered = said[0].lower()
         yield from (system for word, system in _SYSTEMS.items() if word in lowered)
 
 
+def _packages(listed: str) -> Iterator[str]:
+    """The names alone, without extras and versions."""
+    for item in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed):
+        yield re.split(r"[\s\[<>=~!]", item, maxsplit=1)[0]
+
+
 def _words(clause: str) -> Iterator[str]:
-    yield from (match[1].rstrip(".").lower() for match in _LISTED.finditer(clause))
+    for match in _LISTED.finditer(clause):
+        word = match[1].rstrip(".+").lower()
+        if word not in _VERBS or match["ends"] is not None:
+            yield word

@@ -32,9 +32,11 @@ def set_value(file: Path, key: Key, value: Plain) -> None:
 def unset_value(file: Path, key: Key) -> None:
     def drop(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
-        _table(document, tables, file).pop(leaf, None)
+        if tables[0] in document:
+            _table(document, tables, file).pop(leaf, None)
 
-    _edit(file, drop)
+    if file.exists():
+        _edit(file, drop)
 
 
 def change_words(file: Path, key: Key, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
@@ -63,7 +65,8 @@ def parse_words(key: Key, words: Sequence[str]) -> Plain:
         value = int(words[0])
     if key.kind is Kind.TRUTH and words[0].lower() in ("true", "false", "yes", "no", "on", "off"):
         value = words[0].lower() in ("true", "yes", "on")
-    if key.kind is Kind.PATH:
+    if key.kind is Kind.PATH and words[0]:
+        # Written as it was typed: `~` and relative paths are expanded where the file is read.
         return words[0]
     result: Plain = checked(key, value, file="command line", line=None, base=Path())
     return result
@@ -76,7 +79,7 @@ def _edit(file: Path, change: Callable[[TOMLDocument], None]) -> None:
 
     with locked(str(file)):
         try:
-            document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.exists() else tomlkit.document()
+            document = tomlkit.parse(file.read_bytes().decode()) if file.exists() else tomlkit.document()
         except (TOMLKitError, UnicodeDecodeError) as error:
             raise BadConfig(
                 f"not valid TOML: {error}", file=str(file), hint="mend it by hand first; nothing was changed"

@@ -65,23 +65,27 @@ class Settings:
 
 def read_settings(
     files: Iterable[Path], *, environment: Mapping[str, str], flags: Mapping[str, Plain] | None = None,
-    defaults: Mapping[str, Plain] | None = None,
+    defaults: Mapping[str, Plain] | None = None, folder: str | os.PathLike[str] = "",
 ) -> Settings:  # fmt: skip
-    """The settings of these files, later ones over earlier, then the environment, then the flags that were given."""
+    """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
+
+    A relative path in a file starts at that file's folder, any other at `folder`.
+    """
+    home, here = environment.get("HOME"), Path(folder).absolute()
     values = {key.name: Value(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
     warnings: list[str] = []
     looked = tuple(files)
     for file in looked:
-        for value in _from_file(file, warnings):
+        for value in _from_file(file, warnings, home):
             values[value.key.name] = value
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
             if variable in environment and key.kind is not Kind.TABLE:
                 text = environment[variable]
-                values[key.name] = Value(key, _from_text(key, text, variable), f"environment: {variable}")
+                values[key.name] = Value(key, _from_text(key, text, variable, here, home), f"environment: {variable}")
     for name, flag in (flags or {}).items():
         if flag is not None:
-            values[name] = Value(KEYS[name], flag, "flag")
+            values[name] = Value(KEYS[name], checked(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag")
     return Settings(values, tuple(warnings), tuple(str(file) for file in looked))
 
 
@@ -91,7 +95,9 @@ def unknown_key(name: str) -> NotFound:
     return NotFound(f"there is no setting {name!r}", hint=hint)
 
 
-def checked(key: Key, value: object, *, file: str, line: int | None, base: Path) -> Any:  # Any: see Value
+def checked(
+    key: Key, value: object, *, file: str, line: int | None, base: Path, home: str | None = None
+) -> Any:  # Any: see Value
     """`value` as its key wants it, or BadConfig that names the line."""
 
     def bad(expected: str) -> BadConfig:
@@ -101,7 +107,10 @@ def checked(key: Key, value: object, *, file: str, line: int | None, base: Path)
         case Kind.TEXT if isinstance(value, str):
             return value
         case Kind.PATH if isinstance(value, str) and value:
-            return str(base / Path(value).expanduser())
+            if home and (value == "~" or value.startswith("~/")):
+                value = home + value[1:]
+            # Not Path.expanduser: it raises for a user that does not exist.
+            return str(base / os.path.expanduser(value))
         case Kind.NUMBER if isinstance(value, int) and not isinstance(value, bool):
             if key.least is not None and value < key.least:
                 raise bad(f"{key.least} or more")
@@ -115,7 +124,7 @@ def checked(key: Key, value: object, *, file: str, line: int | None, base: Path)
     raise bad(f"a {key.kind}")
 
 
-def _from_file(file: Path, warnings: list[str]) -> Iterator[Value]:
+def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Value]:
     try:
         text = file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -142,7 +151,7 @@ def _from_file(file: Path, warnings: list[str]) -> Iterator[Value]:
             continue
         yield Value(
             key,
-            checked(key, value, file=str(file), line=line, base=file.parent),
+            checked(key, value, file=str(file), line=line, base=file.parent, home=home),
             f"{file}:{line}" if line else str(file),
         )
 
@@ -160,7 +169,7 @@ def _line_of(text: str, name: str) -> int | None:
     """The line on which a dotted key is written, whether under its table or spelled out."""
     *tables, leaf = name.split(".")
     here = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
         if header:
             here = header[1].replace('"', "")
@@ -169,10 +178,11 @@ def _line_of(text: str, name: str) -> int | None:
         written = re.match(r"\s*([\w.\"-]+)\s*=", line)
         if written and ".".join(filter(None, (here, written[1].replace('"', "")))) in (name, ".".join((*tables, leaf))):
             return number
-    return None
+    # Inside an inline table, `skills = { max_depth = 0 }`: the line on which that stands.
+    return _line_of(text, ".".join(tables)) if tables else None
 
 
-def _from_text(key: Key, text: str, variable: str) -> Any:  # Any: see Value
+def _from_text(key: Key, text: str, variable: str, here: Path, home: str | None) -> Any:  # Any: see Value
     value: object = text
     match key.kind:
         case Kind.NUMBER:
@@ -184,7 +194,7 @@ def _from_text(key: Key, text: str, variable: str) -> Any:  # Any: see Value
             value = [word for word in re.split(r"[,\s]+", text) if word]
         case Kind.PATH if not text:
             return None
-    return checked(key, value, file=f"environment variable {variable}", line=None, base=Path(os.curdir).absolute())
+    return checked(key, value, file=f"environment variable {variable}", line=None, base=here, home=home)
 
 
 def _shown(value: object) -> str:

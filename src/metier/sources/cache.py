@@ -18,14 +18,16 @@ from metier.catalog import Offer
 
 __all__ = ["MetadataCache"]
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 create table if not exists skill (
     folder text primary key, mtime integer not null, size integer not null, name text not null, description text not null,
     flags integer not null, needs text not null, head text not null, problems text not null
 ) without rowid;
 """
-_ROWS = "select folder, mtime, size, name, description, flags, needs, head, problems from skill where folder >= ? and folder < ?"
+_ROWS = """
+select folder, mtime, size, name, description, flags, needs, head, problems from skill where folder > ? and folder < ? order by folder
+"""
 _FRESH_NS = 50_000_000
 """A file this young may change again within the same tick of its clock, and we would not see it: do not remember it yet."""
 
@@ -36,18 +38,18 @@ class MetadataCache:
     def __init__(self, file: str) -> None:
         self.file = file
 
-    def under(self, root: str) -> dict[str, Offer]:
-        """Everything remembered below `root`, by folder."""
+    def under(self, root: str) -> list[Offer]:
+        """Everything remembered below `root`, in the order of folders."""
         if not os.path.exists(self.file):
-            return {}
+            return []
         root = root.rstrip("/")
         try:
             # "0" is the character after "/": a range scan over the primary key.
             rows: list[tuple[Any, ...]] = self._try(lambda db: db.execute(_ROWS, (f"{root}/", f"{root}0")).fetchall(), [])
         except UnicodeEncodeError:
             # A folder whose name is not UTF-8 has no rows.
-            return {}
-        return {row[0]: offer for row, offer in zip(rows, map(Offer._make, rows), strict=True)}
+            return []
+        return list(map(Offer._make, rows))
 
     def keep(self, offers: Iterable[Offer], gone: Iterable[str]) -> None:
         """Remember these and forget those, all or nothing."""
@@ -101,14 +103,14 @@ class MetadataCache:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
+    # Derived data: losing it in a power cut costs one slow start, and waiting for the disk would cost every start.
+    db.execute("pragma synchronous = off")
+    db.execute("pragma journal_mode = memory")
     version = db.execute("pragma user_version").fetchone()[0]
     if version != _VERSION:
         # Larger pages write ten thousand rows a quarter faster; it only counts before the first table.
         db.execute("pragma page_size = 16384")
         db.executescript(f"drop table if exists skill; {_SCHEMA} pragma user_version = {_VERSION};")
-    # Derived data: losing it in a power cut costs one slow start, and waiting for the disk would cost every start.
-    db.execute("pragma synchronous = off")
-    db.execute("pragma journal_mode = memory")
 
 
 def _is_storable(offer: Offer) -> bool:

@@ -5,6 +5,7 @@ Only the heads of files are read here; bodies wait until somebody activates a sk
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,15 +21,16 @@ from metier.catalog import (
     merge,
     offer_of,
     offer_of_bad,
-    offer_of_clean,
+    offer_of_quick,
 )
-from metier.spec import Report, Verdict, parse
-from metier.spec.codes import problem
+from metier.spec import SKILL_FILE, Report, Verdict, parse
+from metier.spec.codes import judge, problem
 from metier.spec.document import LONGEST_HEAD
 from metier.spec.quick import quick_fields
 from metier.spec.skill import LONGEST_SKILL_FILE
 
 from .cache import MetadataCache
+from .disk import DiskFiles
 from .machine import Machine
 from .places import Place
 from .walk import DEPTH, DIRECTORIES, Walk, walk
@@ -86,7 +88,12 @@ def catalog_of(
 
 def _read_all(root: str, found: Walk, cache: MetadataCache | None) -> list[Offer]:
     root = os.path.realpath(root)
-    known = cache.under(root) if cache else {}
+    remembered = cache.under(root) if cache else []
+    odd = [_bad(folder, code, message) for folder, code, message in found.odd]
+    if remembered and [offer[:3] for offer in remembered] == found.found:
+        # Both are in the order of folders: one comparison for all of them, which is how most starts go.
+        return remembered + odd
+    known = {offer.folder: offer for offer in remembered}
     offers: list[Offer] = []
     fresh: list[Offer] = []
     for folder, mtime, size in found.found:
@@ -100,14 +107,14 @@ def _read_all(root: str, found: Walk, cache: MetadataCache | None) -> list[Offer
     if cache:
         gone = known.keys() - {folder for folder, _, _ in found.found} if len(known) + len(fresh) > len(offers) else ()
         cache.keep(fresh, gone)
-    return offers + [_bad(folder, code, message) for folder, code, message in found.odd]
+    return offers + odd
 
 
 def _read_one(folder: str, mtime: int, size: int) -> Offer:
     if size > LONGEST_SKILL_FILE:
         return _bad(folder, "SK016", f"SKILL.md is larger than {LONGEST_SKILL_FILE:,} bytes", mtime, size)
     try:
-        descriptor = os.open(f"{folder}/SKILL.md", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = _open(folder)
     except OSError as error:
         return _unreadable(folder, error)
     try:
@@ -117,15 +124,25 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
         if end > 0 and data[:4] == b"---\n":
             # Where it is not UTF-8 the mark of that is not printable, so the quick road refuses it.
             head = data[4 : end + 1].decode("utf-8", "surrogateescape")
-            fields = quick_fields(head, name)
-            if fields is not None:
-                return offer_of_clean(folder, mtime, size, fields, head)
+            quick = quick_fields(head, name)
+            if quick is not None:
+                return offer_of_quick(folder, mtime, size, quick, head)
         parsed = parse(_head_bytes(descriptor, data), folder=name, verdict=Verdict.LENIENT)
     except OSError as error:
         return _unreadable(folder, error)
     finally:
         os.close(descriptor)
     return offer_of(folder, mtime, size, parsed)
+
+
+def _open(folder: str) -> int:
+    """SKILL.md as the walk saw it; a link is only followed where it stays inside the skill, also one planted meanwhile."""
+    try:
+        return os.open(f"{folder}/SKILL.md", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    return DiskFiles(folder).open(SKILL_FILE)
 
 
 def _head_bytes(descriptor: int, data: bytes) -> bytes:
@@ -150,7 +167,8 @@ def _unreadable(folder: str, error: OSError) -> Offer:
 
 
 def _bad(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) -> Offer:
-    return offer_of_bad(folder, mtime, size, Report((problem(code, message),)))
+    judged = judge(problem(code, message), Verdict.LENIENT)
+    return offer_of_bad(folder, mtime, size, Report((judged,) if judged else ()))
 
 
 def folders_of(places: Iterable[Place]) -> Iterator[str]:

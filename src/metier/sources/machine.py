@@ -35,7 +35,9 @@ class Machine:
 
     def has_package(self, name: str) -> bool:
         if name not in self.packages:
-            self.packages[name] = _importable(name.replace("-", "_")) or _importable(_IMPORTS.get(name.lower(), name))
+            self.packages[name] = (
+                _importable(name.replace("-", "_")) or _importable(_IMPORTS.get(name.lower(), name)) or _is_installed(name)
+            )
         return self.packages[name]
 
 
@@ -47,6 +49,17 @@ _IMPORTS = {
     "scikit-learn": "sklearn",
     "beautifulsoup4": "bs4",
 }
+
+
+def _is_installed(name: str) -> bool:
+    # Imported here: only a package that nothing can be imported by the name of pays for it.
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        distribution(name)
+    except (PackageNotFoundError, ValueError):
+        return False
+    return True
 
 
 def _importable(module: str) -> bool:

@@ -83,13 +83,14 @@ def _look_into(folder: str, root: str, below: list[str], result: Walk) -> None:
     with os.scandir(folder) as children:
         for child in children:
             if child.is_dir(follow_symlinks=False):
+                if child.name in SKIPPED_NAMES:
+                    continue
                 path = child.path
                 # The hot line: nearly every child of a place is a skill, so ask for its file before anything else.
                 try:
                     status = stat(f"{path}/SKILL.md", follow_symlinks=False)
                 except OSError:
-                    if child.name not in SKIPPED_NAMES:
-                        below.append(path)
+                    below.append(path)
                     continue
                 if S_ISREG(status.st_mode):
                     found.append((path, status.st_mtime_ns, status.st_size))

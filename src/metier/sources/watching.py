@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from metier.catalog import Catalog, Entry
 
 from .places import Place
+
+if TYPE_CHECKING:
+    from watchfiles import Change as FileChange
 
 __all__ = ["Change", "ChangeKind", "Update", "changes", "watch"]
 
@@ -48,19 +52,22 @@ def watch(places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: thre
         roots = _existing(places)
         if not roots:
             stop.wait(_LOOK_AGAIN_MS / 1000)
-            burst: Iterator[object] = iter((None,))
+            burst: Iterator[set[tuple[FileChange, str]]] = iter((set(),))
         else:
             burst = watch_files(
                 *roots, stop_event=stop, rust_timeout=_LOOK_AGAIN_MS, yield_on_timeout=True, raise_interrupt=True,
                 step=20, debounce=200, watch_filter=None, ignore_permission_denied=True,
             )  # fmt: skip
+        # What changed before the watcher was up, it never tells: so look once when it first answers.
+        missed = True
         for changed in burst:
-            if changed or roots != _existing(places):
+            if missed or changed or roots != _existing(places):
+                missed = False
                 before, catalog = catalog, rebuild()
                 differences = changes(before, catalog)
                 if differences:
                     yield Update(catalog, differences)
-            if stop.is_set() or roots != _existing(places):
+            if stop.is_set() or roots != _existing(places) or _is_about(changed, roots):
                 break
 
 
@@ -73,6 +80,11 @@ def changes(before: Catalog, after: Catalog) -> tuple[Change, ...]:
         *(Change(ChangeKind.ADDED, entry) for folder, entry in new.items() if folder not in old),
         *(Change(ChangeKind.CHANGED, entry) for folder, entry in new.items() if folder in old and entry != old[folder]),
     )
+
+
+def _is_about(changed: Iterable[tuple[object, str]], roots: Sequence[str]) -> bool:
+    """Did something happen to a place itself? One that was removed and made again is another folder to the watcher."""
+    return any(path.rstrip("/") in roots for _, path in changed)
 
 
 def _existing(places: Sequence[Place]) -> list[str]:

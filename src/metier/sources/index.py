@@ -1,0 +1,111 @@
+"""The selection index of a catalog, kept beside the metadata cache and shared by every process that maps it.
+
+Building it reads every skill's body; opening it reads none. A skill is indexed again when its SKILL.md has another
+time or size. Like the cache it may vanish or break at any time, and then it is built anew: it can cost time, never an
+answer.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+
+from metier.catalog import Entry
+from metier.selection import CorruptIndex, Selector
+from metier.spec import SKILL_FILE, Extensions, split
+from metier.spec.skill import LONGEST_SKILL_FILE
+
+from .atomic import replace_bytes
+from .disk import DiskFiles
+
+__all__ = ["IndexedSkill", "open_selector"]
+
+
+class IndexedSkill:
+    """An entry as the selector reads it. What stands in the file is read only when the index does not know it yet."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+    @property
+    def id(self) -> str:
+        return self.entry.folder
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def description(self) -> str:
+        return self.entry.description
+
+    @property
+    def location(self) -> str:
+        return self.entry.location
+
+    @property
+    def digest(self) -> str:
+        """Stands for everything in the file, so that nobody has to read it to see that it is unchanged."""
+        return f"{self.entry.offer.mtime_ns}:{self.entry.offer.size}"
+
+    @property
+    def extensions(self) -> Extensions:
+        return self.entry.manifest.extensions
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.extensions.tags
+
+    @property
+    def triggers(self) -> Mapping[str, tuple[str, ...]] | None:
+        # Nearly no skill has any, and parsing a head to learn that costs more than ranking it.
+        if "triggers" not in self.entry.offer.head:
+            return None
+        triggers = self.extensions.triggers
+        return {"keywords": triggers.keywords, "verbs": triggers.verbs, "patterns": triggers.patterns}
+
+    @property
+    def body(self) -> str:
+        try:
+            return split(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)).body
+        except (OSError, LookupError):
+            # Gone or changed since it was listed: it is still found by its description.
+            return ""
+
+
+def open_selector(entries: Iterable[Entry], file: str | None) -> Selector:
+    """A selector over these entries, from the saved index where that is good; saved again where it was not."""
+    skills = [IndexedSkill(entry) for entry in entries]
+    if file is None:
+        return Selector(skills)
+    selector = _opened(file, skills)
+    if selector is None:
+        selector = Selector(skills)
+    elif not selector.is_changed:
+        return selector
+    try:
+        replace_bytes(file, selector.index_bytes())
+    except OSError:
+        # A full or read-only disk: the next start pays again.
+        pass
+    return selector
+
+
+def _opened(file: str, skills: list[IndexedSkill]) -> Selector | None:
+    try:
+        with open(file, "rb") as stream:
+            # The map outlives the file object, and the file's replacement: each process keeps the version it opened.
+            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    try:
+        return Selector.from_buffer(buffer, skills)
+    except CorruptIndex:
+        try:
+            os.unlink(file)
+        except OSError:
+            pass
+        return None

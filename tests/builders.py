@@ -1,0 +1,133 @@
+"""What tests of several rooms build with. Each helper shows only what its test is about."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from metier.app import App
+from metier.catalog import Flag, Offer, Source
+from metier.sources import Place
+
+__all__ = [
+    "FakeMachine",
+    "aged",
+    "app_in",
+    "as_another_user",
+    "offer",
+    "place",
+    "python",
+    "settle",
+    "skill_text",
+    "write_config",
+    "write_skill",
+]
+
+OLD_NS = 60 * 10**9
+
+
+def skill_text(name: str, *, description: str = "Does it. Use when asked.", head: str = "", body: str = "Do it.\n") -> str:
+    """A SKILL.md; `head` holds more lines of frontmatter."""
+    more = textwrap.dedent(head).strip("\n")
+    return f"---\nname: {name}\ndescription: {description}\n{more + chr(10) if more else ''}---\n\n{body}"
+
+
+def write_skill(
+    root: Path, name: str, *, folder: str | None = None, description: str = "Does it. Use when asked.", head: str = "",
+    body: str = "Do it.\n", data: bytes | None = None,
+) -> Path:  # fmt: skip
+    """A skill below `root`, old enough to be remembered by a cache. `data` replaces the whole SKILL.md."""
+    path = root / (folder or name)
+    path.mkdir(parents=True, exist_ok=True)
+    text = skill_text(name, description=description, head=head, body=body).encode() if data is None else data
+    (path / "SKILL.md").write_bytes(text)
+    aged(path / "SKILL.md")
+    return path
+
+
+def aged(file: Path, by_ns: int = OLD_NS) -> Path:
+    """Make a file look as if it had been written a while ago."""
+    then = file.stat().st_mtime_ns - by_ns
+    os.utime(file, ns=(then, then))
+    return file
+
+
+def settle(file: Path, like: os.stat_result) -> None:
+    """Give a file the times of an earlier state of it."""
+    os.utime(file, ns=(like.st_atime_ns, like.st_mtime_ns))
+
+
+def offer(name: str, *, folder: str | None = None, flags: int = 0, needs: str = "", description: str = "Does it.") -> Offer:
+    problems = '[{"code": "SK005", "severity": "error", "message": "there is no frontmatter"}]' if flags & Flag.BAD else ""
+    return Offer(folder or f"/skills/{name}", 1, 2, name, description, flags, needs, "", problems)
+
+
+def place(root: Path, source: Source = Source.PROJECT, *, trusted: bool = True) -> Place:
+    return Place(source, str(root), trusted)
+
+
+@dataclass
+class FakeMachine:
+    """An Environment that has what it is told, and notes what it was asked."""
+
+    commands: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+    python: tuple[int, ...] = (3, 11, 7)
+    system: str = "linux"
+    asked: list[str] = field(default_factory=list)
+
+    def has_command(self, name: str) -> bool:
+        self.asked.append(name)
+        return name in self.commands
+
+    def has_package(self, name: str) -> bool:
+        self.asked.append(name)
+        return name in self.packages
+
+
+def app_in(tmp_path: Path, *, variables: Mapping[str, str] | None = None, **options: Any) -> App:
+    """An App whose home and project are `home` and `project` below a temporary folder, and that knows no other variable."""
+    project = tmp_path / "project"
+    project.mkdir(exist_ok=True)
+    environment = {"HOME": str(tmp_path / "home"), "METIER_HOME": str(tmp_path / "home/.metier"), "PATH": os.defpath}
+    return App(environment={**environment, **(variables or {})}, folder=options.pop("folder", project), **options)
+
+
+def write_config(tmp_path: Path, text: str, *, project: bool = False) -> Path:
+    file = tmp_path / ("project" if project else "home") / ".metier/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+    return file
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start another process of the same Python on this code."""
+    words = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+_AS_ANOTHER = """
+import json, os, sys, sqlite3, tempfile
+import metier.app, metier.sources.watching, metier.config.edit
+from metier.sources import *
+from metier.sources.walk import walk
+from metier.errors import *
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+folder = sys.argv[1]
+"""
+
+
+def as_another_user(folder: Path, code: str) -> Any:  # Any: what the code printed, as JSON
+    """Run code as somebody for whom permissions count, which they do not for root; its `folder` is the one given."""
+    process = python(_AS_ANOTHER + textwrap.dedent(code), folder)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return json.loads(out)

@@ -1,0 +1,166 @@
+"""A skill as one source offers it: what is kept of a head, and that both roads to an offer agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from builders import skill_text
+from metier.catalog import Entry, Flag, Offer, Source, State, offer_of, offer_of_bad, offer_of_quick
+from metier.spec import Report, Severity, parse
+from metier.spec.codes import problem
+from metier.spec.quick import quick_fields
+
+
+def slow_offer(head: str, name: str = "x") -> Offer:
+    return offer_of(f"/skills/{name}", 1, 2, parse(f"---\n{head}---\n".encode(), folder=name))
+
+
+def entry_of(offer: Offer) -> Entry:
+    return Entry(offer.name, offer.description, Source.USER, offer.folder, State.ENABLED, "", offer)
+
+
+def entry_with(head: str) -> Entry:
+    return entry_of(offer_of("/skills/x", 1, 2, parse(skill_text("x", head=head).encode(), folder="x")))
+
+
+def test_an_entry_knows_where_it_is() -> None:
+    entry = entry_with("")
+    assert (entry.id, entry.location) == ("/skills/x", "/skills/x/SKILL.md")
+
+
+def test_the_manifest_of_an_entry_is_what_the_file_said() -> None:
+    head = "license: MIT\nmetadata:\n  author: Ann\n  tags: a b\nallowed-tools: Read Bash(git add *)\nspecial: [1, 2]"
+    entry = entry_with(head)
+    assert entry.manifest == parse(skill_text("x", head=head).encode(), folder="x").manifest
+    assert (entry.manifest.license, entry.manifest.extensions.author, entry.manifest.extra) == (
+        "MIT",
+        "Ann",
+        {"special": [1, 2]},
+    )
+
+
+def test_the_report_of_an_entry_survives_the_way_through_the_cache() -> None:
+    parsed = parse(b"---\nname: Other Name\ndescription: Use when: asked \xc3\xa9\nlicense: []\n---\n", folder="x")
+    entry = entry_of(offer_of("/skills/x", 1, 2, parsed))
+    assert entry.report == parsed.report
+    assert len(entry.report) > 1
+
+
+def test_a_clean_entry_has_an_empty_report() -> None:
+    assert entry_with("").report == Report()
+
+
+def test_a_bad_skill_has_an_offer_with_its_folder_for_a_name_and_its_problem() -> None:
+    offer = offer_of_bad("/skills/broken", 1, 2, Report((problem("SK002", "SKILL.md is not a file"),)))
+    assert (offer.name, offer.flags, entry_of(offer).report.errors[0].message) == (
+        "broken",
+        Flag.BAD,
+        "SKILL.md is not a file",
+    )
+    assert entry_of(offer).report.errors[0].severity is Severity.ERROR
+
+
+def test_a_bad_skill_still_has_a_manifest_to_show() -> None:
+    assert entry_of(offer_of_bad("/skills/broken", 1, 2, Report())).manifest.name == "broken"
+
+
+@pytest.mark.parametrize(
+    ("head", "flag"),
+    [
+        ("default_enabled: false", Flag.OFF_BY_DEFAULT),
+        ("metadata:\n  default_enabled: 'false'", Flag.OFF_BY_DEFAULT),
+        ("disable-model-invocation: true", Flag.HIDDEN_FROM_MODEL),
+        ("allowed-tools: Read, Grep", Flag.WARNED),
+        ("default_enabled: true", 0),
+        ("disable-model-invocation: false", 0),
+        ("user-invocable: false", 0),
+    ],
+)
+def test_flags_say_what_deciding_a_state_needs(head: str, flag: int) -> None:
+    assert entry_with(head).offer.flags == flag
+
+
+def test_commands_of_requires_and_of_the_compatibility_text_are_needs() -> None:
+    entry = entry_with("compatibility: Requires git and Python 3.12+\nmetadata:\n  requires: gh, jq")
+    assert entry.offer.needs == '[["gh","jq","git"],[],[3,12],[]]'
+
+
+# --- the quick road and the slow one ----------------------------------------------------------------------------------
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
+PLAIN = st.text("abcdefghijklmnop XYZ.,;-'0123456789äé漢", min_size=1, max_size=40).map(str.strip).filter(bool)
+NEEDS = st.sampled_from(["Requires git and jq", "macOS only", "Requires Python 3.99+", "Python 3.11+", "any text"])
+METADATA = st.dictionaries(
+    st.sampled_from(["author", "version", "tags", "keywords", "requires", "default_enabled", "triggers", "toolsets", "note"]),
+    st.one_of(PLAIN, st.sampled_from(["1.2.0", "gh", "gh jq", "gh, jq", "true", "false", "", "toolsets/a:B", "no"])),
+    max_size=4,
+)
+EXTRA = st.dictionaries(
+    st.sampled_from(
+        ["license", "compatibility", "allowed-tools", "default_enabled", "disable-model-invocation", "requires", "unknown",
+         "brief_description", "dependencies", "disable_model_invocation", "scripts"]
+    ),
+    st.one_of(PLAIN, NEEDS, st.sampled_from(["true", "false", "Read Bash(git add *)", "Read, Grep", "gh", "x-y"])),
+    max_size=5,
+)  # fmt: skip
+
+
+def written(extra: Mapping[str, str], metadata: Mapping[str, str], description: str, *, quoted: bool) -> str:
+    def value(text: str) -> str:
+        return "'" + text.replace("'", "''") + "'" if quoted else text
+
+    lines = ["name: x", f"description: {value(description)}", *(f"{key}: {value(text)}" for key, text in extra.items())]
+    if metadata:
+        lines += ["metadata:", *(f"  {key}: {value(text)}" for key, text in metadata.items())]
+    return "\n".join(lines) + "\n"
+
+
+@given(extra=EXTRA, metadata=METADATA, description=st.one_of(PLAIN, WORDS), quoted=st.booleans())
+@example(extra={"requires": "gh jq"}, metadata={"requires": "git"}, description="d", quoted=False)
+@example(extra={"compatibility": "Requires git"}, metadata={"default_enabled": "false"}, description="d", quoted=True)
+def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
+    extra: dict[str, str], metadata: dict[str, str], description: str, quoted: bool
+) -> None:
+    head = written(extra, metadata, description, quoted=quoted)
+    quick = quick_fields(head, "x")
+    if quick is not None:
+        assert offer_of_quick("/skills/x", 1, 2, quick, head) == slow_offer(head)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "name: x\ndescription: Plain.\n",
+        "name: x\ndescription: >-\n  Folded\n  text.\n",
+        "name: x\ndescription: ' padded '\n",
+        "name: x\ndescription: D\ncompatibility: ' Requires git '\n",
+        "name: x\ndescription: D\nmetadata:\n  requires: git, jq\n",
+        "name: x\ndescription: D\nmetadata:\n  requires: git jq\n  author: Ann\n",
+        "name: x\ndescription: D\nrequires: [git, jq]\n",
+        "name: x\ndescription: D\ndefault_enabled: false\ntriggers:\n  keywords: [a]\n",
+        "name: x\ndescription: D\nmetadata:\n  disable-model-invocation: 'true'\n",
+        "name: x\ndescription: D\nmetadata: {}\n",
+        "name: x\ndescription: D\nunknown:\n  deep: [a, {b: c}]\n",
+    ],
+)
+def test_both_roads_agree_on(head: str) -> None:
+    quick = quick_fields(head, "x")
+    assert quick is not None
+    assert offer_of_quick("/skills/x", 1, 2, quick, head) == slow_offer(head)
+
+
+@pytest.mark.parametrize(
+    "extra", ["allowed-tools: [Read, Grep]\n", "metadata:\n  tags: [pdf, forms]\n", "metadata:\n  requires: [git]\n"]
+)
+def test_a_list_where_text_belongs_takes_the_quick_road_and_is_reported_when_asked(extra: str) -> None:
+    head = f"name: x\ndescription: D\n{extra}"
+    quick = quick_fields(head, "x")
+    assert quick is not None
+    offer, slow = offer_of_quick("/skills/x", 1, 2, quick, head), slow_offer(head)
+    assert offer._replace(problems=slow.problems) == slow
+    entry, other = (Entry("x", "D", Source.USER, "/skills/x", State.ENABLED, "", one) for one in (offer, slow))
+    assert entry.report == other.report != Report()
