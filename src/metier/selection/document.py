@@ -1,0 +1,152 @@
+"""What a skill says, by field, read once: its name, what it is for, what it is *not* for, headings and body.
+
+"Not for legal documents" holds the words *legal documents* and means the opposite, so such clauses are
+cut out of the description and kept as a field of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from .text import sentences
+
+__all__ = ["BODY_LIMIT", "Document", "Skill", "Triggers", "read_skill", "read_triggers", "split_negative", "stamp_of"]
+
+BODY_LIMIT = 6_000
+"""Characters of the body that are read: what a skill is about stands at its beginning."""
+
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_NEGATIVE = re.compile(
+    r"\b(?:(?:do|does|should|must|is|are|was)(?:\s+not|n['’]t)|don['’]t|never|not|no\s+need)\s+"
+    r"(?:to\s+be\s+)?(?:use[ds]?|using|trigger(?:ed)?|activated?|appl(?:y|icable)|invoked?|for|intended|meant|suitable|"
+    r"needed|when|if|cover(?:ed)?|load)\b"
+    r"|\b(?:skip|skipped|avoid|ignore|exclud\w+)\s+(?:this|it|use|using|when|if|on|for|the\s+skill)\b"
+    r"|\bskip(?:\s+on)?:|\bnot:|\bout\s+of\s+scope\b|\banti-?triggers?\b|\bnon-?goals?\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"(?<=[.!?])\s|\n|[;)]")
+
+
+@runtime_checkable
+class Skill(Protocol):
+    """The least a skill must have; `body`, `tags` and `triggers` are read when they are there."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggers:
+    """What an author says should call the skill (seed 003)."""
+
+    keywords: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A skill's text, taken apart and not yet counted."""
+
+    id: str
+    name: str
+    purpose: tuple[str, ...]
+    """Sentences of the description and the tags, without the clauses below."""
+    negative: str
+    headings: str
+    body: str
+    triggers: Triggers
+    stamp: bytes
+    """Changes with the skill; 8 bytes."""
+
+
+def read_skill(skill: Skill) -> Document:
+    body = str(getattr(skill, "body", None) or "")
+    tags = strings(getattr(skill, "tags", None))
+    triggers = read_triggers(skill)
+    description = str(skill.description or "")
+    positive, negative = split_negative(description)
+    prose = _FENCE.sub("\n", body[:BODY_LIMIT])
+    extra = " ".join((*tags, *triggers.keywords))
+    return Document(
+        id=str(skill.id),
+        name=str(skill.name),
+        purpose=(*sentences(positive), *((extra,) if extra else ())),
+        negative=negative,
+        headings="\n".join(_HEADING.findall(prose)),
+        body=prose,
+        triggers=triggers,
+        stamp=stamp_of(skill),
+    )
+
+
+def stamp_of(skill: Skill) -> bytes:
+    """8 bytes that change with what the skill says.
+
+    The body is left out: reading thousands of them just to see that nothing changed would cost more than the index
+    saves. A skill that offers a `digest` of its content is stamped with that alone, and nothing else of it is read.
+    """
+    digest = getattr(skill, "digest", None)
+    if digest:
+        return hashlib.blake2b(f"{skill.name}\0{digest}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    parts = (
+        str(skill.name),
+        str(skill.description or ""),
+        ",".join(strings(getattr(skill, "tags", None))),
+        repr(read_triggers(skill)) if getattr(skill, "triggers", None) else "",
+    )
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def split_negative(text: str) -> tuple[str, str]:
+    """What the skill is for, and what its author says it is not for."""
+    kept: list[str] = []
+    negative: list[str] = []
+    place = 0
+    while found := _NEGATIVE.search(text, place):
+        end = _CLAUSE_END.search(text, found.end())
+        stop = end.start() if end else len(text)
+        kept.append(text[place : found.start()])
+        negative.append(text[found.end() : stop])
+        place = stop
+    kept.append(text[place:])
+    return "".join(kept), "\n".join(negative)
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """A list of strings as people write it: one string, a list, or nothing."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, Iterable):
+        return tuple(str(part).strip() for part in value if str(part).strip())
+    return ()
+
+
+def read_triggers(skill: Skill) -> Triggers:
+    """Triggers as an object, a mapping, or plain keywords."""
+    value: object = getattr(skill, "triggers", None)
+    if value is None:
+        return Triggers()
+    if isinstance(value, str | list | tuple | set | frozenset):
+        return Triggers(keywords=strings(value))
+    keywords, verbs, patterns = (
+        value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+        for key in ("keywords", "verbs", "patterns")
+    )
+    return Triggers(
+        keywords=strings(keywords),
+        verbs=strings(verbs),
+        # A comma is part of a pattern's syntax, so one string is one pattern.
+        patterns=(patterns,) if isinstance(patterns, str) else strings(patterns),
+    )

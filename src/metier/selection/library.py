@@ -1,0 +1,139 @@
+"""The searchable whole: one large segment that never changes, one small one of what came since, and who has left.
+
+Adding rebuilds only the small segment; removing marks a row. When the small one has grown, both are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .container import Array
+from .phrases import Kind
+from .query import Query
+from .segment import FIELDS, Segment
+
+__all__ = ["Library", "Postings", "Sequences"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postings:
+    """Where the terms of one request stand: one line for each (term, document)."""
+
+    term: Array
+    row: Array
+    count: Array
+    impact: Array
+    frequency: Array
+    """Living documents that hold each term."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequences:
+    """Names and purposes word by word: one line for each word."""
+
+    known: Array
+    """Place in the trained vocabulary, or -1."""
+    asked: Array
+    """Which term of the request it is, or -1."""
+    owner: Array
+    sentence: Array
+    """0 is the name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    segments: tuple[Segment, ...]
+    alive: Array
+    """By row, over all segments."""
+    living: int
+
+    def offsets(self) -> Iterator[tuple[Segment, int]]:
+        first = 0
+        for segment in self.segments:
+            yield segment, first
+            first += len(segment)
+
+    @property
+    def has_triggers(self) -> bool:
+        return any(bool((segment.phrase_kind != Kind.NAME).any()) for segment in self.segments)
+
+    def phrase_rows(self, phrase: int, kind: Kind) -> list[int]:
+        """Living rows that list a phrase, given as its hash."""
+        found: list[int] = []
+        wanted = np.uint64(phrase)
+        for segment, first in self.offsets():
+            begin = np.searchsorted(segment.phrase_hash, wanted, "left")
+            end = np.searchsorted(segment.phrase_hash, wanted, "right")
+            rows = segment.phrase_row[begin:end][segment.phrase_kind[begin:end] == kind]
+            found += [int(row) + first for row in rows if self.alive[row + first]]
+        return found
+
+    def postings(self, query: Query) -> Postings:
+        spans: list[tuple[int, Segment, int, int, int]] = []
+        for segment, first in self.offsets():
+            if not len(segment.vocabulary):
+                continue
+            place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
+            found = segment.vocabulary[place] == query.hashes
+            begins, ends = segment.term_start[place], segment.term_start[place + 1]
+            spans += [(int(t), segment, first, int(begins[t]), int(ends[t])) for t in np.flatnonzero(found)]
+        if not spans:
+            none = np.zeros(0, dtype=np.int64)
+            empty = np.zeros((0, len(FIELDS)), dtype=np.uint8)
+            return Postings(term=none, row=none, count=empty, impact=none, frequency=np.zeros(len(query)))
+        term = np.repeat([span[0] for span in spans], [span[4] - span[3] for span in spans])
+        row = np.concatenate([segment.posting_row[begin:end] + first for _, segment, first, begin, end in spans])
+        count = np.concatenate([segment.posting_count[begin:end] for _, segment, _, begin, end in spans])
+        impact = np.concatenate([segment.posting_impact[begin:end] for _, segment, _, begin, end in spans])
+        if self.living < len(self.alive):
+            kept = self.alive[row]
+            term, row, count, impact = term[kept], row[kept], count[kept], impact[kept]
+        frequency = np.bincount(term, minlength=len(query))
+        return Postings(term=term, row=row, count=count, impact=impact, frequency=frequency)
+
+    def lengths(self, rows: Array) -> Array:
+        return self._by_row("length", rows)
+
+    def vectors(self, rows: Array) -> Array:
+        return self._by_row("vector", rows)
+
+    def sequences(self, query: Query, rows: Array) -> Sequences:
+        """Name and purpose of the given rows, each after the other."""
+        parts: list[tuple[Array, Array, Array, Array]] = []
+        for segment, first in self.offsets():
+            mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
+            begins = segment.sequence_start[rows[mine] - first].astype(np.int64)
+            sizes = segment.sequence_start[rows[mine] - first + 1] - begins
+            within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            place = np.repeat(begins, sizes) + within
+            terms = segment.sequence_term[place]
+            owner = np.repeat(mine, sizes)
+            parts.append((segment.known[terms], _asked(segment, query)[terms], owner, segment.sequence_sentence[place]))
+        known, asked, owner, sentence = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(parts) > 1:
+            order = np.argsort(owner, kind="stable")
+            known, asked, owner, sentence = known[order], asked[order], owner[order], sentence[order]
+        return Sequences(known=known, asked=asked, owner=owner, sentence=sentence.astype(np.int64))
+
+    def _by_row(self, field: str, rows: Array) -> Array:
+        parts = [getattr(segment, field) for segment in self.segments]
+        if len(parts) == 1:
+            return np.asarray(parts[0][rows])
+        out = np.zeros((len(rows), *parts[0].shape[1:]), dtype=parts[0].dtype)
+        for (_, first), part in zip(self.offsets(), parts, strict=True):
+            mine = (rows >= first) & (rows < first + len(part))
+            out[mine] = part[rows[mine] - first]
+        return out
+
+
+def _asked(segment: Segment, query: Query) -> Array:
+    """For each stem of the segment, which term of the request it is, or -1."""
+    asked = np.full(len(segment.vocabulary), -1, dtype=np.int32)
+    if len(segment.vocabulary):
+        place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
+        found = np.flatnonzero(segment.vocabulary[place] == query.hashes)
+        asked[place[found]] = found
+    return asked

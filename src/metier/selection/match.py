@@ -1,0 +1,62 @@
+"""The answer to a request: which skills, how sure we are, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .document import Skill
+
+__all__ = ["Decision", "Match", "Selection", "Share"]
+
+
+class Decision(StrEnum):
+    """What to do with a skill: load it, mention it, or leave it alone."""
+
+    ACTIVATE = "activate"
+    SUGGEST = "suggest"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One signal's part in a score, for `--explain`; shares may be negative and add up to about the whole."""
+
+    signal: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    skill: Skill
+    score: float
+    """0 to 1; orders the matches of one request."""
+    confidence: float
+    """0 to 1; how far these signals are those of right skills rather than of near misses."""
+    decision: Decision
+    reason: str
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.skill.id
+
+    @property
+    def name(self) -> str:
+        return self.skill.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    selected: tuple[Match, ...] = ()
+    rejected: tuple[Match, ...] = ()
+    """The next best, which were not taken."""
+    considered: int = 0
+    """Skills that were searched."""
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.selected)
+
+    def __len__(self) -> int:
+        return len(self.selected)

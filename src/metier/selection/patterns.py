@@ -1,0 +1,217 @@
+"""Regular expressions of strangers, run in linear time.
+
+A trigger pattern comes from whoever wrote the skill, and `(a+)+$` would keep Python's `re` busy for years. So the
+pattern is compiled to a small automaton and all its states are followed at once: each character of the request is
+read once, the work is bounded by (instructions x characters) and counted, with no clock and no second package
+(`regex` has a timeout, but `(((a{1000}){1000}){1000})` makes it eat the memory before the clock is asked).
+What needs backtracking (lookaround, back-references, possessive groups) is refused, which a `BadPattern` says.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+__all__ = ["BadPattern", "Pattern", "compile_pattern"]
+
+LONGEST_PATTERN = 500
+LARGEST_PROGRAM = 2_000
+"""Instructions after counted repeats are written out."""
+STEPS = 60_000
+"""For one search: some tens of milliseconds. A search that runs out has not matched."""
+
+_REPEAT = re.compile(r"\{(\d*)(?:(,)(\d*))?\}")
+_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
+_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
+_ESCAPED = re.compile(r"\\(?:[dDwWsS]|[nrtfv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^\w])", re.DOTALL)
+_ASSERTIONS = {"^": "start", "$": "end", r"\A": "start", r"\Z": "end", r"\b": "edge", r"\B": "inside"}
+
+
+class BadPattern(ValueError):
+    """The pattern cannot be run safely, or cannot be read at all; the skill is matched without it."""
+
+    code = "bad-pattern"
+
+    def __init__(self, pattern: str, reason: str) -> None:
+        super().__init__(f"trigger pattern {pattern[:60]!r} is not used: {reason}")
+        self.hint = "write it with words, classes, groups, | and repeats only"
+
+
+class _Instruction(NamedTuple):
+    what: Literal["char", "split", "assert", "match"]
+    test: re.Pattern[str] | str | None = None
+    to: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    program: tuple[_Instruction, ...]
+
+    def found_in(self, text: str) -> bool:
+        """Does it match anywhere? Case does not count."""
+        states: set[int] = set()
+        steps = 0
+        for place in range(len(text) + 1):
+            states |= self._reached({0}, text, place)
+            if any(self.program[state].what == "match" for state in states):
+                return True
+            steps += len(states) + 1
+            if steps > STEPS or place == len(text):
+                return False
+            states = self._reached(self._after(states, text[place]), text, place + 1)
+        return False
+
+    def _after(self, states: set[int], char: str) -> set[int]:
+        taken = set()
+        for state in states:
+            test = self.program[state].test
+            if isinstance(test, re.Pattern) and test.fullmatch(char):
+                taken.add(state + 1)
+        return taken
+
+    def _reached(self, states: set[int], text: str, place: int) -> set[int]:
+        """The states that can be had from these without reading a character."""
+        seen: set[int] = set()
+        open_states = list(states)
+        while open_states:
+            state = open_states.pop()
+            if state in seen:
+                continue
+            seen.add(state)
+            instruction = self.program[state]
+            if instruction.what == "split":
+                open_states.extend(instruction.to)
+            elif instruction.what == "assert" and _holds(str(instruction.test), text, place):
+                open_states.append(state + 1)
+        return seen
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> Pattern:
+    if len(pattern) > LONGEST_PATTERN:
+        raise BadPattern(pattern, f"it is longer than {LONGEST_PATTERN} characters")
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BadPattern(pattern, str(error)) from error
+    reader = _Reader(pattern)
+    program = reader.alternatives()
+    if reader.place < len(pattern):
+        raise BadPattern(pattern, f"cannot read {pattern[reader.place :][:10]!r}")
+    return Pattern((*program, _Instruction("match")))
+
+
+def _holds(assertion: str, text: str, place: int) -> bool:
+    if assertion == "start":
+        return place == 0
+    if assertion == "end":
+        return place == len(text)
+    before = place > 0 and (text[place - 1].isalnum() or text[place - 1] == "_")
+    after = place < len(text) and (text[place].isalnum() or text[place] == "_")
+    return (before != after) == (assertion == "edge")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Recursive descent; every method returns a program whose jumps count from its own beginning."""
+
+    pattern: str
+    place: int = field(default=0)
+
+    def alternatives(self) -> list[_Instruction]:
+        program = self.sequence()
+        while self._take("|"):
+            other = self.sequence()
+            jump = len(program) + 2
+            program = [
+                _Instruction("split", to=(1, jump)),
+                *_moved(program, 1),
+                _Instruction("split", to=(jump + len(other),)),
+                *_moved(other, jump),
+            ]
+            self._check(program)
+        return program
+
+    def sequence(self) -> list[_Instruction]:
+        program: list[_Instruction] = []
+        while self.place < len(self.pattern) and self.pattern[self.place] not in "|)":
+            program += _moved(self.repeated(self.atom()), len(program))
+            self._check(program)
+        return program
+
+    def atom(self) -> list[_Instruction]:
+        rest = self.pattern[self.place :]
+        for text, name in _ASSERTIONS.items():
+            if self._take(text):
+                return [_Instruction("assert", name)]
+        if flags := _FLAGS.match(rest):
+            if set(flags[0]) - set("(?ims)"):
+                raise BadPattern(self.pattern, f"it uses {flags[0]!r}")
+            self.place += flags.end()
+            return []
+        if group := _GROUP.match(rest):
+            self.place += group.end()
+            inner = self.alternatives()
+            if not self._take(")"):
+                raise BadPattern(self.pattern, "a group is not closed")
+            return inner
+        piece = _CLASS.match(rest) or _ESCAPED.match(rest) or re.match(r"[^\\()\[]", rest, re.DOTALL)
+        if not piece:
+            raise BadPattern(self.pattern, f"it needs what cannot be run in linear time: {rest[:6]!r}")
+        self.place += piece.end()
+        char = piece[0] if piece[0] == "." or len(piece[0]) > 1 else re.escape(piece[0])
+        return [_Instruction("char", re.compile(char, re.IGNORECASE | re.DOTALL))]
+
+    def repeated(self, once: list[_Instruction]) -> list[_Instruction]:
+        least, most = 1, 1
+        if self._take("*"):
+            least, most = 0, -1
+        elif self._take("+"):
+            least, most = 1, -1
+        elif self._take("?"):
+            least, most = 0, 1
+        elif counted := _REPEAT.match(self.pattern, self.place):
+            self.place = counted.end()
+            least = int(counted[1] or 0)
+            most = least if not counted[2] else int(counted[3]) if counted[3] else -1
+        else:
+            return once
+        if self._take("+"):
+            raise BadPattern(self.pattern, "a possessive repeat cannot be run in linear time")
+        self._take("?")  # lazy or greedy, whether it matches is the same
+        if len(once) * max(least, most, 1) > LARGEST_PROGRAM:
+            raise BadPattern(self.pattern, "its repeats are too large")
+        return self._written_out(once, least, most)
+
+    def _written_out(self, once: list[_Instruction], least: int, most: int) -> list[_Instruction]:
+        program: list[_Instruction] = []
+        for _ in range(least):
+            program += _moved(once, len(program))
+        if most < 0:
+            begin = len(program)
+            end = begin + len(once) + 2
+            program.append(_Instruction("split", to=(begin + 1, end)))
+            program += _moved(once, begin + 1)
+            program.append(_Instruction("split", to=(begin,)))
+        for _ in range(most - least):
+            skip = len(program) + 1 + len(once)
+            program.append(_Instruction("split", to=(len(program) + 1, skip)))
+            program += _moved(once, len(program))
+        return program
+
+    def _take(self, text: str) -> bool:
+        if not self.pattern.startswith(text, self.place):
+            return False
+        self.place += len(text)
+        return True
+
+    def _check(self, program: list[_Instruction]) -> None:
+        if len(program) > LARGEST_PROGRAM:
+            raise BadPattern(self.pattern, "it is too large when its repeats are written out")
+
+
+def _moved(program: list[_Instruction], by: int) -> list[_Instruction]:
+    return [one._replace(to=tuple(target + by for target in one.to)) for one in program]

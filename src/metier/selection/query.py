@@ -1,0 +1,67 @@
+"""A request, read: its terms with their weight, and which of them stand beside each other.
+
+Requests are two words or two pages. A word said twice matters little more than once, or a long
+request would be about whatever it repeats.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from .container import Array
+from .text import term_hash, terms_of, words
+
+__all__ = ["Query", "read_query"]
+
+_REPEAT = 0.5
+_LONGEST = 20_000
+"""Characters that are read; the rest of a longer request is its attachments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    text: str
+    terms: tuple[str, ...]
+    written: tuple[str, ...]
+    """Each term as the request first wrote it."""
+    hashes: Array
+    """One for each term, in order of first appearance."""
+    counts: Array
+    weights: Array
+    """Count, saturated: 1 for a word said once."""
+    follows: Array
+    """Square: does the second term come right after the first?"""
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+
+def read_query(text: str) -> Query:
+    said_words = words(text[:_LONGEST])
+    runs = [terms_of(word) for word in said_words]
+    flat = Counter(term for run in runs for term in run)
+    terms = tuple(flat)
+    written: dict[str, str] = {}
+    for word, run in zip(said_words, runs, strict=True):
+        for number, term in enumerate(run):
+            # A part of an identifier has no writing of its own but its stem.
+            written.setdefault(term, word if number == 0 else term)
+    place = {term: number for number, term in enumerate(terms)}
+    follows = np.zeros((len(terms), len(terms)), dtype=bool)
+    said = [run for run in runs if run]
+    for left, right in itertools.pairwise(said):
+        follows[place[left[-1]], place[right[0]]] = True
+    counts = np.array(list(flat.values()), dtype=np.float32)
+    return Query(
+        text=text,
+        terms=terms,
+        written=tuple(written[term] for term in terms),
+        hashes=np.array([term_hash(term) for term in terms], dtype=np.uint64),
+        counts=counts,
+        weights=(_REPEAT + 1) * counts / (_REPEAT + counts),
+        follows=follows,
+    )

@@ -1,0 +1,249 @@
+"""`Selector`: a library of skills that can be asked, changed and saved.
+
+It keeps the index in two parts, one that was opened or built at once and one of what came since, so that a change
+costs what the change is worth. It holds no file and no clock: whoever saves `index_bytes()` decides where and when.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .document import Document, Skill, Triggers, read_skill, read_triggers, stamp_of
+from .library import Library
+from .match import Decision, Match, Selection, Share
+from .meanings import Meanings
+from .merging import build_all, merge
+from .query import Query, read_query
+from .ranker import Ranked, rank
+from .reason import reason
+from .segment import Segment, open_segment
+from .trained import Trained, shipped
+from .triggers import Call, calls
+from .weights import Weights
+
+__all__ = ["Selector"]
+
+_NAMED = 5.0
+"""Log-odds of a skill that was asked for by name: 99 in 100."""
+_MERGE_ABOVE = 256
+"""New skills that are kept apart at least; then a quarter of the large part."""
+
+
+class Selector:
+    """Not safe for threads that change it; asking from several threads is fine."""
+
+    def __init__(
+        self,
+        skills: Iterable[Skill] = (),
+        *,
+        weights: Weights | None = None,
+        trained: Trained | None = None,
+        meanings: Meanings | None = None,
+    ) -> None:
+        self.weights = weights or Weights()
+        self._trained = trained or shipped()
+        self._meanings = meanings
+        self._segments: list[Segment] = []
+        self._skills: list[Skill] = []
+        self._alive: list[bool] = []
+        self._row: dict[str, int] = {}
+        self._new: list[Document] = []
+        self._known: Library | None = None
+        for skill in skills:
+            self.change(skill)
+
+    @classmethod
+    def from_buffer(
+        cls,
+        buffer: Any,
+        skills: Iterable[Skill],
+        *,
+        weights: Weights | None = None,
+        trained: Trained | None = None,
+        meanings: Meanings | None = None,
+    ) -> Selector:
+        """Open what `index_bytes` gave, without copying it; `buffer` may be bytes or an mmap.
+
+        Skills that are not in it, or say something else than when it was made, are indexed now; what it holds of
+        skills that are gone is ignored. Raises `CorruptIndex`.
+        """
+        made = cls(weights=weights, trained=trained, meanings=meanings)
+        segment = open_segment(buffer, dimensions=made._trained.dimensions)
+        places = {id: row for row, id in enumerate(segment.ids())}
+        stamps = segment.stamp.astype("<u8").tobytes()
+        given = list(skills)
+        blank: Skill = _Gone()
+        made._segments, made._skills, made._alive = [segment], [blank] * len(segment), [False] * len(segment)
+        for skill in given:
+            row = places.get(skill.id, -1)
+            if row >= 0 and stamps[row * 8 : row * 8 + 8] == stamp_of(skill):
+                made._skills[row], made._alive[row], made._row[skill.id] = skill, True, row
+            else:
+                made.change(skill)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def is_changed(self) -> bool:
+        """Does it differ from the buffer it was opened from, so that saving it is worth while?"""
+        return bool(self._new) or len(self._segments) != 1 or not all(self._alive)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._row
+
+    def add(self, skill: Skill) -> None:
+        if skill.id in self._row:
+            raise ValueError(f"a skill with the id {skill.id!r} is already here; use change()")
+        self.change(skill)
+
+    def change(self, skill: Skill) -> None:
+        """Put in the skill, in place of the one with its id if there is one."""
+        document = read_skill(skill)
+        self._forget(document.id)
+        self._row[document.id] = len(self._skills)
+        self._skills.append(skill)
+        self._alive.append(True)
+        self._new.append(document)
+        self._known = None
+
+    def remove(self, id: str) -> None:
+        if id not in self._row:
+            raise KeyError(id)
+        self._forget(id)
+        self._known = None
+
+    def index_bytes(self) -> bytes:
+        """The whole index, as one segment of the living skills."""
+        self._library()
+        self._compact()
+        return self._segments[0].to_bytes()
+
+    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+        """The skills for a request, best first.
+
+        With a `limit`, the best so many whatever their confidence, each with its decision. Without, only those worth
+        activating, at most `max_skills`. `recent` are ids used earlier in this session.
+        """
+        library = self._library()
+        asked = read_query(query)
+        recent_rows = [self._row[id] for id in recent if id in self._row]
+        called = calls(query, library, self._triggers, self.weights, recent_rows)
+        ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called)
+        if self._meanings:
+            added = self._meanings.bonus(query, [self._skills[row] for row in ranked.evidence.rows])
+            ranked = replace(ranked, odds=ranked.odds + added)
+        matches = self._ordered(ranked, called)
+        count = self.weights.max_skills if limit is None else max(0, limit)
+        near = self._matches(asked, ranked, matches[: count + self.weights.rejected], called)
+        if limit is None:
+            taken = [match for match in near if match.decision is Decision.ACTIVATE][:count]
+        else:
+            taken = near[:count]
+        chosen = {id(match) for match in taken}
+        rejected = [match for match in near if id(match) not in chosen][: self.weights.rejected]
+        return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
+
+    def _ordered(self, ranked: Ranked, called: dict[int, Call]) -> list[int]:
+        """Places of the candidates, best first: named, then whole phrases, then by score; ties by id."""
+        rows = ranked.evidence.rows.tolist()
+        odds = ranked.odds.tolist()
+        nobody = Call()
+
+        def key(place: int) -> tuple[bool, bool, float, str]:
+            call = called.get(rows[place], nobody)
+            return (not call.named, not call.whole_phrase, -_raised(odds[place], call), self._skills[rows[place]].id)
+
+        return sorted(range(len(rows)), key=key)
+
+    def _matches(self, query: Query, ranked: Ranked, places: list[int], called: dict[int, Call]) -> list[Match]:
+        found = []
+        for place, shares in zip(places, ranked.shares(places), strict=True):
+            row = int(ranked.evidence.rows[place])
+            call = called.get(row) or Call()
+            sure = _probability(_raised(float(ranked.sure[place]), call))
+            match = Match(
+                skill=self._skills[row],
+                score=_probability(_raised(float(ranked.odds[place]), call)),
+                confidence=sure,
+                decision=self._decide(sure),
+                reason=reason(query, ranked.evidence, place, call),
+                shares=tuple(Share(group, value) for group, value in shares.items()),
+            )
+            found.append(match)
+        return found
+
+    def _decide(self, sure: float) -> Decision:
+        if sure >= self.weights.activate:
+            return Decision.ACTIVATE
+        return Decision.SUGGEST if sure >= self.weights.suggest else Decision.NOTHING
+
+    def _triggers(self, row: int) -> Triggers:
+        return read_triggers(self._skills[row])
+
+    def _forget(self, id: str) -> None:
+        row = self._row.pop(id, None)
+        if row is not None:
+            self._alive[row] = False
+
+    def _library(self) -> Library:
+        if self._known is None:
+            self._index_new()
+            self._known = Library(
+                segments=tuple(self._segments), alive=np.array(self._alive, dtype=bool), living=len(self._row)
+            )
+        return self._known
+
+    def _index_new(self) -> None:
+        """Put what came since into the small part; make one of both when that has grown."""
+        if self._new or not self._segments:
+            self._segments.append(build_all(self._new, self._trained))
+            self._new = []
+        if len(self._segments) > 2:
+            small = self._segments[1:]
+            everyone = [np.ones(len(segment), dtype=bool) for segment in small]
+            self._segments = [self._segments[0], merge(small, everyone)]
+        if len(self._segments) == 2 and len(self._segments[1]) > max(_MERGE_ABOVE, len(self._segments[0]) // 4):
+            self._compact()
+
+    def _compact(self) -> None:
+        if len(self._segments) == 1 and all(self._alive):
+            return
+        keep = np.array(self._alive, dtype=bool)
+        bounds = np.cumsum([0, *(len(segment) for segment in self._segments)])
+        parts = [keep[begin:end] for begin, end in itertools.pairwise(bounds)]
+        self._segments = [merge(self._segments, parts)]
+        self._skills = [skill for skill, alive in zip(self._skills, self._alive, strict=True) if alive]
+        self._alive = [True] * len(self._skills)
+        self._row = {skill.id: row for row, skill in enumerate(self._skills)}
+        self._known = None
+
+
+class _Gone:
+    """Stands where the index holds a skill that the caller no longer has."""
+
+    id = name = description = ""
+
+
+def _raised(odds: float, call: Call) -> float:
+    """Log-odds after the triggers have spoken: the doubt that is left is multiplied by theirs.
+
+    In log-odds, because two good candidates would both round to 1.0 and lose their order.
+    """
+    odds += call.bonus
+    if call.named:
+        return max(_NAMED, odds)
+    if call.doubt >= 1:
+        return odds
+    return float(np.logaddexp(math.log1p(-call.doubt), odds)) - math.log(call.doubt)
+
+
+def _probability(odds: float) -> float:
+    return round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 6)

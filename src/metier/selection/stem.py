@@ -1,0 +1,89 @@
+"""One form for the many endings of an English word: Porter's algorithm, with a memory.
+
+Written out here because a stemmer is the only thing we would need a language package for, and because
+the index, the background statistics and the word vectors must agree on every stem for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+__all__ = ["stem"]
+
+_CONSONANTS = "[^aeiou][^aeiouy]*"
+_VOWELS = "[aeiouy][aeiou]*"
+_HAS_MEASURE = re.compile(f"^({_CONSONANTS})?{_VOWELS}{_CONSONANTS}")
+_MEASURE_IS_ONE = re.compile(f"^({_CONSONANTS})?{_VOWELS}{_CONSONANTS}({_VOWELS})?$")
+_MEASURE_ABOVE_ONE = re.compile(f"^({_CONSONANTS})?{_VOWELS}{_CONSONANTS}{_VOWELS}{_CONSONANTS}")
+_HAS_VOWEL = re.compile(f"^({_CONSONANTS})?[aeiouy]")
+_SHORT_END = re.compile(f"^{_CONSONANTS}[aeiouy][^aeiouwxy]$")
+_DOUBLED = re.compile(r"([^aeioulsz])\1$")
+
+_STEP_2 = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al",
+    "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
+    "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble", "logi": "log",
+}  # fmt: skip
+_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_STEP_4 = (
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ou", "ism", "ate", "iti",
+    "ous", "ive", "ize",
+)  # fmt: skip
+
+
+def _alternatives(endings: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(endings, key=len, reverse=True)
+    return re.compile(f"^(.+?)({'|'.join(longest_first)})$")
+
+
+_ENDS_2, _ENDS_3, _ENDS_4 = _alternatives(_STEP_2), _alternatives(_STEP_3), _alternatives(_STEP_4)
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """`word` must be lowercase; words with anything but a-z in them come back as they are."""
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return word
+    return _without_suffix(_without_inflection(word))
+
+
+def _without_inflection(word: str) -> str:
+    """Plurals, -ed and -ing, and a final y after a vowel."""
+    if word.endswith("s") and not word.endswith("ss"):
+        word = word[:-2] if word.endswith(("sses", "ies")) else word[:-1]
+    if word.endswith("eed"):
+        word = word[:-1] if _HAS_MEASURE.match(word[:-3]) else word
+    else:
+        ending = 2 if word.endswith("ed") else 3 if word.endswith("ing") else 0
+        if ending and _HAS_VOWEL.match(word[:-ending]):
+            word = _mended(word[:-ending])
+    if word.endswith("y") and _HAS_VOWEL.match(word[:-1]):
+        word = word[:-1] + "i"
+    return word
+
+
+def _mended(word: str) -> str:
+    if word.endswith(("at", "bl", "iz")) or _SHORT_END.match(word):
+        return word + "e"
+    return word[:-1] if _DOUBLED.search(word) else word
+
+
+def _without_suffix(word: str) -> str:
+    for pattern, replacements in ((_ENDS_2, _STEP_2), (_ENDS_3, _STEP_3)):
+        found = pattern.match(word)
+        if found and _HAS_MEASURE.match(found[1]):
+            word = found[1] + replacements[found[2]]
+    found = _ENDS_4.match(word)
+    if found and _MEASURE_ABOVE_ONE.match(found[1]):
+        word = found[1]
+    elif word.endswith(("sion", "tion")) and _MEASURE_ABOVE_ONE.match(word[:-3]):
+        word = word[:-3]
+    if word.endswith("e"):
+        rest = word[:-1]
+        if _MEASURE_ABOVE_ONE.match(rest) or (_MEASURE_IS_ONE.match(rest) and not _SHORT_END.match(rest)):
+            word = rest
+    if word.endswith("ll") and _MEASURE_ABOVE_ONE.match(word):
+        word = word[:-1]
+    return word

@@ -1,0 +1,97 @@
+"""Skills that the request calls for in so many words: by name, by a trigger of their author, by recent use.
+
+Seed 003's order holds: a named skill comes first, then a whole trigger phrase, then what was used lately. A name of
+one ordinary word ("review") counts as named only when it is written as a name: /review, $review, "the review skill".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .document import Triggers
+from .library import Library
+from .patterns import BadPattern, compile_pattern
+from .phrases import Kind, normal_words, phrases_in
+from .text import term_hash
+from .weights import Weights
+
+__all__ = ["Call", "calls"]
+
+_PATTERN_TEXT = 2_000
+"""Characters of a request that patterns see."""
+_COMMAND = re.compile(r"(?<![\w/$.:])[/$]([^\W_][\w-]*)")
+_HYPHENED = re.compile(r"[^\W_]+(?:-[^\W_]+)+")
+_AS_A_SKILL = re.compile(r"(?:\b(?:the|use|using|run|with|skill)\s+)[\"'`]?([\w-]+)[\"'`]?\s+skill\b", re.IGNORECASE)
+_QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Call:
+    """Why one row is called for."""
+
+    named: bool = False
+    doubt: float = 1.0
+    """What remains after each trigger has spoken, as independent witnesses."""
+    whole_phrase: bool = False
+    bonus: float = 0.0
+    """Log-odds for recent use: enough to win a tie, not enough to call a skill that nothing else speaks for."""
+    reasons: list[str] = field(default_factory=list)
+
+    def witness(self, sure: float, reason: str) -> None:
+        self.doubt *= 1 - sure
+        self.reasons.append(reason)
+
+
+def calls(
+    text: str, library: Library, triggers_of: Callable[[int], Triggers], weights: Weights, recent_rows: Iterable[int]
+) -> dict[int, Call]:
+    found: dict[int, Call] = {}
+    for name in _names_said(text):
+        for row in _rows(library, name, Kind.NAME):
+            call = found.setdefault(row, Call())
+            if not call.named:
+                call.named = True
+                call.reasons.append("named in the request")
+    if library.has_triggers:
+        _triggered(text, library, triggers_of, weights, found)
+    for row in recent_rows:
+        call = found.setdefault(row, Call())
+        call.bonus = weights.recent
+        call.reasons.append("used recently")
+    return found
+
+
+def _names_said(text: str) -> set[str]:
+    said = {match[1] for form in (_COMMAND, _AS_A_SKILL, _QUOTED_SKILL) for match in form.finditer(text)}
+    said |= {match[0] for match in _HYPHENED.finditer(text)}
+    return {" ".join(normal_words(name)) for name in said}
+
+
+def _triggered(
+    text: str, library: Library, triggers_of: Callable[[int], Triggers], weights: Weights, found: dict[int, Call]
+) -> None:
+    for phrase, length in dict.fromkeys(phrases_in(text)):
+        for row in _rows(library, phrase, Kind.KEYWORD):
+            call = found.setdefault(row, Call())
+            call.whole_phrase |= length > 1
+            sure = weights.phrase if length > 1 else weights.keyword
+            call.witness(sure, f"{'phrase' if length > 1 else 'keyword'} {phrase!r}")
+        for row in _rows(library, phrase, Kind.VERB):
+            found.setdefault(row, Call()).witness(weights.verb, f"verb {phrase!r}")
+    for row in library.phrase_rows(0, Kind.PATTERN):
+        for pattern in triggers_of(row).patterns:
+            if _matches(pattern, text[:_PATTERN_TEXT]):
+                found.setdefault(row, Call()).witness(weights.pattern, f"pattern {pattern!r}")
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return compile_pattern(pattern).found_in(text)
+    except BadPattern:
+        return False
+
+
+def _rows(library: Library, phrase: str, kind: Kind) -> list[int]:
+    return library.phrase_rows(term_hash(phrase), kind)

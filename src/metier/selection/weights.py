@@ -1,0 +1,29 @@
+"""The options of this room, as one value. The learnt weights are data; these are choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Weights"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    max_skills: int = 3
+    """Activated when the caller sets no limit."""
+    candidates: int = 100
+    """Taken from the word index and looked at closely."""
+    activate: float = 0.33
+    """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
+    suggest: float = 0.12
+    """Least confidence to mention one."""
+    keyword: float = 0.6
+    """How sure one trigger keyword alone makes us."""
+    verb: float = 0.25
+    phrase: float = 0.85
+    """A trigger keyword of several words, found whole."""
+    pattern: float = 0.7
+    recent: float = 0.7
+    """Log-odds added to a skill used earlier in this session."""
+    rejected: int = 3
+    """Also-rans kept in the answer."""

@@ -1,0 +1,13 @@
+"""One selector for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from metier.selection import Selector
+from selection.shelf import SHELF
+
+
+@pytest.fixture(scope="session")
+def selector() -> Selector:
+    return Selector(SHELF)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+import pytest
+
+from metier.selection import CorruptIndex, Selector
+from selection.shelf import SHELF, Sample, sample
+
+ASKED = (
+    "merge pdf files",
+    "slow sql query",
+    "write unit tests in pytest",
+    "/csv-cleaner",
+    "tidy the changelog",
+    "aloha",
+)
+
+
+def answers(selector: Selector) -> list[list[tuple[str, float, float, str]]]:
+    return [
+        [(m.id, round(m.score, 5), round(m.confidence, 5), m.reason) for m in selector.select(text, limit=20)] for text in ASKED
+    ]
+
+
+def test_adding_one_by_one_is_the_same_as_building_at_once() -> None:
+    grown = Selector(SHELF[:4])
+    grown.select("warm up the index")
+    for skill in SHELF[4:]:
+        grown.add(skill)
+        grown.select("and use it in between")
+    assert answers(grown) == answers(Selector(SHELF))
+
+
+def test_changing_and_removing_is_the_same_as_building_anew() -> None:
+    changed = sample("sql-tuner", "Teach people to cook pasta.", triggers={"keywords": ["aloha"]})
+    selector = Selector(SHELF)
+    selector.select("warm up the index")
+    selector.change(changed)
+    selector.remove("house#regex-coach")
+    rebuilt = Selector([skill for skill in SHELF if skill.name not in ("sql-tuner", "regex-coach")] + [changed])
+    assert answers(selector) == answers(rebuilt)
+    assert len(selector) == len(SHELF) - 1
+
+
+def test_a_large_addition_merges_the_parts() -> None:
+    crowd = [sample(f"skill-{place}", f"Does thing number {place} with pdf") for place in range(400)]
+    grown = Selector(SHELF)
+    grown.select("warm up")
+    for skill in crowd:
+        grown.add(skill)
+    assert answers(grown) == answers(Selector([*SHELF, *crowd]))
+
+
+def test_a_saved_index_answers_as_before(tmp_path: Path) -> None:
+    selector = Selector(SHELF)
+    path = tmp_path / "index"
+    path.write_bytes(selector.index_bytes())
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        opened = Selector.from_buffer(mapped, SHELF)
+        assert answers(opened) == answers(selector)
+        del opened
+
+
+def test_saving_after_changes_equals_saving_a_fresh_build() -> None:
+    selector = Selector(SHELF[:5])
+    selector.select("warm up")
+    selector.remove(SHELF[2].id)
+    for skill in SHELF[5:]:
+        selector.add(skill)
+    kept = [skill for skill in SHELF if skill is not SHELF[2]]
+    assert selector.index_bytes() == Selector(kept).index_bytes()
+
+
+def test_opening_notices_what_changed_since() -> None:
+    saved = Selector(SHELF).index_bytes()
+    now = [sample("pdf-forms", "Bake bread."), *SHELF[2:], sample("brand-new", "Aloha")]
+    opened = Selector.from_buffer(saved, now)
+    assert answers(opened)[5][0][0] == "house#brand-new"
+    assert "house#invoice-writer" not in opened
+    assert opened.select("bake bread", limit=1).selected[0].name == "pdf-forms"
+
+
+@pytest.mark.parametrize("cut", [0, 10, 100, 5000])
+def test_a_cut_index_is_refused(cut: int) -> None:
+    with pytest.raises(CorruptIndex):
+        Selector.from_buffer(Selector(SHELF).index_bytes()[:cut], SHELF)
+
+
+def test_a_flipped_bit_anywhere_is_refused() -> None:
+    good = Selector(SHELF).index_bytes()
+    for place in range(0, len(good), max(1, len(good) // 97)):
+        bad = bytearray(good)
+        bad[place] ^= 4
+        with pytest.raises(CorruptIndex):
+            Selector.from_buffer(bytes(bad), SHELF)
+
+
+def test_other_bytes_are_refused() -> None:
+    with pytest.raises(CorruptIndex, match="begin"):
+        Selector.from_buffer(b"SQLite format 3\x00" * 100, SHELF)
+
+
+def test_adding_the_same_id_twice_is_an_error(selector: Selector) -> None:
+    with pytest.raises(ValueError, match="already here"):
+        selector.add(SHELF[0])
+
+
+def test_removing_what_is_not_there_is_an_error(selector: Selector) -> None:
+    with pytest.raises(KeyError):
+        selector.remove("house#nobody")
+
+
+def test_an_empty_index_can_be_saved_and_opened() -> None:
+    assert len(Selector.from_buffer(Selector([]).index_bytes(), [])) == 0
+
+
+def test_ids_in_any_script_survive() -> None:
+    skill = Sample("出版社#名前", "名前", "日本語の説明")
+    opened = Selector.from_buffer(Selector([skill]).index_bytes(), [skill])
+    assert opened.select("日本語の説明", limit=1).selected[0].id == skill.id

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metier.selection import Decision, Selection, Selector, Weights
+from selection.shelf import SHELF, Sample, sample
+
+UNRELATED = Path(__file__).parents[1] / "data" / "selection" / "unrelated.jsonl"
+
+
+def names(selection: Selection) -> list[str]:
+    return [match.name for match in selection]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "wanted"),
+    [
+        ("merge these two pdf files into one", "pdf-forms"),
+        ("my pods are in CrashLoopBackOff since this morning", "kubernetes-debug"),
+        ("this query takes 40 seconds on our PostgreSQL database, which index is missing?", "sql-tuner"),
+        ("what does ^\\d{3}-\\d+$ match? explain the regular expression", "regex-coach"),
+        ("write the changelog for version 2 from the merged pull requests", "release-notes"),
+    ],
+)
+def test_the_right_skill_comes_first(selector: Selector, request_text: str, wanted: str) -> None:
+    assert names(selector.select(request_text, limit=3))[0] == wanted
+
+
+def test_with_a_limit_the_best_come_back_however_doubtful(selector: Selector) -> None:
+    found = selector.select("query the pdf tests", limit=4)
+    assert len(found) == 4
+    assert all(match.decision in Decision for match in found)
+    assert found.considered == len(SHELF)
+
+
+def test_without_a_limit_only_what_is_worth_activating_comes_back(selector: Selector) -> None:
+    found = selector.select("clean this messy csv table and remove duplicates")
+    assert len(found) <= 3
+    assert {match.decision for match in found} <= {Decision.ACTIVATE}
+
+
+def test_no_more_than_max_skills_are_activated() -> None:
+    copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(8)]
+    selector = Selector(copies, weights=Weights(max_skills=2, activate=0.0))
+    assert len(selector.select("merge pdf files")) == 2
+
+
+def test_scores_fall_and_stay_between_0_and_1(selector: Selector) -> None:
+    found = list(selector.select("write tests for python functions", limit=10))
+    scores = [match.score for match in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= match.score <= 1 and 0 <= match.confidence <= 1 for match in found)
+
+
+def test_a_match_says_why_in_the_words_of_the_request(selector: Selector) -> None:
+    best = selector.select("merge pdf files", limit=1).selected[0]
+    assert "pdf" in best.reason
+    assert "description" in best.reason
+
+
+def test_a_match_tells_each_signals_share(selector: Selector) -> None:
+    best = selector.select("merge pdf files", limit=1).selected[0]
+    assert {"name", "description", "body", "meaning"} <= {share.signal for share in best.shares}
+
+
+def test_an_empty_library_answers_with_nothing() -> None:
+    found = Selector([]).select("anything at all", limit=5)
+    assert (found.selected, found.rejected, found.considered) == ((), (), 0)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the of and", "!!!", "\x00\ud800", "🦊🦊🦊", "a" * 50_000])
+def test_a_request_that_says_nothing_selects_nothing(selector: Selector, text: str) -> None:
+    assert selector.select(text).selected == ()
+
+
+def test_a_limit_of_zero_selects_nothing(selector: Selector) -> None:
+    assert selector.select("merge pdf files", limit=0).selected == ()
+
+
+def test_skills_without_description_or_with_odd_fields_are_tolerated() -> None:
+    class Bare:
+        id, name, description = "x", "bare", None
+        tags, triggers, body = None, "alpha, beta", None
+
+    found = Selector([Bare(), *SHELF]).select("alpha", limit=1)  # type: ignore[list-item]
+    assert names(found) == ["bare"]
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    first, second = (Selector(SHELF).select("fill in a form", limit=10) for _ in range(2))
+    assert [(m.id, m.score, m.confidence, m.reason) for m in first] == [(m.id, m.score, m.confidence, m.reason) for m in second]
+
+
+def test_what_a_skill_is_not_for_makes_us_less_sure() -> None:
+    open_minded = sample("letters", "Write letters to customers about invoices.")
+    strict = sample("letters", "Write letters to customers about invoices. Do not use for legal contracts.")
+    request = "write a legal contract letter"
+    without, with_clause = (Selector([one, *SHELF[2:]]).select(request, limit=1).selected[0] for one in (open_minded, strict))
+    assert with_clause.name == without.name == "letters"
+    assert "not for" in with_clause.reason
+    assert "legal" not in without.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bitte fasse die beiden PDF Dateien zusammen",
+        "limpia esta tabla CSV por favor",
+        "请帮我合并两个PDF文件",
+        "この PDF を結合してください",
+        "объедини два файла PDF",
+    ],
+)
+def test_loan_words_of_other_languages_find_english_skills(selector: Selector, text: str) -> None:
+    wanted = "csv-cleaner" if "CSV" in text else "pdf-forms"
+    assert names(selector.select(text, limit=1)) == [wanted]
+
+
+@pytest.mark.parametrize("text", ["Wie wird das Wetter morgen?", "¿Qué hora es en Madrid?", "今日は何曜日ですか", "كيف حالك"])
+def test_small_talk_of_other_languages_activates_nothing(selector: Selector, text: str) -> None:
+    assert selector.select(text).selected == ()
+
+
+def test_unrelated_requests_hardly_ever_activate_a_skill(selector: Selector) -> None:
+    asked = [json.loads(line)["query"] for line in UNRELATED.read_text(encoding="utf-8").splitlines()]
+    fired = [text for text in asked if selector.select(text).selected]
+    assert len(asked) == 200
+    assert len(fired) <= 10, fired
+
+
+def test_a_whole_page_of_task_still_finds_its_skill(selector: Selector) -> None:
+    page = (
+        "You are helping our finance team. The folder /data holds exports from three shops. "
+        "Some rows appear twice, some values are missing, dates come in several types. "
+        "Clean the CSV tables and write the result to /data/clean.csv. "
+        "Keep the order of columns. Do not touch the originals. " * 3
+    )
+    assert "csv-cleaner" in names(selector.select(page, limit=3))
+
+
+def test_any_object_with_the_right_attributes_is_a_skill() -> None:
+    assert isinstance(SHELF[0], Sample)
+    assert Selector(SHELF).select("merge pdf", limit=1).selected[0].skill is SHELF[0]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from metier.selection.document import split_negative
+from metier.selection.stem import stem
+from metier.selection.text import sentences, terms_of, words
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("relational", "relat"),
+        ("hopping", "hop"),
+        ("sized", "size"),
+        ("sky", "sky"),
+    ],
+)
+def test_stems_are_porters(word: str, wanted: str) -> None:
+    assert stem(word) == wanted
+
+
+def test_related_forms_share_a_stem() -> None:
+    assert len({stem(word) for word in ("connect", "connected", "connecting", "connection", "connections")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("camelCase", ("camelcas", "camel", "case")),
+        ("HTTPServer", ("httpserver", "http", "server")),
+        ("python3", ("python3", "python")),
+        ("C++", ("c++",)),
+        ("the", ()),
+        ("Café", ("cafe",)),
+        ("合并文件", ("合并", "并文", "文件")),
+    ],
+)
+def test_a_word_is_kept_whole_and_in_parts(word: str, wanted: tuple[str, ...]) -> None:
+    assert terms_of(word) == wanted
+
+
+def test_hyphens_and_underscores_part_words() -> None:
+    assert words("kebab-case snake_case") == ["kebab", "case", "snake", "case"]
+
+
+def test_sentences_end_where_a_reader_stops() -> None:
+    assert sentences("Fill forms. Merge files; split them\nUse often") == [
+        "Fill forms.",
+        "Merge files;",
+        "split them",
+        "Use often",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "negative"),
+    [
+        ("Write letters. Not for contracts. Also poems.", "contracts"),
+        ("Write letters. Do NOT use when the user asks for poems.", "poems"),
+        ("Letters (not for legal mail) and cards", "legal mail"),
+        ("Letters. Skip when typing code; cards are fine", "typing code"),
+        ("Don't use for spreadsheets", "spreadsheets"),
+    ],
+)
+def test_clauses_that_say_when_not_are_read_as_such(text: str, negative: str) -> None:
+    kept, against = split_negative(text)
+    assert negative in against
+    assert negative not in kept
+
+
+def test_a_description_without_such_a_clause_is_kept_whole() -> None:
+    text = "Notes for knots, nothing else. Use when tying."
+    assert split_negative(text) == (text, "")
+
+
+def test_importing_the_package_does_not_import_numpy() -> None:
+    code = "import sys, metier.selection; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from metier.selection import Decision, Selector
+from selection.shelf import SHELF, sample
+
+
+def greeter(**triggers: Any) -> Selector:
+    return Selector([sample("hello-extended", "Greeting capabilities", triggers=triggers), *SHELF])
+
+
+@pytest.mark.parametrize("text", ["/pdf-forms go", "run $pdf-forms now", "use pdf-forms here", "use the pdf-forms skill"])
+def test_a_named_skill_comes_first_and_is_activated(selector: Selector, text: str) -> None:
+    best = selector.select(text + " for the slow SQL query with indexes").selected[0]
+    assert (best.name, best.decision) == ("pdf-forms", Decision.ACTIVATE)
+    assert "named in the request" in best.reason
+
+
+def test_a_path_is_not_a_mention() -> None:
+    selector = Selector([sample("root", "Find the root of equations"), *SHELF])
+    found = selector.select("read /data/root and ./root and https://x.org/root", limit=5)
+    assert all("named" not in match.reason for match in found)
+
+
+def test_an_ordinary_word_that_is_a_name_is_not_a_mention() -> None:
+    selector = Selector([sample("review", "Look over code"), *SHELF])
+    assert all("named" not in match.reason for match in selector.select("a review of last night's dinner", limit=5))
+    assert selector.select("/review").selected[0].name == "review"
+
+
+def test_a_keyword_calls_its_skill() -> None:
+    best = greeter(keywords=["aloha"]).select("say aloha to Bob").selected[0]
+    assert best.name == "hello-extended"
+    assert "keyword 'aloha'" in best.reason
+
+
+def test_a_keyword_inside_a_word_does_not_count() -> None:
+    found = greeter(keywords=["hell"]).select("hello shell", limit=5)
+    assert all("keyword" not in match.reason for match in found)
+
+
+def test_a_whole_phrase_goes_before_better_words() -> None:
+    selector = greeter(keywords=["good morning vietnam"])
+    found = selector.select("good morning vietnam, merge these pdf files", limit=2)
+    assert [match.name for match in found] == ["hello-extended", "pdf-forms"]
+
+
+def test_a_verb_alone_does_not_activate() -> None:
+    found = greeter(verbs=["wave"]).select("wave", limit=1).selected[0]
+    assert "verb 'wave'" in found.reason
+    assert found.decision is not Decision.ACTIVATE
+
+
+def test_a_pattern_calls_its_skill_whatever_the_case() -> None:
+    best = greeter(patterns=[r"greet\s+\w+"]).select("Please GREET Bob").selected[0]
+    assert best.name == "hello-extended"
+
+
+@pytest.mark.parametrize("hostile", ["(a+)+$", "(a|aa)+$", "(((a{1000}){1000}){1000})", "(", "(?=a)b", r"(a)\1", "x" * 5000])
+def test_a_hostile_or_broken_pattern_neither_hangs_nor_fails(hostile: str) -> None:
+    assert greeter(patterns=[hostile]).select("a" * 1500 + "!").selected == ()
+
+
+def test_triggers_may_be_an_object_or_plain_words() -> None:
+    as_object = sample("one", "", triggers=SimpleNamespace(keywords=["aloha"], verbs=[], patterns=[]))
+    as_text = sample("two", "", triggers="servus, moin")
+    selector = Selector([as_object, as_text, *SHELF])
+    assert selector.select("aloha").selected[0].name == "one"
+    assert selector.select("moin moin").selected[0].name == "two"
+
+
+def test_recent_use_breaks_a_tie() -> None:
+    twins = [sample(f"twin-{place}", "Merge PDF files") for place in range(3)]
+    selector = Selector(twins)
+    assert selector.select("merge pdf files", limit=1, recent=["house#twin-2"]).selected[0].name == "twin-2"
+
+
+def test_recent_use_alone_activates_nothing(selector: Selector) -> None:
+    assert selector.select("good morning", recent=["house#sql-tuner"]).selected == ()
