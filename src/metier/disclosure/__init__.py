@@ -1,5 +1,26 @@
-"""Every sentence we say to a model."""
+"""Every sentence we say to a model: how much, in which form, within which budget."""
 
-from .available import Listed, available_skills, skills_section
+from .budget import Budget, catalog_within
+from .ladder import Count, Disclosure, Format, Listed, Tier
+from .presets import Active, Preset, Visibility, active, asks_for_skills, by_trigger, compat, provider, section
+from .wording import Activation
 
-__all__ = ["Listed", "available_skills", "skills_section"]
+__all__ = [
+    "Activation",
+    "Active",
+    "Budget",
+    "Count",
+    "Disclosure",
+    "Format",
+    "Listed",
+    "Preset",
+    "Tier",
+    "Visibility",
+    "active",
+    "asks_for_skills",
+    "by_trigger",
+    "catalog_within",
+    "compat",
+    "provider",
+    "section",
+]

@@ -1,0 +1,20 @@
+"""Exact token counts, where the extra `tokenizer` is installed."""
+
+from __future__ import annotations
+
+from metier.errors import Unavailable
+
+from .ladder import Count
+
+__all__ = ["exact_count"]
+
+
+def exact_count(vocabulary: str = "o200k_base") -> Count:
+    """A counter by that vocabulary, which comes with the wheel: nothing is downloaded."""
+    try:
+        from splintr import Tokenizer
+    except ImportError:
+        raise Unavailable("exact token counts need a tokenizer", hint="install metier[tokenizer]", retryable=False) from None
+    # Ordinary: a skill that spells out a special token means the letters.
+    encode = Tokenizer.from_pretrained(vocabulary).encode_ordinary
+    return lambda text: len(encode(text))
