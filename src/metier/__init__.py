@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.catalog import Catalog, Entry, State
     from metier.errors import MetierError, SkillNotFound
+    from metier.selection import Selection, Selector
     from metier.sources import SkillLoader, discover, load_folder
     from metier.spec import Manifest, Problem, Report, Severity, Skill, Verdict, check, load, parse
 
@@ -20,6 +21,8 @@ __all__ = [
     "MetierError",
     "Problem",
     "Report",
+    "Selection",
+    "Selector",
     "Severity",
     "Skill",
     "SkillLoader",
@@ -40,6 +43,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
         {
             "metier.catalog": ("Catalog", "Entry", "State"),
             "metier.errors": ("MetierError", "SkillNotFound"),
+            "metier.selection": ("Selection", "Selector"),
             "metier.sources": ("SkillLoader", "discover", "load_folder"),
             "metier.spec": ("Manifest", "Problem", "Report", "Severity", "Skill", "Verdict", "check", "load", "parse"),
         },

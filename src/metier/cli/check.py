@@ -19,7 +19,7 @@ from .find import folders_named
 from .formats import FORMATS, as_github, as_sarif
 from .result import Result
 from .run import command
-from .terminal import Terminal, shown
+from .terminal import Terminal, cells, shown
 
 __all__ = ["Checked", "lint", "validate"]
 
@@ -145,4 +145,5 @@ def _excerpt(folder: str, found: Problem, terminal: Terminal) -> Iterator[str]:
     cut = line[start : start + width]
     yield f"      {terminal.paint(f'{found.line:>4} |', 'dim')} {cut}"
     if found.column and column - start <= len(cut):
-        yield f"             {' ' * (column - start)}{terminal.paint('^', 'red')}"
+        # As wide as what stands before it, which in another alphabet may take two columns a letter.
+        yield f"             {' ' * cells(cut[: column - start])}{terminal.paint('^', 'red')}"

@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "create": ("metier.cli.create:create", "Write a new skill."),
         "list": ("metier.cli.listing:list_skills", "List every skill on this machine with its state."),
         "show": ("metier.cli.show:show", "Show one skill, or the state of all of them."),
+        "select": ("metier.cli.select:select", "Pick the skills that fit a request."),
         "validate": ("metier.cli.check:validate", "Check skills against the standard."),
         "lint": ("metier.cli.check:lint", "Check skills against the standard and good practice."),
         "fix": ("metier.cli.repair:fix", "Repair what is mechanical, and keep the rest byte for byte."),

@@ -14,7 +14,7 @@ from metier.errors import Refused
 
 from .result import Result
 from .run import command
-from .terminal import Terminal
+from .terminal import Terminal, shown
 
 __all__ = ["get", "path", "set_setting", "show", "unset_setting"]
 
@@ -107,4 +107,4 @@ def _shown(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return str(value).lower()
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return shown(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -16,15 +16,16 @@ import click
 from metier.app import App
 from metier.errors import BadUsage, Conflict, InvalidSkill, NotFound, Refused
 from metier.sources import DiskFiles
-from metier.spec import MemoryFiles, Report, SkillName, check
+from metier.spec import MemoryFiles, Report, SkillName, Verdict, check
 from metier.spec.fix import fix
 from metier.spec.render import render
 from metier.spec.rules import LONGEST_DESCRIPTION
+from metier.spec.skill import LONGEST_SKILL_FILE
 
 from .result import Result
 from .run import command
 from .templates import TEMPLATES
-from .terminal import Terminal
+from .terminal import Terminal, shown
 
 __all__ = ["create"]
 
@@ -55,6 +56,7 @@ def create(
     On a terminal it asks for what is missing. The result is checked at once, and an existing skill is never overwritten.
     """
     skill = SkillName(name)
+    _is_text(description)
     folder = _folder(app, skill, project=project, parent=parent)
     if os.path.lexists(folder):
         raise Conflict(f"{folder} exists already", hint="choose another name, or delete it first")
@@ -66,7 +68,16 @@ def create(
     if edit:
         _edit(os.path.join(folder, "SKILL.md"), app.environment)
     report = check(DiskFiles(folder), folder=skill.text)
-    return _result(skill, folder, report)
+    # A vendor's key breaks the standard and no client; an editor can break everything.
+    usable = check(DiskFiles(folder), folder=skill.text, verdict=Verdict.LENIENT).ok
+    return _result(skill, folder, report, usable=usable)
+
+
+def _is_text(description: str | None) -> None:
+    try:
+        (description or "").encode()
+    except UnicodeEncodeError:
+        raise BadUsage("the description is not UTF-8 text", hint="type it again in a UTF-8 terminal") from None
 
 
 def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> str:
@@ -81,6 +92,7 @@ def _asked() -> str:
     if not sys.stdin.isatty():
         raise BadUsage("a skill needs a description", hint="add --description 'What it does. Use when ...'")
     text: str = click.prompt("What does the skill do, and when should it be used?", err=True)
+    _is_text(text)
     return text
 
 
@@ -100,7 +112,9 @@ def _written(name: SkillName, description: str, template: str) -> dict[str, byte
 def _taken(file: str, name: SkillName) -> bytes:
     """An existing SKILL.md under its new name; what is mechanical is repaired, what is not stops us."""
     try:
-        data = Path(file).read_bytes()
+        with open(file, "rb") as stream:
+            # One byte past the limit is enough to see that it is too long, and /dev/zero has no end.
+            data = stream.read(LONGEST_SKILL_FILE + 1)
     except FileNotFoundError:
         raise NotFound(f"there is no file {file!r}", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:
@@ -121,10 +135,12 @@ def _place(folder: str, files: Mapping[str, bytes]) -> None:
     """Everything is written beside its place and moved there in one step, so a failure leaves nothing behind."""
     above = os.path.dirname(folder)
     os.makedirs(above, exist_ok=True)
-    staged = tempfile.mkdtemp(prefix=".metier-new-", dir=above)
+    workshop = tempfile.mkdtemp(prefix=".metier-new-", dir=above)
+    # No search for skills enters a folder of this name, so nobody meets half a skill.
+    staged = os.path.join(workshop, ".cache")
     try:
-        # mkdtemp makes it private; a skill is read by whatever agent its owner runs.
-        os.chmod(staged, 0o755)  # noqa: S103
+        # Not private as mkdtemp would make it: a skill is read by whatever agent its owner runs.
+        os.mkdir(staged, 0o755)
         for path, data in files.items():
             target = Path(staged, path)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -132,8 +148,9 @@ def _place(folder: str, files: Mapping[str, bytes]) -> None:
             if path.startswith("scripts/"):
                 target.chmod(0o755)
         os.rename(staged, folder)
+        os.rmdir(workshop)
     except BaseException as error:
-        shutil.rmtree(staged, ignore_errors=True)
+        shutil.rmtree(workshop, ignore_errors=True)
         if isinstance(error, OSError) and os.path.lexists(folder):
             # Somebody else made it between our look and our move.
             raise Conflict(f"{folder} exists already", hint="choose another name, or delete it first") from error
@@ -142,7 +159,10 @@ def _place(folder: str, files: Mapping[str, bytes]) -> None:
 
 def _edit(file: str, environment: Mapping[str, str]) -> None:
     editor = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
-    words = shlex.split(editor)
+    try:
+        words = shlex.split(editor)
+    except ValueError:
+        words = []
     if not words or shutil.which(words[0]) is None:
         raise Refused(f"the editor {editor!r} cannot be started", rule="editor", hint=f"set EDITOR; the skill is at {file}")
     status = subprocess.run([*words, file], check=False).returncode
@@ -150,12 +170,12 @@ def _edit(file: str, environment: Mapping[str, str]) -> None:
         raise Refused(f"the editor ended with {status}", rule="editor", hint=f"the skill is at {file}")
 
 
-def _result(name: SkillName, folder: str, report: Report) -> Result:
+def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{terminal.paint('✓', 'green')} created {name} in {folder}"
+        yield f"{terminal.paint('✓', 'green')} created {name} in {shown(folder)}"
         for problem in report:
-            yield f"  {problem.where}: {problem.severity} {problem.code}: {problem.message}"
-        yield f"next: edit {os.path.join(folder, 'SKILL.md')}, then `metier skill lint {name}`"
+            yield f"  {problem.where}: {problem.severity} {problem.code}: {shown(problem.message)}"
+        yield f"next: edit {shown(os.path.join(folder, 'SKILL.md'))}, then `metier skill lint {name}`"
 
     rows = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in report]
-    return Result(data={"name": name.text, "folder": folder, "problems": rows}, lines=lines)
+    return Result(data={"name": name.text, "folder": folder, "problems": rows}, lines=lines, status=0 if usable else 1)

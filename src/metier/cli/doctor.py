@@ -50,7 +50,7 @@ def doctor(app: App) -> Result:
             "error": terminal.paint("✗", "red"),
         }
         for finding in found:
-            yield f"{signs[finding.level]} {terminal.paint(padded(finding.name, 14), 'bold')} {shown(finding.text)}"
+            yield f"{signs[finding.level]} {terminal.paint(padded(shown(finding.name), 14), 'bold')} {shown(finding.text)}"
             if finding.hint:
                 yield f"  {'':14} {terminal.paint('hint:', 'cyan')} {shown(finding.hint)}"
 

@@ -54,7 +54,7 @@ def _page(code: Code, terminal: Terminal) -> Iterator[str]:
     yield f"{terminal.paint(code.code, 'bold')} {code.name}"
     yield terminal.paint(f"strict: {code.strict}, when loading: {lenient}", "dim")
     yield ""
-    yield fill(code.text, width=min(terminal.width or 88, 88))
+    yield fill(code.text, width=min(terminal.width or 88, 88), break_on_hyphens=False)
     for title, example in (("Instead of", code.bad), ("Write", code.good)):
         if example:
             yield f"\n{title}:\n{indent(example, '    ')}"

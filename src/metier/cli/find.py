@@ -41,8 +41,12 @@ def _folders(app: App, target: str) -> Iterator[str]:
         yield from _below(os.path.realpath(path), target)
     elif looks_like_path:
         raise NotFound(f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill")
-    else:
+    elif _is_known(app, target):
         yield entry_named(app, target).folder
+    else:
+        # A SKILL.md with the wrong name in it is what one comes to have checked and repaired.
+        misnamed = (entry for entry in app.catalog.entries if os.path.basename(entry.folder) == target)
+        yield (next(misnamed, None) or entry_named(app, target)).folder
 
 
 def _is_known(app: App, name: str) -> bool:

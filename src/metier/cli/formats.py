@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 from metier import __version__
 from metier.spec import CODES, Problem, Report, Severity
@@ -70,11 +71,17 @@ def _github_lines(checked: Sequence[tuple[str, Report]], base: str) -> Iterator[
 
 
 def _location(folder: str, problem: Problem, base: str) -> dict[str, object]:
-    location: dict[str, object] = {"artifactLocation": {"uri": _relative(folder, problem.file, base)}}
+    location: dict[str, object] = {"artifactLocation": {"uri": _uri(_relative(folder, problem.file, base))}}
     if problem.line:
         region = {"startLine": problem.line}
         location["region"] = {**region, "startColumn": problem.column} if problem.column else region
     return location
+
+
+def _uri(path: str) -> str:
+    """A path as SARIF wants it: every other character escaped, and a scheme where it is absolute."""
+    quoted = quote(os.fsencode(path))
+    return f"file://{quoted}" if path.startswith("/") else quoted
 
 
 def _relative(folder: str, file: str, base: str) -> str:
@@ -84,6 +91,8 @@ def _relative(folder: str, file: str, base: str) -> str:
 
 
 def _data(text: str) -> str:
+    # A log is read on a terminal too, so nothing in it may move the cursor.
+    text = "".join(char if char.isprintable() or char in "\r\n\t" else "\ufffd" for char in text)
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -56,12 +56,14 @@ def list_skills(
 
     if watch:
         _watch(app, wanted)
-    remembering(sys.argv[1:], app)
+    remembering(app)
     catalog = app.catalog
     note_commands(app.machine.commands)
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
-    return _result(entries, catalog, limit, remember=not app.machine.packages)
+    # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
+    stable = not app.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    return _result(entries, catalog, limit, remember=stable)
 
 
 @command("skill manage", "list")
@@ -69,6 +71,10 @@ def list_plugins(app: App) -> Result:
     """List installed plugins."""
     entries = tuple(entry for entry in app.catalog.entries if entry.source is Source.PLUGIN)
     return _result(entries, app.catalog, None, remember=False)
+
+
+def _is_unreadable(entry: Entry) -> bool:
+    return '"SK015"' in entry.offer.problems
 
 
 def _result(entries: Sequence[Entry], catalog: Catalog, limit: int | None, *, remember: bool) -> Result:

@@ -15,26 +15,45 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_BUG = 70
+_UNWRITTEN = 1
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     try:
         status = _answer_at_once(words)
         if status is None:
             status = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read us has gone, as `head` does. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read us has gone, as `head` does.
+        _let_go_of_stdout()
         return _PIPE_CLOSED
+    except OSError as error:
+        # The answer has nowhere to go, as on a full disk.
+        _let_go_of_stdout()
+        reason = (error.strerror or "error").lower()
+        sys.stderr.write(f"error: the answer could not be written: {reason}\nhint: free some space, or write it elsewhere\n")
+        return _UNWRITTEN
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return _INTERRUPTED
     return status
+
+
+def _open_closed_streams() -> None:
+    """Whoever starts us may have closed any of the three; Python then has None there, and the next file takes the number."""
+    for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "r" if name == "stdin" else "w", encoding="utf-8"))
+
+
+def _let_go_of_stdout() -> None:
+    # Python would complain again when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _answer_at_once(words: list[str]) -> int | None:

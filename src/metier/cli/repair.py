@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from difflib import unified_diff
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +21,7 @@ from metier.spec.skill import LONGEST_SKILL_FILE
 from .find import folders_named
 from .result import Result
 from .run import command
-from .terminal import Terminal, shown
+from .terminal import Terminal, shown, unarmed
 
 __all__ = ["fix"]
 
@@ -55,12 +54,13 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
         )
     try:
         data = DiskFiles(folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
-    except NotFound:
+    except (NotFound, Refused):
+        # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
         return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
     fixed = repaired(data, folder=name)
     if fixed.data != data and not dry_run:
         file = os.path.join(folder, SKILL_FILE)
-        replace_bytes(file, fixed.data, mode=Path(file).stat().st_mode & 0o777)
+        replace_bytes(file, fixed.data)
     report = check(DiskFiles(folder), folder=name) if not dry_run else None
     changes = [{"code": change.code, "line": change.line, "message": change.message} for change in fixed.changes]
     return {
@@ -68,7 +68,7 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
         "changes": changes,
         "diff": _diff(data, fixed, os.path.join(name, SKILL_FILE)),
         "ok": report is None or report.ok,
-        "left": len(report.errors) if report else 0,
+        "left": len(report.errors) if report is not None else 0,
     }
 
 
@@ -78,16 +78,18 @@ def _diff(data: bytes, fixed: Fixed, name: str) -> str:
 
 
 def _lines(row: dict[str, Any], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
-    name = os.path.basename(row["folder"])
     did = "would change" if dry_run else "changed"
     changes = row["changes"]
+    name = shown(os.path.basename(row["folder"]))
     yield f"{name}: {did} {len(changes)}" if changes else f"{name}: nothing to repair"
     for change in row["changes"]:
         yield f"  line {change['line']}: {change['code']}: {shown(change['message'])}"
     if dry_run:
         styles = {"+": "green", "-": "red", "@": "cyan"}
         yield from (
-            terminal.paint(line, styles[line[0]]) if line[:1] in styles else line for line in row["diff"].split("\n") if line
+            terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
+            for line in row["diff"].split("\n")
+            if line
         )
     if row["left"]:
         yield f"  {row['left']} errors are left for you: `metier skill validate {name}`"

@@ -8,7 +8,11 @@ from typing import Any
 
 from .terminal import Terminal
 
-__all__ = ["Result"]
+__all__ = ["Result", "Unwritten"]
+
+
+class Unwritten(OSError):
+    """The answer itself could not be written: a full disk behind `>`. Nothing is wrong with what was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
 from click.shell_completion import shell_complete
 
 from metier.app import App
-from metier.errors import BadUsage, InvalidSkill, MetierError
+from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound
 
 from .commands import GROUPS, usage
-from .result import Result
-from .terminal import Terminal
+from .result import Result, Unwritten
+from .terminal import Terminal, unarmed
 
 __all__ = ["command", "envelope", "root_command", "run"]
 
@@ -27,8 +29,12 @@ _BUG = 70
 
 
 def run(words: list[str]) -> int:
-    as_json = "--json" in words or "--format=json" in words
+    as_json = "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
     path: list[str] = []
+    for stream in (sys.stdout, sys.stderr):
+        # We write UTF-8 whatever the locale says, and no help page may fail on a tick.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         root = root_command()
         if "_METIER_COMPLETE" in os.environ:
@@ -44,7 +50,7 @@ def run(words: list[str]) -> int:
         raise KeyboardInterrupt from None
     except MetierError as error:
         return _fail(error, path or _named(words), as_json)
-    except BrokenPipeError:
+    except (BrokenPipeError, Unwritten):
         raise
     except OSError as error:
         return _fail(_disk_error(error), path or _named(words), as_json)
@@ -72,8 +78,10 @@ def command(group: str, name: str) -> Callable[[Callable[..., Result]], click.Co
 
     def wrap(function: Callable[..., Result]) -> click.Command:
         def call(*, as_json: bool, skills_dir: str | None, **options: Any) -> None:  # Any: what click parsed
-            title = f"{group} {name}".strip()
-            result = function(App(flags={"skills.dir": skills_dir}), **options)
+            # The words that were typed: `manage disable` is `disable` under a second name.
+            title = click.get_current_context().command_path.partition(" ")[2]
+            # An empty folder name is an unset variable in somebody's script, and must not mean "trust the current folder".
+            result = function(App(folder=_here(), flags={"skills.dir": skills_dir or None}), **options)
             status = _show(result, title, as_json=as_json)
             raise click.exceptions.Exit(status)
 
@@ -107,7 +115,8 @@ def envelope(
     if notes:
         body["warnings"] = list(notes)
     # A file name that is not UTF-8 reaches us as lone surrogates, which JSON writes as escapes.
-    return (json.dumps(body, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    # What JSON has no word for, such as a date in the configuration, is written as text.
+    return (json.dumps(body, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _problem_row(problem: Any) -> dict[str, Any]:  # Any: a Problem
@@ -157,7 +166,8 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
     if as_json or result.as_json:
         output = envelope(title, data=result.data, notes=result.notes)
     elif result.text is not None:
-        output = result.text.encode("utf-8", "backslashreplace")
+        text = unarmed(result.text) if Terminal.of().is_tty else result.text
+        output = text.encode("utf-8", "backslashreplace")
     else:
         terminal = Terminal.of()
         lines = list(result.lines(terminal))
@@ -168,9 +178,7 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
             output = b""
     paged = not output
     if not paged:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(output)
-        sys.stdout.buffer.flush()
+        _write(output)
     if not as_json:
         for note in result.notes:
             _tell(f"warning: {note}")
@@ -185,8 +193,7 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
 
 def _fail(error: MetierError, path: list[str], as_json: bool) -> int:
     if as_json:
-        sys.stdout.buffer.write(envelope(" ".join(path), error=error))
-        sys.stdout.buffer.flush()
+        _write(envelope(" ".join(path), error=error))
     else:
         _tell(f"error: {error}")
         if isinstance(error, InvalidSkill):
@@ -197,8 +204,27 @@ def _fail(error: MetierError, path: list[str], as_json: bool) -> int:
     return error.exit_status
 
 
+def _write(output: bytes) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(output)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritten(error.errno, error.strerror) from error
+
+
 def _tell(text: str) -> None:
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
+    line = text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\n", " ")
+    sys.stderr.write(unarmed(line) + "\n")
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise NotFound("the current folder is gone", hint="change to a folder that exists") from None
 
 
 def _usage_error(error: click.ClickException) -> MetierError:

@@ -13,6 +13,7 @@ from .completion import skill_names
 from .find import entry_named
 from .result import Result
 from .run import command
+from .terminal import shown
 
 __all__ = ["disable", "enable"]
 
@@ -51,7 +52,7 @@ def _after(app: App, entry: Entry) -> Result:
             f"{entry.name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder"
         )
     reason = f" ({now.reason})" if now.reason else ""
-    line = f"{now.name} is {now.state}{reason}"
+    line = shown(f"{now.name} is {now.state}{reason}")
     return Result(
         data={"name": now.name, "source": now.source, "state": now.state, "reason": now.reason}, lines=lambda _: (line,)
     )

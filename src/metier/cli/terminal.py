@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TextIO
 
-__all__ = ["Terminal", "cells", "clipped", "padded"]
+__all__ = ["Terminal", "cells", "clipped", "padded", "shown", "unarmed"]
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 
@@ -60,6 +60,11 @@ def clipped(text: str, width: int | None) -> str:
             break
         kept.append(char)
     return "".join(kept).rstrip() + "…"
+
+
+def unarmed(text: str) -> str:
+    """Several lines made safe for a terminal: as they are, without the characters that could move its cursor."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 def shown(text: str) -> str:

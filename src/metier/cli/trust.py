@@ -15,7 +15,7 @@ from metier.errors import NotFound
 from .result import Result
 from .rows import entry_lines
 from .run import command
-from .terminal import Terminal
+from .terminal import Terminal, shown
 
 __all__ = ["trust"]
 
@@ -32,14 +32,16 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     """
     if listed:
         folders = app.trust.folders
-        return Result(data={"folders": list(folders)}, lines=lambda _: folders or ("no folder is trusted yet",))
+        return Result(
+            data={"folders": list(folders)}, lines=lambda _: tuple(map(shown, folders)) or ("no folder is trusted yet",)
+        )
     target = os.path.join(app.folder, os.path.expanduser(folder or "."))
     if not os.path.isdir(target) and not remove:
         raise NotFound(f"there is no folder {folder!r}", hint="name an existing folder")
     real = os.path.realpath(target)
     if remove:
         changed = app.trust.remove(real)
-        line = f"{real} is no longer trusted" if changed else f"{real} was not trusted"
+        line = shown(f"{real} is no longer trusted" if changed else f"{real} was not trusted")
         return Result(data={"folder": real, "trusted": False, "changed": changed}, lines=lambda _: (line,))
     changed = app.trust.add(real)
     here = App(environment=app.environment, folder=real)
@@ -54,7 +56,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{real} is trusted" if changed else f"{real} was trusted already"
+        yield shown(f"{real} is trusted" if changed else f"{real} was trusted already")
         yield from entry_lines(gained, terminal)
 
     return Result(data=data, lines=lines)

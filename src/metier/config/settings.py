@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def checked(
     match key.kind:
         case Kind.TEXT if isinstance(value, str):
             return value
-        case Kind.PATH if isinstance(value, str) and value:
+        case Kind.PATH if isinstance(value, str) and value and "\0" not in value:
             if home and (value == "~" or value.startswith("~/")):
                 value = home + value[1:]
             # Not Path.expanduser: it raises for a user that does not exist.
@@ -126,6 +127,9 @@ def checked(
 
 def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Value]:
     try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            # A pipe would keep us waiting for a writer that never comes.
+            raise BadConfig("not a file", file=str(file), hint="put a TOML file in its place")
         text = file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return

@@ -26,7 +26,8 @@ create table if not exists skill (
 ) without rowid;
 """
 _ROWS = """
-select folder, mtime, size, name, description, flags, needs, head, problems from skill where folder > ? and folder < ? order by folder
+select folder, mtime, size, name, description, flags, needs, head, problems
+from skill where folder > ? and folder < ? order by folder
 """
 _FRESH_NS = 50_000_000
 """A file this young may change again within the same tick of its clock, and we would not see it: do not remember it yet."""
@@ -78,7 +79,7 @@ class MetadataCache:
         except sqlite3.OperationalError:
             # Locked by another process, read-only, or a full disk: somebody else's cache, or none, is fine.
             return otherwise
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             self._discard()
             return otherwise
         except OSError:

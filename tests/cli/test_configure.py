@@ -1,0 +1,110 @@
+"""`metier config`: settings, and where each came from."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.shell import Shell
+from metier.config import KEYS
+
+
+def test_every_setting_is_shown_with_its_origin(shell: Shell) -> None:
+    shell.write_config('[skills]\ndeny = ["x-*"]\n')
+    rows = shell("config", "show", "--json", SKILLS_MAX_ACTIVE="5").data["settings"]
+    assert rows.keys() == KEYS.keys()
+    assert rows["skills.deny"]["origin"] == f"{shell.config}:2"
+    assert (rows["skills.max_active"]["value"], rows["skills.max_active"]["origin"]) == (5, "environment: SKILLS_MAX_ACTIVE")
+    assert (rows["skills.max_depth"]["value"], rows["skills.max_depth"]["origin"]) == (6, "default")
+    page = shell("config", "show", "--skills-dir", "here").ok().out
+    assert f"x-*  ({shell.config}:2)" in page
+    assert "here  (flag)" in page
+    assert all(name in page for name in KEYS)
+
+
+def test_a_setting_is_set_got_and_unset(shell: Shell) -> None:
+    for key, words, text in (
+        ("skills.deny", ("a", "b c"), "a b c"), ("skills.max_depth", ("3",), "3"), ("cache.enabled", ("off",), "false"),
+        ("skills.registry", ("https://example.org",), "https://example.org"),
+    ):  # fmt: skip
+        default = shell("config", "get", key).ok().out
+        assert f"{key} is {text}" in shell("config", "set", key, *words).ok().out
+        assert shell("config", "get", key).ok().out == f"{text}\n"
+        assert shell("config", "unset", key).ok().out == f"{key} is {default.strip()} (default)\n"
+        assert shell("config", "get", key).ok().out == default
+    assert shell("config", "set", "skills.deny", "a", "b c", "--json").data["value"] == ["a", "b c"]
+
+
+def test_a_change_keeps_comments_and_order(shell: Shell) -> None:
+    text = '# mine\n[skills] # here\ndeny = ["a"] # why\nmax_depth = 3\n'
+    shell.write_config(text)
+    shell("config", "set", "skills.max_depth", "4").ok()
+    assert shell.config.read_text() == text.replace("3", "4")
+
+
+def test_a_stronger_origin_is_named_when_it_has_the_last_word(shell: Shell) -> None:
+    ran = shell("config", "set", "skills.max_depth", "4", METIER_SKILLS_MAX_DEPTH="2")
+    assert ran.code == 0
+    assert "METIER_SKILLS_MAX_DEPTH has the last word" in ran.err
+
+
+def test_a_project_setting_needs_a_trusted_project(shell: Shell) -> None:
+    shell("config", "set", "--project", "skills.deny", "x").failed(5, "not trusted")
+    shell("trust").ok()
+    shell("config", "set", "--project", "skills.deny", "x").ok()
+    assert shell("config", "get", "skills.deny", "--json").data["origin"] == f"{shell.project}/.metier/config.toml:2"
+
+
+@pytest.mark.parametrize(("text", "line", "part"), [
+    ("[skills]\ndeny = [\n", 3, "not valid TOML"), ("[skills]\n\ndeny = 1\n", 3, "skills.deny is 1"),
+    ("[skills]\nmax_depth = 0\n", 2, "1 or more"), ('skills.max_depth = "x"\n', 1, "not a number"),
+    ("= 1\n", 1, "not valid TOML"),
+    ("[cache]\nenabled = 'yes'\n", 2, "true or false"),
+])  # fmt: skip
+def test_a_bad_file_names_its_line(shell: Shell, text: str, line: int, part: str) -> None:
+    shell.write_config(text)
+    for words in (("config", "show"), ("skill", "list"), ("skill", "show"), ("prompt",)):
+        shell(*words).failed(2, f"{shell.config}:{line}:", part)
+    assert shell("skill", "list", "--json").error["code"] == "bad-config"
+
+
+def test_a_bad_variable_is_named(shell: Shell) -> None:
+    shell("skill", "list", METIER_SKILLS_MAX_DEPTH="deep").failed(2, "METIER_SKILLS_MAX_DEPTH")
+
+
+def test_a_key_that_nobody_knows_is_a_warning_with_its_line(shell: Shell) -> None:
+    shell.write_config("[skills]\ndenny = []\n")
+    ran = shell("config", "show")
+    assert ran.code == 0
+    assert ran.err.startswith(f"warning: {shell.config}:2: nobody knows 'skills.denny'")
+
+
+def test_bytes_that_are_not_utf_8_are_told(shell: Shell) -> None:
+    shell.write_config("")
+    shell.config.write_bytes(b"\xff")
+    shell("skill", "list").failed(2, "not UTF-8")
+
+
+def test_the_path_is_printed_even_when_the_file_is_broken(shell: Shell) -> None:
+    shell.write_config("[")
+    assert shell("config", "path").ok().out == f"{shell.config}\n"
+
+
+def test_a_link_to_the_file_stays_a_link(shell: Shell) -> None:
+    real = shell.home / "dotfiles/metier.toml"
+    real.parent.mkdir()
+    real.write_text("# kept\n")
+    shell.metier.mkdir()
+    shell.config.symlink_to(real)
+    shell("config", "set", "skills.max_depth", "4").ok()
+    assert shell.config.is_symlink()
+    assert real.read_text().startswith("# kept\n")
+
+
+def test_an_empty_path_is_refused_before_it_is_written(shell: Shell) -> None:
+    shell("config", "set", "skills.dir", "").failed(2)
+    assert shell("skill", "list").code == 0
+
+
+def test_a_path_that_no_file_system_takes_names_its_line(shell: Shell) -> None:
+    shell.write_config('[skills]\nuser_dir = "a\\u0000b"\n')
+    shell("skill", "list").failed(2, f"{shell.config}:2:")

@@ -1,0 +1,60 @@
+"""`metier doctor`: what is right and wrong with this machine, in one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.shell import Shell
+
+
+def checks(shell: Shell, **options: Any) -> dict[str, tuple[str, str]]:
+    rows = shell("doctor", "--json", **options).data["checks"]
+    assert all({"name", "level", "text", "hint"} <= row.keys() for row in rows)
+    return {row["name"]: (row["level"], row["text"]) for row in rows}
+
+
+def test_a_fresh_machine_is_well(shell: Shell) -> None:
+    ran = shell("doctor")
+    assert (ran.code, ran.err) == (0, "")
+    found = checks(shell)
+    for name in ("metier", "home", "settings", "skills", "project"):
+        assert found[name][0] == "ok", name
+    assert found["git"] == ("warning", "not found; needed to install skills from repositories")
+    shell.install("git")
+    assert checks(shell)["git"] == ("ok", str(shell.bin / "git"))
+
+
+def test_what_does_not_work_ends_with_1(shell: Shell) -> None:
+    shell.write_config("[")
+    ran = shell("doctor")
+    assert ran.code == 1
+    assert f"✗ settings       {shell.config}:1:" in ran.out
+    assert "hint:" in ran.out
+    assert checks(shell)["settings"][0] == "error"
+
+
+def test_skills_that_cannot_be_used_are_named(shell: Shell) -> None:
+    shell.skill("broken", data=b"x")
+    shell.skill("needy", head="metadata:\n  requires: nothere")
+    found = checks(shell)
+    assert found["broken"][0] == "warning"
+    assert found["needy"] == ("warning", "unavailable: missing commands: nothere")
+
+
+def test_an_untrusted_project_is_told(shell: Shell) -> None:
+    shell.skill("local", root=shell.project / ".metier/skills")
+    assert checks(shell)["project"][0] == "warning"
+    shell("trust").ok()
+    assert checks(shell)["project"] == ("ok", f"{shell.project} is trusted")
+
+
+def test_a_broken_cache_is_a_warning_and_mends_itself(shell: Shell) -> None:
+    shell.skill("pdf")
+    shell("skill", "list").ok()
+    cache = shell.metier / "cache/catalog.sqlite"
+    assert "remembered" in checks(shell)["cache"][1]
+    cache.write_bytes(b"garbage" * 500)
+    assert checks(shell)["cache"][0] == "warning"
+    shell("skill", "list").ok()
+    assert checks(shell)["cache"][0] == "ok"
+    assert checks(shell, METIER_CACHE_ENABLED="0")["cache"][0] == "warning"

@@ -1,0 +1,27 @@
+"""`metier skill explain`: every code has its page."""
+
+from __future__ import annotations
+
+from cli.shell import Shell
+from metier.spec import CODES
+
+
+def test_every_code_has_its_page(shell: Shell) -> None:
+    page = shell("skill", "explain", *CODES).ok().out
+    words = " ".join(page.split())
+    for code in CODES.values():
+        assert f"{code.code} {code.name}" in words
+        assert " ".join(code.text.split()) in words
+        for example in (code.bad, code.good):
+            assert " ".join(example.split()) in words
+
+
+def test_without_a_code_all_are_listed(shell: Shell) -> None:
+    lines = shell("skill", "explain").ok().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(CODES)
+    assert {row["code"] for row in shell("skill", "explain", "--json").data["codes"]} == CODES.keys()
+
+
+def test_a_code_is_found_in_lower_case_and_by_its_name(shell: Shell) -> None:
+    for text in ("SK101", "sk101", CODES["SK101"].name):
+        assert shell("skill", "explain", text, "--json").data["codes"][0]["code"] == "SK101"

@@ -1,0 +1,33 @@
+"""`metier prompt`: what a model is told goes to stdout, and nothing else does."""
+
+from __future__ import annotations
+
+from cli.shell import Shell
+
+
+def test_the_enabled_skills_are_told_and_the_count_goes_to_stderr(shell: Shell) -> None:
+    shell.skill("pdf", description="Reads <pages> & more. Use when asked.")
+    shell.skill("quiet", head="default_enabled: false")
+    shell.skill("hidden", head="disable-model-invocation: true")
+    ran = shell("prompt")
+    assert ran.code == 0
+    assert "<available_skills>" in ran.out
+    assert "pdf" in ran.out
+    assert "Reads &lt;pages&gt; &amp; more." in ran.out
+    assert "quiet" not in ran.out
+    assert "hidden" not in ran.out
+    assert "tokens" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_program_gets_the_text_and_the_count(shell: Shell) -> None:
+    shell.skill("pdf")
+    ran = shell("prompt", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.data["tokens"] > 0
+    assert "pdf" in str(ran.data)
+
+
+def test_without_skills_nothing_is_said_to_the_model(shell: Shell) -> None:
+    ran = shell("prompt", METIER_SKILLS_DENY="*")
+    assert (ran.code, ran.out) == (0, "")

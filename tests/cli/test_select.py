@@ -1,0 +1,77 @@
+"""`metier skill select`: which skills fit a request, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.shell import Shell
+
+
+@pytest.fixture(autouse=True)
+def _python(shell: Shell) -> None:
+    # Two of the bundled skills need it.
+    shell.install("python3")
+
+
+def test_the_right_bundled_skill_is_picked_for_a_request(shell: Shell) -> None:
+    found = shell("skill", "select", "plot the monthly sales in sales.csv").ok()
+    assert found.out.startswith("✓ data-analysis")
+    assert "of 5 skills" in found.out
+
+
+def test_a_request_that_fits_nothing_activates_nothing(shell: Shell) -> None:
+    found = shell("skill", "select", "how old was Mozart when he died").ok()
+    assert "none of 5 skills fits well enough" in found.out
+
+
+def test_a_limit_brings_the_best_with_their_decisions(shell: Shell) -> None:
+    rows = shell("skill", "select", "review my pull request", "-k", "3", "--json").data["selected"]
+    assert len(rows) == 3
+    assert (rows[0]["name"], rows[0]["decision"]) == ("code-review", "activate")
+    assert {row["decision"] for row in rows} <= {"activate", "suggest", "nothing"}
+    assert all(0 <= row["score"] <= 1 and 0 <= row["confidence"] <= 1 and row["reason"] for row in rows)
+
+
+def test_explaining_shows_every_signal(shell: Shell) -> None:
+    plain = shell("skill", "select", "review my pull request").ok().out
+    explained = shell("skill", "select", "review my pull request", "--explain").ok().out
+    assert len(explained.splitlines()) > len(plain.splitlines()) + 3
+
+
+def test_a_name_in_the_request_settles_it(shell: Shell) -> None:
+    assert shell("skill", "select", "$hello-world for me").ok().out.startswith("✓ hello-world")
+    assert shell("skill", "select", "/web-scraping now").ok().out.startswith("✓ web-scraping")
+
+
+def test_a_long_request_comes_from_standard_input(shell: Shell, tmp_path: Path) -> None:
+    task = tmp_path / "task.txt"
+    task.write_text("Here is the context of our team. " * 200 + "Please draw a bar chart of the sales in this CSV file.")
+    assert shell("skill", "select", "-", stdin=str(task)).ok().out.startswith("✓ data-analysis")
+
+
+def test_an_empty_request_is_a_usage_error(shell: Shell) -> None:
+    shell("skill", "select", "  ").failed(2, "the request is empty")
+    shell("skill", "select").failed(2, "hint: see `metier skill select --help`")
+
+
+def test_disabled_and_hidden_skills_are_never_picked(shell: Shell) -> None:
+    shell.skill("secret", head="disable-model-invocation: true\n", description="Waters the plants. Use when they are dry.")
+    assert "secret" not in shell("skill", "select", "water the dry plants", "-k", "20").ok().out
+    shell("skill", "disable", "data-analysis").ok()
+    assert "data-analysis" not in shell("skill", "select", "plot sales.csv", "-k", "20").ok().out
+
+
+def test_the_index_is_kept_and_a_new_skill_is_found_at_once(shell: Shell) -> None:
+    shell("skill", "select", "anything").ok()
+    index = shell.metier / "cache" / "selection.index"
+    assert index.exists()
+    shell.skill("plants", description="Waters the plants in the office. Use when the user says that they are dry.")
+    assert shell("skill", "select", "the office plants are dry, water them").ok().out.startswith("✓ plants")
+
+
+def test_a_broken_index_is_built_anew(shell: Shell) -> None:
+    shell("skill", "select", "anything").ok()
+    (shell.metier / "cache" / "selection.index").write_bytes(b"broken")
+    assert shell("skill", "select", "plot sales.csv").ok().out.startswith("✓ data-analysis")

@@ -1,0 +1,89 @@
+"""`metier skill show`: the status page of seed 001, and one skill in full."""
+
+from __future__ import annotations
+
+from cli.shell import Shell, plain
+
+
+def test_the_status_page_is_that_of_the_design(shell: Shell) -> None:
+    page = shell("skill", "show").ok().out
+    assert "[Bundled Skills]\n" in page
+    block = page[page.index("  ✓ hello-world\n") :].splitlines()
+    assert block[1].startswith("      Greets the user by name")
+    assert block[1].endswith("(enabled)")
+    block = page[page.index("  ✗ gh\n") :].splitlines()
+    assert block[1].endswith("(unavailable)")
+    assert block[2] == "      missing commands: gh"
+
+
+def test_a_command_that_is_installed_makes_its_skill_available(shell: Shell) -> None:
+    shell.install("gh")
+    assert "  ✓ gh\n" in shell("skill", "show").out
+
+
+def test_a_switched_off_skill_has_an_empty_circle(shell: Shell) -> None:
+    shell("skill", "disable", "hello-world").ok()
+    page = shell("skill", "show").out
+    assert "  ○ hello-world\n" in page
+    assert "(disabled)\n      disabled in the configuration\n" in page
+
+
+def test_sources_stand_from_the_strongest_to_the_weakest(shell: Shell) -> None:
+    shell.skill("mine")
+    shell.skill("plugged", root=shell.metier / "plugins")
+    shell.skill("theirs", root=shell.project / ".claude/skills")
+    shell.skill("local", root=shell.project / ".agents/skills")
+    titles = [line for line in shell("skill", "show").out.splitlines() if line.startswith("[")]
+    assert titles == ["[Plugin Skills]", "[Project Skills]", "[Claude Skills]", "[User Skills]", "[Bundled Skills]"]
+
+
+def test_the_status_page_fits_its_terminal(shell: Shell) -> None:
+    _, text = shell.on_terminal("skill", "show", columns=50, rows=60)
+    assert max(map(len, plain(text).splitlines())) <= 50
+
+
+def test_one_skill_is_shown_with_all_that_is_known(shell: Shell) -> None:
+    folder = shell.skill(
+        "pdf",
+        head="license: MIT\ncompatibility: Needs jq\nallowed-tools: Read Bash(git:*)\nmetadata:\n  author: Ada\n"
+        "  version: '2'\n  tags: a b\n  requires: jq\ntriggers:\n  keywords: [pages]\ndependencies: [other]",
+    )
+    (folder / "scripts").mkdir()
+    (folder / "scripts/run.py").write_text("x = 1\n")
+    page = shell("skill", "show", "pdf").ok().out
+    for text in ("✗ pdf (user, unavailable)", "missing commands: jq", "MIT", "Ada", "Read Bash(git:*)", "pages", "other",
+                 "scripts/run.py  6 bytes", str(folder), "tokens"):  # fmt: skip
+        assert text in page
+    data = shell("skill", "show", "pdf", "--json").data
+    assert (data["license"], data["allowed_tools"], data["metadata"]["author"]) == ("MIT", ["Read", "Bash(git:*)"], "Ada")
+    assert {"path": "scripts/run.py", "size": 6, "executable": False} in data["files"]
+    assert data["extensions"]["triggers"]["keywords"] == ["pages"]
+    assert data["extensions"]["dependencies"] == ["other"]
+    assert data["tokens"].keys() == {"catalog", "instructions"}
+
+
+def test_the_body_alone_can_be_had(shell: Shell) -> None:
+    shell.skill("pdf", body="# Title\n\nDo it.\n")
+    assert shell("skill", "show", "pdf", "--body").ok().out == "# Title\n\nDo it.\n"
+    assert shell("skill", "show", "pdf", "--body", "--json").data["body"] == "# Title\n\nDo it."
+
+
+def test_many_files_are_cut_unless_asked_for(shell: Shell) -> None:
+    folder = shell.skill("pdf")
+    for number in range(50):
+        (folder / f"file-{number:02}").write_text("")
+    assert "10 more; --files lists all" in shell("skill", "show", "pdf").out
+    assert "file-49" in shell("skill", "show", "pdf", "--files").out
+
+
+def test_an_untrusted_skill_is_not_opened(shell: Shell) -> None:
+    shell.skill("local", root=shell.project / ".metier/skills", body="SECRET")
+    for more in ((), ("--body",), ("--files",)):
+        shell("skill", "show", "local", *more).failed(5, "not trusted", "metier trust")
+
+
+def test_a_skipped_skill_says_why(shell: Shell) -> None:
+    shell.skill("broken", data=b"---\nname: [\n---\n")
+    page = shell("skill", "show", "broken").ok().out
+    assert "! broken (user, skipped)" in page
+    assert "SK008" in page

@@ -1,0 +1,94 @@
+"""The house stands: layers, light imports, one version, nothing public that is not meant to be."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import metier
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("rich", "click", "yaml", "yaml_rs", "watchfiles", "tomlkit", "sqlite3", "asyncio", "pathlib", "dataclasses")
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_every_room_imports_only_from_rooms_below_it() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_importing_metier_brings_no_library_along() -> None:
+    bare = modules_after("pass")
+    assert not (modules_after("import metier") - bare) & set(HEAVY)
+
+
+def test_asking_for_the_version_or_help_brings_no_library_along() -> None:
+    bare = modules_after("pass")
+    for words in (["--version"], ["--help"]):
+        loaded = modules_after(f"from metier.cli.main import main; main({words!r})") - bare
+        assert not loaded & set(HEAVY), words
+
+
+def test_a_listing_that_has_not_changed_needs_only_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("METIER_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ask = "sys.argv = ['metier', 'skill', 'list']; from metier.cli.main import main; main()"
+    bare = modules_after("pass")
+    first, second = modules_after(ask), modules_after(ask)
+    assert "click" in first
+    assert not (second - bare) & (set(HEAVY) - {"sqlite3"})
+
+
+@pytest.mark.parametrize("name", sorted(metier.__all__))
+def test_every_public_name_can_be_used(name: str) -> None:
+    assert getattr(metier, name) is not None
+
+
+def test_every_room_says_what_is_public() -> None:
+    for found in pkgutil.walk_packages(metier.__path__, "metier."):
+        if "bundled" in found.name or found.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(found.name)
+        if found.name.count(".") == 1 and not found.ispkg:
+            assert hasattr(module, "__all__"), found.name
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{found.name}.{name}"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = metier.nonsense  # type: ignore[attr-defined]
+
+
+def test_there_is_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == metier.__version__
+    assert f"## {metier.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_no_file_of_the_project_names_a_path_of_a_developers_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    wrong = re.compile(r"(?<![\w.])/(?:" + "|".join(("wo" + "rk", "ro" + "ot", "fa" + "rm")) + r")/")
+    for name in listed:
+        file = ROOT / name
+        if file.suffix in {".py", ".md", ".toml", ".jsonl", ""} and file.is_file():
+            assert not wrong.search(file.read_text(encoding="utf-8", errors="replace")), name
+
+
+def test_a_room_stays_small_enough_to_read_at_once() -> None:
+    for file in (ROOT / "src" / "metier").rglob("*.py"):
+        if "bundled" not in file.parts:
+            assert len(file.read_text().splitlines()) <= 400, file
