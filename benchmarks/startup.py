@@ -1,0 +1,82 @@
+"""How long a command takes to start, against `python -c pass` of the same interpreter.
+
+Measures `metier --help`, `metier --version` and `metier skill list` over ten skills and the bundled ones. A listing is
+measured warm (nothing has changed since the last run), as the first run after one skill changed, and as the very first
+run, with nothing remembered. The targets: 2.0, 2.0 and, warm, 3.0 times the start of Python.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.corpus import make_skills, scratch, toucher
+from benchmarks.measure import Contender, Figure, Report, Target, child_environment, compete, options, run, script
+
+_BARE = "python -c pass"
+_SKILLS = Path("project") / ".claude" / "skills"
+_LIMITS = {"metier --help": 2.0, "metier --version": 2.0, "metier skill list, warm": 3.0}
+
+
+def main() -> int:
+    chosen = options(__doc__, rounds=60, quick=15)
+    report = Report("Start of the command line", as_json=chosen.json)
+    with scratch() as folder:
+        figures = compete(_contenders(folder), rounds=chosen.rounds)
+    report.add_figures(figures)
+    report.add_table(
+        f"Start of a command, median of {chosen.rounds} (minimum), in ms",
+        ("command", "CPU", "x bare", "x bare (minima)", "wall", "x bare wall", "target"),
+        (_row(name, figure, figures[_BARE]) for name, figure in figures.items()),
+    )
+    bare = figures[_BARE].cpu
+    report.targets += [Target(what=name, value=figures[name].cpu / bare, limit=limit) for name, limit in _LIMITS.items()]
+    return report.finish()
+
+
+def _contenders(folder: Path) -> list[Contender]:
+    metier = script("metier")
+    used, first = _project(folder / "used"), _project(folder / "first")
+    listing = (metier, "skill", "list")
+    look = partial(run, listing, cwd=used / "project", environment=child_environment(used))
+    return [
+        _command(_BARE, (sys.executable, "-c", "pass"), used),
+        _command("metier --help", (metier, "--help"), used),
+        _command("metier --version", (metier, "--version"), used),
+        _command("metier skill list, after a change", listing, used, toucher(used / _SKILLS)),
+        # Warm again after that change, and not only the first time.
+        _command("metier skill list, warm", listing, used, look),
+        _command("metier skill list, very first", listing, first, partial(shutil.rmtree, first / ".metier", True)),
+    ]
+
+
+def _command(name: str, words: tuple[str, ...], home: Path, prepare: Callable[[], object] = lambda: None) -> Contender:
+    measure = partial(run, words, cwd=home / "project", environment=child_environment(home))
+    return Contender(name=name, measure=measure, prepare=prepare)
+
+
+def _project(home: Path) -> Path:
+    make_skills(home / _SKILLS, 10)
+    return home
+
+
+def _row(name: str, figure: Figure, bare: Figure) -> tuple[str, ...]:
+    limit = _LIMITS.get(name)
+    return (
+        name,
+        f"{figure.cpu:.1f} ({figure.cpu_min:.1f})",
+        f"{figure.cpu / bare.cpu:.2f}",
+        f"{figure.cpu_min / bare.cpu_min:.2f}",
+        f"{figure.wall:.1f} ({figure.wall_min:.1f})",
+        f"{figure.wall / bare.wall:.2f}",
+        f"<= {limit}" if limit else "",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
