@@ -1,8 +1,14 @@
 """Settings from TOML, environment and flags. A library user never meets this room."""
 
-from .edit import change_words, parse_words, set_value, unset_value
-from .keys import KEYS, Key, Kind, Plain
-from .settings import Settings, Value, read_settings, unknown_key
+from __future__ import annotations
+
+from metier.lazy import on_demand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .edit import change_words, parse_words, set_value, unset_value
+    from .keys import KEYS, Key, Kind, Plain
+    from .settings import Settings, Value, read_settings, unknown_key
 
 __all__ = [
     "KEYS",
@@ -18,3 +24,13 @@ __all__ = [
     "unknown_key",
     "unset_value",
 ]
+
+if not TYPE_CHECKING:  # every command reads settings, and nearly none edits them
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "metier.config.edit": ("change_words", "parse_words", "set_value", "unset_value"),
+            "metier.config.keys": ("KEYS", "Key", "Kind", "Plain"),
+            "metier.config.settings": ("Settings", "Value", "read_settings", "unknown_key"),
+        },
+    )
