@@ -12,7 +12,7 @@ from selection.shelf import SHELF
 def letters(texts: Sequence[str]) -> np.ndarray:
     """A sentence model of a kind: what counts is which letters are used."""
     rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts])
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def learnt() -> Meanings:

@@ -141,8 +141,7 @@ def read_triggers(skill: Skill) -> Triggers:
     if isinstance(value, str | list | tuple | set | frozenset):
         return Triggers(keywords=strings(value))
     keywords, verbs, patterns = (
-        value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
-        for key in ("keywords", "verbs", "patterns")
+        value.get(key) if isinstance(value, Mapping) else getattr(value, key, None) for key in ("keywords", "verbs", "patterns")
     )
     return Triggers(
         keywords=strings(keywords),

@@ -143,10 +143,8 @@ class Selector:
         matches = self._ordered(ranked, called)
         count = self.weights.max_skills if limit is None else max(0, limit)
         near = self._matches(asked, ranked, matches[: count + self.weights.rejected], called)
-        if limit is None:
-            taken = [match for match in near if match.decision is Decision.ACTIVATE][:count]
-        else:
-            taken = near[:count]
+        worth = near if limit is not None else [match for match in near if match.decision is Decision.ACTIVATE]
+        taken = worth[:count]
         chosen = {id(match) for match in taken}
         rejected = [match for match in near if id(match) not in chosen][: self.weights.rejected]
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))

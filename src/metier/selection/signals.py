@@ -126,9 +126,7 @@ def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: 
     }
 
 
-def _sequences(
-    query: Query, library: Library, rows: Array, weights: Array, mass: float, trained: Trained
-) -> dict[str, Array]:
+def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass: float, trained: Trained) -> dict[str, Array]:
     """What the order of words tells: shares of the name and of sentences, and neighbours that stay neighbours."""
     words = library.sequences(query, rows)
     size, width = len(rows), int(words.sentence.max(initial=1)) + 1
@@ -152,9 +150,7 @@ def _sequences(
     }
 
 
-def _soft(
-    query: Query, weights: Array, words: Sequences, rarity: Array, size: int, trained: Trained
-) -> dict[str, Array]:
+def _soft(query: Query, weights: Array, words: Sequences, rarity: Array, size: int, trained: Trained) -> dict[str, Array]:
     """Each word of the request beside the word nearest to it in meaning: what is said in other words."""
     none = np.zeros(size, dtype=np.float32)
     if not trained.dimensions or not len(words.owner) or not len(query):
