@@ -7,14 +7,17 @@ current folder, flags) and looks nothing else up, so a test builds one as easily
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from metier.catalog import Catalog, Policy
 from metier.config import Plain, Settings, read_settings
+from metier.errors import BadConfig, BadUsage
 from metier.sources import (
     Limits,
     Machine,
@@ -29,9 +32,16 @@ from metier.sources import (
 )
 
 if TYPE_CHECKING:
-    from metier.selection import Selector
+    from metier.runtime import Budgets, FileApprovals, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
+    from metier.runtime.permissions import Approve
+    from metier.runtime.running import Runner
+    from metier.runtime.telemetry import Telemetry
+    from metier.selection import Selection, Selector
 
 __all__ = ["App"]
+
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+W = TypeVar("W", bound=StrEnum)
 
 
 class App:
@@ -150,5 +160,146 @@ class App:
             usable, str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
         )
 
+    @cached_property
+    def users_settings(self) -> Settings:
+        """The settings without the project's file: trusting a folder for its skills must not let it write your policy."""
+        return read_settings([self.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
+
+    # The runtime is imported where it is used: a listing must not pay for what runs scripts.
+
+    @cached_property
+    def store(self) -> SqliteStore:
+        from metier.runtime import SqliteStore
+
+        return SqliteStore(self.users_settings.path("session.store") or str(self.home / "sessions.sqlite"))
+
+    @cached_property
+    def approvals(self) -> FileApprovals:
+        from metier.runtime import FileApprovals
+
+        return FileApprovals(self.home / "approvals.json")
+
+    def permissions(self, approve: Approve | None = None) -> Permissions:
+        """What the user allows. `approve` is asked about the rest; without it the rest is refused."""
+        from metier.runtime import Permissions, Policy, Verdict
+
+        settings = self.users_settings
+        words = {name: _one_of(settings, f"policy.{name}", Verdict) for name in ("scripts", "network", "toolsets", "tools")}
+        patterns = {name: _patterns(settings, f"policy.{name}") for name in ("allow", "deny")}
+        policy = Policy(allow=patterns["allow"], deny=patterns["deny"], **words)
+        return Permissions(
+            policy=policy, approvals=self.approvals, approve=approve, which=lambda name: shutil.which(name, path=_SYSTEM_PATH)
+        )
+
+    def session_options(self) -> Options:
+        from metier.runtime import Level, Limits, Mode, Options
+
+        settings, users = self.settings, self.users_settings
+        return Options(
+            max_active=settings.number("skills.max_active"),
+            mode=_one_of(settings, "session.mode", Mode),
+            pinned=frozenset(settings.words("session.pinned")),
+            instruction_tokens=settings.number("session.instruction_tokens"),
+            parameters=_tables(settings, "skills.parameters"),
+            environment={name: text for name, text in self.environment.items() if name in users.words("sandbox.environment")},
+            limits=Limits(
+                seconds=users.number("skills.script_timeout"), output_bytes=users.number("sandbox.output_bytes"),
+                memory_bytes=users.number("sandbox.memory_bytes"), require=_one_of(users, "sandbox.require", Level),
+            ),
+            budgets=_budgets(users),
+        )  # fmt: skip
+
+    @cached_property
+    def runner(self) -> Runner:
+        from metier.runtime import Level
+        from metier.runtime.running import Runner
+
+        runner = Runner()
+        require = self.session_options().limits.require
+        if require in (Level.LIMITS, Level.OFF) and runner.best() is None:
+            # The weak levels are never chosen silently: here the user has named one.
+            return Runner(level=require)
+        return runner
+
+    def session(self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True) -> Session:  # noqa: A002
+        """A conversation over this app's skills. Kept ones can be gone on with by their id; others end with the process."""
+        from metier.runtime import Bus, Host, MemoryStore, Session
+
+        bus = Bus()
+        if self.users_settings.truth("telemetry.enabled"):
+            bus.subscribe(self.telemetry)
+        host = Host(
+            store=self.store if kept else MemoryStore(),
+            runner=_LateRunner(self),
+            permissions=self.permissions(approve),
+            bus=bus,
+            selector=_LateSelector(self),
+        )
+        return Session(self.catalog, id=id, options=self.session_options(), host=host)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        from metier.runtime.telemetry import otlp_telemetry
+
+        settings = self.users_settings
+        return otlp_telemetry(content=settings.truth("telemetry.content"), metrics=settings.truth("telemetry.metrics"))
+
     def watch(self, stop: Event | None = None) -> Iterator[Update]:
         return watch(self.places, self.fresh_catalog, stop=stop)
+
+
+class _LateRunner:
+    """The app's runner, made by the first script: finding out what this machine can do takes time."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def run(self, run: Run) -> Outcome:
+        return await self._app.runner.run(run)
+
+
+class _LateSelector:
+    """The app's selector, opened by the first request: most sessions of a command line make none."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+        return self._app.selector.select(query, limit, recent=recent)
+
+
+def _one_of(settings: Settings, name: str, words: type[W]) -> W:
+    value = settings[name]
+    try:
+        return words(value.value)
+    except ValueError:
+        raise BadConfig(
+            f"{name} is {value.value!r}, not one of {', '.join(words)}", file=value.origin, hint=f"{name}: {value.key.text}"
+        ) from None
+
+
+def _patterns(settings: Settings, name: str) -> tuple[Pattern, ...]:
+    from metier.runtime import Pattern
+
+    value = settings[name]
+    try:
+        return tuple(map(Pattern.parse, value.value))
+    except BadUsage as error:
+        raise BadConfig(f"{name}: {error}", file=value.origin, hint=error.hint) from None
+
+
+def _tables(settings: Settings, name: str) -> dict[str, dict[str, object]]:
+    value = settings[name].value
+    return {key: dict(table) for key, table in value.items() if isinstance(table, dict)} if isinstance(value, dict) else {}
+
+
+def _budgets(settings: Settings) -> Budgets:
+    from metier.runtime import Allowance, Budgets
+
+    def allowance(whose: str) -> Allowance:
+        numbers = {
+            name: settings.number(f"budget.{whose}_{name}") or None for name in ("activations", "tokens", "script_seconds")
+        }
+        return Allowance(activations=numbers["activations"], tokens=numbers["tokens"], seconds=numbers["script_seconds"])
+
+    return Budgets(session=allowance("session"), skill=allowance("skill"))

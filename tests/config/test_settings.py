@@ -17,7 +17,7 @@ NAMES = sorted(KEYS)
 EXAMPLES: dict[Kind, tuple[str, str, Any]] = {
     Kind.TEXT: ('"https://r.example"', "https://r.example", "https://r.example"),
     Kind.PATH: ('"/some/where"', "/some/where", "/some/where"),
-    Kind.NUMBER: ("7", "7", 7),
+    Kind.NUMBER: ("2000007", "2000007", 2_000_007),
     Kind.TRUTH: ("false", "false", False),
     Kind.WORDS: ('["a", "b-*"]', "a, b-*", ("a", "b-*")),
     Kind.TABLE: ('{ one = { url = "u" } }', "", {"one": {"url": "u"}}),

@@ -70,9 +70,14 @@ def test_characters_that_nobody_sees_are_made_visible(char: str) -> None:
     assert seen(f"a{char}b") == "a\ufffdb"
 
 
-@pytest.mark.parametrize("char", [" ", "\n", "\t", "\u00a0", "\u2009", "\u202f", "\u3000", "\u200d", "é", "漢", "🎉"])
+@pytest.mark.parametrize("char", [" ", "\n", "\t", "\u00a0", "\u2009", "\u202f", "\u3000", "é", "漢", "🎉"])
 def test_characters_of_every_script_stay_as_they_are(char: str) -> None:
     assert seen(f"a{char}b") == f"a{char}b"
+
+
+def test_a_joiner_stays_where_it_joins_and_is_shown_where_it_splits_a_word() -> None:
+    assert seen("👩\u200d💻 می\u200cخواهم") == "👩\u200d💻 می\u200cخواهم"
+    assert seen("ig\u200dnore") == "ig\ufffdnore"
 
 
 ANY = st.text(st.characters(), max_size=40)

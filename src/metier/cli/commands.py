@@ -12,6 +12,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "": {
         "skill": ("", "Write, check, find and list skills."),
         "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
+        "session": ("", "List, show and clear sessions."),
+        "policy": ("", "Show and change what skills may do."),
+        "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
         "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
         "config": ("", "Show and change settings."),
         "doctor": ("metier.cli.doctor:doctor", "Check this machine, its settings and its skills."),
@@ -22,6 +25,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("metier.cli.listing:list_skills", "List every skill on this machine with its state."),
         "show": ("metier.cli.show:show", "Show one skill, or the state of all of them."),
         "select": ("metier.cli.select:select", "Pick the skills that fit a request."),
+        "activate": ("metier.cli.activate:activate", "Print exactly what a model gets when a skill is activated."),
+        "resources": ("metier.cli.resources:resources", "List the files of a skill."),
+        "read": ("metier.cli.resources:read", "Print one file of a skill."),
+        "run": ("metier.cli.run_script:run_script", "Run a script of a skill in a sandbox."),
         "validate": ("metier.cli.check:validate", "Check skills against the standard."),
         "lint": ("metier.cli.check:lint", "Check skills against the standard and good practice."),
         "fix": ("metier.cli.repair:fix", "Repair what is mechanical, and keep the rest byte for byte."),
@@ -37,6 +44,16 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "remove": ("metier.cli.delete:delete", "Delete a skill's folder."),
         "list": ("metier.cli.listing:list_plugins", "List installed plugins."),
     },
+    "session": {
+        "list": ("metier.cli.sessions:list_sessions", "List the sessions that are kept."),
+        "show": ("metier.cli.sessions:show", "Show what is active in a session."),
+        "clear": ("metier.cli.sessions:clear", "Forget a session, or all of them."),
+    },
+    "policy": {
+        "show": ("metier.cli.policy:show", "Show what skills may do."),
+        "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
+        "deny": ("metier.cli.policy:deny", "Forbid a tool pattern, for all skills, or take back an approval of one."),
+    },
     "config": {
         "show": ("metier.cli.configure:show", "Show every setting and where it came from."),
         "get": ("metier.cli.configure:get", "Print one setting."),
@@ -49,6 +66,8 @@ _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
     "skill": "Write, check, find and list skills.",
     "skill manage": "Enable, disable, remove and list skills.",
+    "session": "List, show and clear sessions.",
+    "policy": "Show and change what skills may do.",
     "config": "Show and change settings.",
 }
 

@@ -24,6 +24,8 @@ class Result:
     """Warnings for the person at the terminal; they go to stderr and into the envelope."""
     info: str = ""
     """A remark for the person at the terminal, on stderr so that stdout stays pure."""
+    errors: str = ""
+    """What a program that we ran wrote to its stderr; it goes to ours as it is, made safe for a terminal."""
     text: str | None = None
     """A whole output in a format of its own, such as SARIF; it replaces the lines."""
     as_json: bool = False

@@ -29,7 +29,9 @@ _BUG = 70
 
 
 def run(words: list[str]) -> int:
-    as_json = "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
+    # What stands after `--` belongs to somebody else's command line.
+    ours = words[: words.index("--")] if "--" in words else words
+    as_json = "--json" in ours or "--format=json" in ours or ("--format", "json") in pairwise(ours)
     path: list[str] = []
     for stream in (sys.stdout, sys.stderr):
         # We write UTF-8 whatever the locale says, and no help page may fail on a tick.
@@ -180,6 +182,8 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
     if not paged:
         _write(output)
     if not as_json:
+        if result.errors:
+            sys.stderr.write(unarmed(result.errors.encode("utf-8", "backslashreplace").decode("utf-8")))
         for note in result.notes:
             _tell(f"warning: {note}")
         if result.info:

@@ -1,0 +1,128 @@
+"""What a run in the sandbox costs over starting the same program bare, and whether fifty at once keep apart.
+
+`true` as a program of a skill, at every level of this machine, against `subprocess.run` of the same file with the same pipes,
+in turn. The targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
+round), and fifty concurrent runs with policies of their own and no mix-up. The keeper, the process that runs are forked from,
+is started once and is not counted; its start stands beside the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.measure import Report, Target, options
+from metier.runtime.limits import Limits, Run
+from metier.runtime.outcome import Guard, Level, Outcome
+from metier.runtime.running import Runner
+
+_LIMITS = {Level.NAMESPACE: 12.0, Level.LANDLOCK: 8.0}
+_ECHO = 'echo "$1 $NUMBER $(pwd) $(ulimit -n)"'
+
+
+def main() -> int:
+    chosen = options(__doc__, rounds=100, quick=25)
+    report = Report("The sandbox", as_json=chosen.json)
+    with _skill() as folder:
+        started = time.perf_counter()
+        levels = [found.level for found in Runner().available()]
+        report.say(f"keeper started and {len(levels)} levels probed in {(time.perf_counter() - started) * 1000:.0f} ms")
+        more = asyncio.run(_overhead(folder, levels, chosen.rounds))
+        wrong, took = asyncio.run(_many(folder, levels))
+    rows = [(name, f"{median(times):.1f}", f"{_quartile(times):.1f}", f"{min(times):.1f}") for name, times in more.items()]
+    head = ("run of `true`", "median", "lower quartile", "minimum")
+    report.add_table(f"More than a bare subprocess, in ms, {chosen.rounds} rounds", head, rows)
+    report.add_table("Fifty at once", ("runs", "mixed up", "seconds"), [("50", str(wrong), f"{took:.2f}")])
+    for level, limit in _LIMITS.items():
+        if level in levels:
+            report.targets.append(
+                Target(what=f"{level}, more than bare (median)", value=median(more[level]), limit=limit, unit="ms")
+            )
+        else:
+            report.say(f"level {level} cannot be had here, so it is not measured")
+    report.targets.append(Target(what="mixed-up runs of fifty", value=wrong, limit=0, unit=""))
+    return report.finish()
+
+
+async def _overhead(folder: str, levels: list[Level], rounds: int) -> dict[str, list[float]]:
+    """For each level what it took more than the bare run of the same round; the first round warms up."""
+    runners = {level: Runner(level=level) for level in levels}
+    times: dict[str, list[float]] = {level: [] for level in levels}
+    for number in range(-1, rounds):
+        first = number % len(levels)
+        bare = _timed(lambda: subprocess.run([f"{folder}/bin/true"], cwd=folder, env={}, stdin=subprocess.DEVNULL,
+                                             capture_output=True, check=True))  # fmt: skip
+        for level in (*levels[first:], *levels[:first]):
+            started = time.perf_counter()
+            outcome = await runners[level].run(_true(folder, level))
+            took = time.perf_counter() - started
+            if not outcome.ok:
+                raise SystemExit(f"true failed at {level}: {outcome}")
+            if number >= 0:
+                times[level].append((took - bare) * 1000)
+    return times
+
+
+async def _many(folder: str, levels: list[Level]) -> tuple[int, float]:
+    """How many of fifty concurrent runs saw anything of another one."""
+    runs = [
+        (levels[number % len(levels)],
+         Run(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},
+             network=number % 2 == 0, limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
+        for number in range(50)
+    ]  # fmt: skip
+    started = time.perf_counter()
+    outcomes = await asyncio.gather(*(Runner(level=level).run(run) for level, run in runs))
+    took = time.perf_counter() - started
+    wrong = sum(not _is_own(number, level, run, outcome)
+                for number, ((level, run), outcome) in enumerate(zip(runs, outcomes, strict=True)))  # fmt: skip
+    return wrong, took
+
+
+def _is_own(number: int, level: Level, run: Run, outcome: Outcome) -> bool:
+    word, variable, folder, files = outcome.stdout.split()
+    own = (word, variable, folder) == (f"word-{number}", str(number), run.folder)
+    files_are_own = level is Level.OFF or int(files) == 64 + number
+    confined = level in (Level.NAMESPACE, Level.LANDLOCK) and not run.network
+    return own and files_are_own and outcome.isolation.level is level and outcome.isolation.has(Guard.NETWORK) == confined
+
+
+def _true(folder: str, level: Level) -> Run:
+    return Run(folder=folder, script="bin/true", named=("bin/true",), limits=Limits(require=level))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _quartile(times: list[float]) -> float:
+    return sorted(times)[len(times) // 4]
+
+
+@contextmanager
+def _skill() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="metier-bench-") as folder:
+        folder = os.path.realpath(folder)
+        for name in ("bin", "scripts"):
+            os.mkdir(f"{folder}/{name}")
+        shutil.copy(shutil.which("true") or "/bin/true", f"{folder}/bin/true")
+        Path(f"{folder}/SKILL.md").write_text("---\nname: bench\ndescription: Measures. Use when measuring.\n---\n")
+        Path(f"{folder}/scripts/echo.sh").write_text(_ECHO)
+        yield folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())

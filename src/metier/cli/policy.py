@@ -1,0 +1,120 @@
+"""`metier policy`: what skills may do on this machine, and the question that is put to a person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.config import KEYS, change_words
+from metier.errors import BadUsage, MetierError
+from metier.runtime import Answer, Pattern, Question, tree_digest
+from metier.runtime.permissions import Approve
+from metier.sources import DiskFiles
+
+from .find import entry_named
+from .result import Result
+from .run import command
+from .terminal import Terminal, padded, shown
+
+__all__ = ["allow", "ask_on_terminal", "deny", "show"]
+
+_WORDS = ("scripts", "network", "toolsets", "tools")
+
+
+@command("policy", "show")
+def show(app: App) -> Result:
+    """Show what skills may do: patterns first, then what holds for the rest, then what was approved for single skills.
+
+    An approval ends when its skill changes; it is shown as ended until you approve the new version.
+    """
+    settings = app.users_settings
+    app.permissions()  # a word that means nothing is an error here too
+    words = {name: settings[f"policy.{name}"].value for name in _WORDS}
+    approvals = [
+        {"skill": each.skill, "pattern": each.pattern, "holds": _digest(app, each.skill) == each.digest}
+        for each in app.approvals.all
+    ]
+    data: dict[str, Any] = {
+        "allow": list(settings.words("policy.allow")),
+        "deny": list(settings.words("policy.deny")),
+        **words,
+        "sandbox": settings["sandbox.require"].value,
+        "approvals": approvals,
+    }
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for name in ("deny", "allow"):
+            for pattern in data[name]:
+                yield f"{terminal.paint(padded(name, 9), 'bold')} {shown(pattern)}"
+        for name, word in words.items():
+            yield f"{terminal.paint(padded(name, 9), 'bold')} {shown(str(word))}"
+        yield f"{terminal.paint(padded('sandbox', 9), 'bold')} at least {shown(str(data['sandbox']))}"
+        for each in approvals:
+            ended = "" if each["holds"] else terminal.paint("  ended: the skill has changed", "yellow")
+            what = shown(f"{each['skill']}: {each['pattern']}")
+            yield f"{terminal.paint(padded('approved', 9), 'bold')} {what}{ended}"
+
+    return Result(data=data, lines=lines)
+
+
+@command("policy", "allow")
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@click.option("--skill", help="Only for this skill, and only while it stays as it is now.")
+def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
+    """Allow tool patterns, for all skills that ask for them, or for one.
+
+    A pattern is Read, Bash(git status), Bash(git add:*), Script(scripts/*), Network or Toolset.
+    """
+    parsed = [str(Pattern.parse(pattern)) for pattern in patterns]
+    if skill:
+        digest = _digest(app, entry_named(app, skill).name)
+        for pattern in parsed:
+            app.approvals.keep(skill, digest, pattern)
+        line = f"{skill} may use {', '.join(parsed)} until it changes"
+        return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (shown(line),))
+    change_words(app.config_file, KEYS["policy.deny"], remove=parsed)
+    change_words(app.config_file, KEYS["policy.allow"], add=parsed)
+    return Result(data={"allowed": parsed}, lines=lambda _: (shown(f"skills that ask for it may use {', '.join(parsed)}"),))
+
+
+@command("policy", "deny")
+@click.argument("patterns", nargs=-1, metavar="PATTERN...")
+@click.option("--skill", help="Take back what was approved for this skill; all of it without PATTERN.")
+def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
+    """Forbid tool patterns for all skills, or take back what was approved for one."""
+    parsed = [str(Pattern.parse(pattern)) for pattern in patterns]
+    if skill:
+        removed = sum(app.approvals.remove(skill, pattern) for pattern in parsed) if parsed else app.approvals.remove(skill)
+        line = f"{removed} approvals of {skill} were taken back"
+        return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (shown(line),))
+    if not parsed:
+        raise BadUsage("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
+    change_words(app.config_file, KEYS["policy.allow"], remove=parsed)
+    change_words(app.config_file, KEYS["policy.deny"], add=parsed)
+    return Result(data={"denied": parsed}, lines=lambda _: (shown(f"no skill may use {', '.join(parsed)}"),))
+
+
+def ask_on_terminal() -> Approve | None:
+    """A hook that asks the person at the terminal; None where there is none, and then what must be asked is refused."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(question: Question) -> Answer:
+        text = shown(f"{question.skill} wants to use {question.request} ({question.reason}). Allow it?")
+        answer = click.prompt(f"{text} [o]nce, [a]lways, [n]o", default="n", show_default=False, err=True)
+        return {"o": Answer.ONCE, "once": Answer.ONCE, "a": Answer.ALWAYS, "always": Answer.ALWAYS}.get(
+            str(answer).lower(), Answer.NO
+        )
+
+    return ask
+
+
+def _digest(app: App, name: str) -> str:
+    try:
+        return tree_digest(DiskFiles(entry_named(app, name).folder))
+    except MetierError:
+        return ""

@@ -1,0 +1,211 @@
+"""Which skills are active, and who must leave when another comes. Pure: it is handed the rows and decides.
+
+A session holds at most `max_active` skills. When there is no room the least recently used one leaves, but never a
+pinned one, never one that another active skill depends on, and never one of those that are just coming. Persistent
+skills stand outside the limit: they stay until somebody deactivates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from metier.errors import Conflict, NotFound, Refused
+
+__all__ = ["Activation", "Active", "By", "Mode", "admit", "dependency_order", "leaving", "released", "touched", "without"]
+
+Plain = str | int | float | bool
+
+
+class By(StrEnum):
+    """Who activated a skill."""
+
+    USER = "user"
+    MODEL = "model"
+    TRIGGER = "trigger"
+    RANKER = "ranker"
+    DEPENDENCY = "dependency"
+    """Another skill that needs it."""
+
+
+class Mode(StrEnum):
+    """How long a skill stays active."""
+
+    PERSISTENT = "persistent"
+    """Until it is deactivated; the limit does not count it."""
+    BOUNDED = "bounded"
+    """Until it is deactivated, or the least recently used when another needs its place."""
+    EPHEMERAL = "ephemeral"
+    """Until the turn ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """One active skill of one session: also exactly one row of the store."""
+
+    name: str
+    folder: str
+    since: datetime
+    used: int
+    """Grows with every use of any skill in the session, so the smallest was used longest ago."""
+    by: By = By.USER
+    mode: Mode = Mode.BOUNDED
+    pinned: bool = False
+    arguments: str = ""
+    parameters: Mapping[str, Plain] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    """Names of the skills that it depends on, directly."""
+    told: str = ""
+    """A check sum of the text that the model was given, so that the same text is never injected twice."""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """What came of an activation: `text` is exactly what a model gets."""
+
+    name: str
+    path: str
+    """Of the SKILL.md."""
+    text: str
+    tokens: int
+    by: By
+    since: datetime
+    injected: bool = True
+    """False when the same instructions were given before: the text is then one sentence that says so."""
+    trimmed: bool = False
+    dependencies: tuple[str, ...] = ()
+    """Skills that were activated with it."""
+    evicted: tuple[str, ...] = ()
+    """Skills that left to make room."""
+    warnings: tuple[str, ...] = ()
+    """For the person: a toolset that could not be loaded, say. The rest works."""
+
+
+def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """`name` and all it depends on, each after what it needs. `needs_of` holds every skill that can be used."""
+    done: dict[str, None] = {}
+    path: list[str] = []
+
+    def visit(each: str) -> None:
+        if each in done:
+            return
+        if each in path:
+            circle = " -> ".join([*path[path.index(each) :], each])
+            raise Conflict(
+                f"the dependencies of {name!r} go in a circle: {circle}", hint="one of these skills must drop its dependency"
+            )
+        if each not in needs_of:
+            raise NotFound(
+                f"{path[-1]!r} depends on {each!r}, and no skill of that name can be used here"
+                if path
+                else f"no skill is named {each!r}",
+                hint=f"install or enable {each!r}, or remove it from the dependencies" if path else "see `metier skill list`",
+            )
+        path.append(each)
+        for needed in needs_of[each]:
+            visit(needed)
+        path.pop()
+        done[each] = None
+
+    visit(name)
+    return tuple(done)
+
+
+def admit(active: Sequence[Active], coming: Sequence[Active], max_active: int) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+    """Who is active once `coming` are in, and who left for them. Refused when nobody may leave."""
+    names = {each.name for each in coming}
+    kept = [each for each in active if each.name not in names]
+    evicted: list[Active] = []
+    while _counted(kept) + _counted(coming) > max_active:
+        candidate = _least_recent(kept, coming)
+        if candidate is None:
+            raise _no_room(kept, coming, max_active)
+        kept.remove(candidate)
+        evicted.append(candidate)
+        gone, kept = released(kept, candidate, spare=names)
+        evicted += gone
+    return (*kept, *coming), tuple(evicted)
+
+
+def leaving(active: Sequence[Active], name: str) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+    """Who stays when `name` is deactivated, and who goes with it."""
+    found = next((each for each in active if each.name == name), None)
+    if found is None:
+        names = ", ".join(each.name for each in active)
+        raise NotFound(f"{name!r} is not active", hint=f"active are: {names}" if names else "no skill is active")
+    users = [each.name for each in active if name in each.needs]
+    if users:
+        raise Conflict(f"{name!r} is needed by {users[0]!r}", hint=f"deactivate {users[0]!r} first")
+    rest = [each for each in active if each is not found]
+    gone, rest = released(rest, found)
+    return tuple(rest), (found, *gone)
+
+
+def released(active: Sequence[Active], left: Active, *, spare: Iterable[str] = ()) -> tuple[list[Active], list[Active]]:
+    """The dependencies that came only with `left` and that nobody else needs; and those who stay."""
+    kept, gone = list(active), []
+    pending = list(left.needs)
+    while pending:
+        name = pending.pop()
+        found = next((each for each in kept if each.name == name), None)
+        if found is None or found.by is not By.DEPENDENCY or found.pinned or name in spare:
+            continue
+        if any(name in each.needs for each in kept):
+            continue
+        kept.remove(found)
+        gone.append(found)
+        pending += found.needs
+    return gone, kept
+
+
+def without(active: Sequence[Active], left: Sequence[Active]) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+    """Who stays when `left` are gone, and all who went: they, and what had come only for them."""
+    kept = [row for row in active if row not in left]
+    gone = list(left)
+    for row in left:
+        more, kept = released(kept, row)
+        gone += more
+    return tuple(kept), tuple(gone)
+
+
+def touched(active: Sequence[Active], name: str) -> tuple[Active, ...]:
+    """The same rows with `name`, and what it needs, as the most recently used."""
+    by_name = {each.name: each for each in active}
+    used = max((each.used for each in active), default=0)
+    order: list[str] = []
+
+    def visit(each: str) -> None:
+        if each in by_name and each not in order:
+            order.append(each)
+            for needed in by_name[each].needs:
+                visit(needed)
+
+    visit(name)
+    numbers = {each: used + place for place, each in enumerate(reversed(order), start=1)}
+    return tuple(replace(each, used=numbers[each.name]) if each.name in numbers else each for each in active)
+
+
+def _counted(active: Iterable[Active]) -> int:
+    return sum(each.mode is not Mode.PERSISTENT for each in active)
+
+
+def _least_recent(kept: Sequence[Active], coming: Sequence[Active]) -> Active | None:
+    needed = {name for each in (*kept, *coming) for name in each.needs}
+    free = [each for each in kept if each.mode is not Mode.PERSISTENT and not each.pinned and each.name not in needed]
+    return min(free, key=lambda each: each.used, default=None)
+
+
+def _no_room(kept: Sequence[Active], coming: Sequence[Active], max_active: int) -> Refused:
+    if _counted(coming) > max_active:
+        return Refused(
+            f"{coming[-1].name!r} and its dependencies are {len(coming)} skills, and at most {max_active} can be active",
+            rule="max-active", hint="raise skills.max_active",
+        )  # fmt: skip
+    held = ", ".join(each.name for each in kept if each.mode is not Mode.PERSISTENT)
+    return Refused(
+        f"there is no room for {coming[-1].name!r}: {held} may not leave", rule="max-active",
+        hint="unpin or deactivate one of them, or raise skills.max_active",
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""What an activation will bring: the row that a skill gets, the text that its model gets, and the answer made of both."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from metier.disclosure.neutral import instructions_text, one_line
+from metier.spec import Skill
+
+from .activation import Activation, Active, By, Mode, Plain
+from .content import Content, Filling, parameter_values, render
+from .host import Options
+from .shelf import body_of
+
+__all__ = ["Asked", "answer", "arriving", "rendered"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What somebody wants to activate, and how."""
+
+    name: str
+    by: By
+    arguments: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    mode: Mode | None = None
+    pinned: bool = False
+
+
+def arriving(skill: Skill, folder: str, asked: Asked, options: Options, now: datetime) -> Active:
+    """The row of a skill that was not active before. What it was told is not known yet."""
+    mine = skill.name == asked.name
+    return Active(
+        name=skill.name,
+        folder=folder,
+        since=now,
+        used=0,
+        by=asked.by if mine else By.DEPENDENCY,
+        mode=(asked.mode if mine else None) or options.modes.get(skill.name) or options.mode,
+        pinned=(mine and asked.pinned) or skill.name in options.pinned,
+        arguments=asked.arguments if mine else "",
+        parameters=_parameters(skill, asked.parameters if mine else {}, options),
+        needs=skill.manifest.extensions.dependencies,
+    )
+
+
+def again(skill: Skill, present: Active, asked: Asked, options: Options) -> Active:
+    """The row of an active skill that somebody asks for again. Who says nothing new about it changes nothing."""
+    if skill.name != asked.name:
+        return present
+    says_more = bool(asked.arguments or asked.parameters)
+    return replace(
+        present,
+        # A dependency that somebody asks for by name is theirs from then on.
+        by=asked.by if present.by is By.DEPENDENCY else present.by,
+        mode=asked.mode or present.mode,
+        pinned=present.pinned or asked.pinned,
+        arguments=asked.arguments if says_more else present.arguments,
+        parameters=_parameters(skill, asked.parameters, options) if says_more else present.parameters,
+        needs=skill.manifest.extensions.dependencies,
+    )
+
+
+def rendered(skill: Skill, row: Active, options: Options) -> Content:
+    filling = Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
+    files = [entry.path for entry in skill.resources()]
+    return render(
+        skill.name, body_of(skill), filling, files, budget=options.instruction_tokens, count=options.count,
+        most_files=options.listed_files,
+    )  # fmt: skip
+
+
+def check_sum(content: Content) -> str:
+    return f"{zlib.crc32(content.text.encode('utf-8', 'surrogatepass')):08x}{len(content.text):x}"
+
+
+def answer(row: Active, contents: Mapping[str, Content], evicted: Sequence[Active]) -> Activation:
+    """The texts that the model has not had yet, dependencies first, and what else it should know."""
+    injected = row.name in contents
+    parts = [content.text for content in contents.values()]
+    if not injected:
+        parts.append(f"The skill {_said(row.name)} is already active; follow the instructions that were given before.")
+    if evicted:
+        names = ", ".join(_said(each.name) for each in evicted)
+        parts.append(f"Unloaded to make room: {names}. Call load_skill to use one again.")
+    return Activation(
+        name=row.name,
+        path=f"{row.folder}/SKILL.md",
+        text="\n\n".join(parts),
+        tokens=sum(content.tokens for content in contents.values()),
+        by=row.by,
+        since=row.since,
+        injected=injected,
+        trimmed=any(content.trimmed for content in contents.values()),
+        evicted=tuple(each.name for each in evicted),
+    )
+
+
+def _said(name: str) -> str:
+    # A name that breaks the standard's rules is loaded all the same, and may hold anything.
+    return instructions_text(one_line(name))
+
+
+def _parameters(skill: Skill, given: Mapping[str, object], options: Options) -> dict[str, Plain]:
+    return parameter_values(skill.manifest.extensions.parameters, options.parameters.get(skill.name, {}), given)

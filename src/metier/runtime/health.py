@@ -1,0 +1,77 @@
+"""Is this machine ready to run skills? Found out by doing, for `metier doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+from metier.errors import MetierError
+
+from .approvals import FileApprovals
+from .outcome import Isolation, Level
+from .store import SqliteStore
+
+__all__ = ["Health", "health"]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    name: str
+    level: str
+    """ok, warning or error."""
+    text: str
+    hint: str = ""
+
+
+class Found(Protocol):
+    """What a runner found out about one level."""
+
+    @property
+    def isolation(self) -> Isolation: ...
+
+    @property
+    def works(self) -> bool: ...
+
+    @property
+    def why(self) -> str: ...
+
+    @property
+    def fix(self) -> str: ...
+
+
+class Probed(Protocol):
+    def findings(self) -> Sequence[Found]: ...
+
+    def best(self) -> Isolation | None: ...
+
+
+def health(*, store: SqliteStore, approvals: FileApprovals, runner: Probed, require: Level) -> Iterator[Health]:
+    """One line each: sandbox, sessions, approvals, telemetry. `require` is what the user asks of the sandbox."""
+    yield _sandbox(runner, require)
+    try:
+        sessions = len(store.sessions())
+        aside = f"; a damaged file was set aside as {store.set_aside}" if store.set_aside else ""
+        yield Health("sessions", "warning" if aside else "ok", f"{sessions:,} kept in {store.file}{aside}")
+    except MetierError as error:
+        yield Health("sessions", "error", str(error), error.hint)
+    try:
+        kept = len(approvals.all)
+        yield Health("approvals", "ok", f"{kept:,} kept; `metier policy show` lists them" if kept else "none yet")
+    except MetierError as error:
+        yield Health("approvals", "error", str(error), error.hint)
+    there = find_spec("opentelemetry") is not None
+    yield Health("telemetry", "ok", "OpenTelemetry is installed" if there else "not installed; metier[otel] brings it")
+
+
+def _sandbox(runner: Probed, require: Level) -> Health:
+    best = runner.best()
+    if best is not None and best.level.strength >= require.strength:
+        missing = f"; without: {', '.join(best.missing)}" if best.missing else ""
+        return Health("sandbox", "ok", f"scripts run at level {best.level}{missing}")
+    wanted = [found for found in runner.findings() if not found.works and found.isolation.level.strength >= require.strength]
+    reasons = "; ".join(f"{found.isolation.level}: {found.why}" for found in wanted if found.why)
+    fix = next((found.fix for found in wanted if found.fix), "")
+    have = f"only level {best.level}" if best is not None else "no sandbox"
+    return Health("sandbox", "error", f"{have} here, and {require} is required, so scripts are refused ({reasons})", fix)

@@ -1,0 +1,248 @@
+"""What may be done: what a skill asks for, as far as the user's policy allows it.
+
+`allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs the request is also
+the boundary: a skill that lists its tools gets no others. A toolset and the network are asked for in their own way,
+by the manifest and by the call, and are the user's to give. For tools that the host runs we answer allow, ask or
+deny, and the host does as it likes.
+
+    deny      the user's policy forbids it, or metier would run it and the skill never asked for it
+    allow     the skill asks for it (or lists nothing), and the policy or an approval of this very version allows it
+    ask       anything else
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from metier.errors import BadUsage, Refused
+from metier.spec import Manifest, Toolset
+
+from .approvals import Approvals, MemoryApprovals
+from .crossing import finish
+from .patterns import Pattern, Request, Which, command_request, is_shell
+
+__all__ = ["Answer", "Approve", "Asker", "Decision", "Permissions", "Policy", "Question", "Verdict", "script_request"]
+
+NETWORK, SCRIPT, TOOLSET = "Network", "Script", "Toolset"
+_OURS = frozenset({NETWORK, SCRIPT, TOOLSET})
+_INTERPRETERS = {
+    ".py": ("python3", "python", "uv run"),
+    ".sh": ("bash", "sh"),
+    ".bash": ("bash",),
+    ".js": ("node", "bun"),
+    ".mjs": ("node", "bun"),
+    ".cjs": ("node",),
+    ".ts": ("bun", "deno run", "npx tsx", "tsx", "node"),
+    ".rb": ("ruby",),
+}
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Answer(StrEnum):
+    """What a person says when asked."""
+
+    ONCE = "once"
+    ALWAYS = "always"
+    """For this version of the skill."""
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the user has said. Patterns come first; the words stand for whatever no pattern names."""
+
+    allow: tuple[Pattern, ...] = ()
+    deny: tuple[Pattern, ...] = ()
+    scripts: Verdict = Verdict.ALLOW
+    """In the sandbox, without a network, they can do no harm."""
+    network: Verdict = Verdict.ASK
+    toolsets: Verdict = Verdict.ASK
+    """They run inside the agent's own process."""
+    tools: Verdict = Verdict.ASK
+    """Of the host."""
+
+    @classmethod
+    def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **words: Verdict) -> Policy:
+        return cls(allow=tuple(map(Pattern.parse, allow)), deny=tuple(map(Pattern.parse, deny)), **words)
+
+    def otherwise(self, tool: str) -> Verdict:
+        return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    verdict: Verdict
+    rule: str
+    """Why: the pattern, the setting or the approval that decided."""
+    argv: tuple[str, ...] = ()
+    """For a command that may run: these words, without a shell, and the very file where a trusted PATH is known."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("ask a Decision for .verdict")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """The skill on whose behalf something is asked. Its digest is read only when it is needed."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    digest: Callable[[], str] = lambda: ""
+    bundled: bool = False
+
+    @classmethod
+    def of(cls, manifest: Manifest, digest: Callable[[], str], *, bundled: bool = False) -> Asker:
+        return cls(name=manifest.name, tools=manifest.allowed_tools, digest=digest, bundled=bundled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What an approval hook is asked."""
+
+    skill: str
+    digest: str
+    request: Request
+    reason: str
+
+
+Approve = Callable[[Question], Answer | bool | Awaitable[Answer | bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    policy: Policy = field(default_factory=Policy)
+    approvals: Approvals = field(default_factory=MemoryApprovals)
+    approve: Approve | None = None
+    """Decides `ask`. Without one, what must be asked is refused."""
+    which: Which | None = None
+
+    def check(self, tool: str, argument: str = "", *, skills: Sequence[Asker] = ()) -> Decision:
+        """May the host use this tool while these skills are active? `argument` is the command of a shell, or a path."""
+        request = command_request(tool, argument) if is_shell(tool) and argument else Request(tool=tool, argument=argument)
+        decisions = [self.decide(request, skill) for skill in skills] or [self.decide(request, None)]
+        # Whatever one active skill may do is allowed; a deny is the user's and holds for all of them.
+        order = (Verdict.DENY, Verdict.ALLOW, Verdict.ASK)
+        return min(decisions, key=lambda decision: order.index(decision.verdict))
+
+    def denies(self, request: Request) -> bool:
+        return any(pattern.forbids(request) for pattern in self.policy.deny)
+
+    def decide(self, request: Request, skill: Asker | None) -> Decision:
+        for pattern in self.policy.deny:
+            if pattern.forbids(request):
+                return Decision(verdict=Verdict.DENY, rule=f"policy.deny: {pattern}")
+        listed = skill is not None and bool(skill.tools)
+        asked = skill is not None and any(pattern.grants(request, which=self.which) for pattern in _patterns(skill.tools))
+        ours = request.tool in _OURS
+        if listed and not asked and ours and request.tool == SCRIPT:
+            return Decision(verdict=Verdict.DENY, rule="allowed-tools: the skill does not ask for it")
+        if not ours and not asked:
+            return Decision(verdict=Verdict.ASK, rule="no active skill asks for it")
+        for pattern in self.policy.allow:
+            if pattern.grants(request, which=self.which):
+                return Decision(verdict=Verdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._exact(request))
+        approved = self._approved(request, skill)
+        return approved if approved is not None else self._otherwise(request, skill)
+
+    def authorise(self, request: Request, skill: Asker) -> Decision:
+        """Allow, or Refused: `ask` is put to the hook. An answer of `always` is kept for this version of the skill."""
+        decision = self.decide(request, skill)
+        if decision.verdict is Verdict.ASK:
+            decision = self._asked(request, skill, decision)
+        if decision.verdict is not Verdict.ALLOW:
+            raise Refused(
+                f"{request} is not allowed for {skill.name}: {decision.rule}",
+                rule=_rule(decision),
+                hint=_hint(request, skill, decision),
+            )
+        return decision
+
+    def authorise_toolsets(self, toolsets: Iterable[Toolset], skill: Asker, *, ask: bool) -> None:
+        """All of a skill's toolsets, or Refused. Without `ask` nobody is disturbed: what would have to be asked is refused."""
+        for toolset in toolsets:
+            request = Request(tool=TOOLSET, argument=str(toolset))
+            quiet = self if ask else replace(self, approve=None)
+            quiet.authorise(request, skill)
+
+    def _approved(self, request: Request, skill: Asker | None) -> Decision | None:
+        if skill is None:
+            return None
+        kept = self.approvals.of(skill.name)
+        if not kept:
+            return None
+        digest = skill.digest()
+        for approval in kept:
+            if approval.digest == digest and Pattern.parse(approval.pattern).grants(request, which=self.which):
+                return Decision(verdict=Verdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._exact(request))
+        return None
+
+    def _otherwise(self, request: Request, skill: Asker | None) -> Decision:
+        if skill is not None and skill.bundled and request.tool == TOOLSET:
+            return Decision(verdict=Verdict.ALLOW, rule="it comes with metier")
+        verdict = self.policy.otherwise(request.tool)
+        name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
+        return Decision(
+            verdict=verdict, rule=f"policy.{name}: {verdict}", argv=self._exact(request) if verdict is Verdict.ALLOW else ()
+        )
+
+    def _asked(self, request: Request, skill: Asker, decision: Decision) -> Decision:
+        if self.approve is None:
+            return decision
+        digest = skill.digest()
+        said = self.approve(Question(skill=skill.name, digest=digest, request=request, reason=decision.rule))
+        answer = finish(said) if inspect.isawaitable(said) else said
+        if answer is True or answer == Answer.ONCE:
+            return Decision(verdict=Verdict.ALLOW, rule="approved once", argv=self._exact(request))
+        if answer == Answer.ALWAYS:
+            self.approvals.keep(skill.name, digest, str(request))
+            return Decision(verdict=Verdict.ALLOW, rule=f"approved: {request}", argv=self._exact(request))
+        return Decision(verdict=Verdict.DENY, rule="the user said no")
+
+    def _exact(self, request: Request) -> tuple[str, ...]:
+        if not request.argv:
+            return ()
+        found = self.which(request.argv[0]) if self.which is not None and "/" not in request.argv[0] else None
+        return (found or request.argv[0], *request.argv[1:])
+
+
+def script_request(skill: str, script: str, arguments: Sequence[str]) -> Request:
+    """A run of a script, under every name by which an author may have asked for it."""
+    suffix = "." + script.rpartition(".")[2] if "." in script.rpartition("/")[2] else ""
+    starts = [tuple(start.split()) for start in _INTERPRETERS.get(suffix, ())]
+    commands = [(*start, script, *arguments) for start in starts] + [(script, *arguments)]
+    shells = [Request(tool="Bash", argument=" ".join(words), argv=words, is_command=True) for words in commands]
+    stem = script.rpartition("/")[2].removesuffix(suffix)
+    return Request(
+        tool=SCRIPT, argument=script, also=(*shells, Request(tool="run_skill_script"), Request(tool=f"{skill}_{stem}")),
+    )  # fmt: skip
+
+
+def _patterns(tools: Iterable[str]) -> list[Pattern]:
+    found = []
+    for text in tools:
+        try:
+            found.append(Pattern.parse(text))
+        except BadUsage:
+            # The author's typo asks for nothing; `metier skill lint` names it.
+            continue
+    return found
+
+
+def _rule(decision: Decision) -> str:
+    return decision.rule.partition(":")[0].replace(" ", "-")
+
+
+def _hint(request: Request, skill: Asker, decision: Decision) -> str:
+    if decision.rule.startswith("allowed-tools"):
+        return f"its author must add {request} to allowed-tools"
+    if decision.rule.startswith("policy.deny"):
+        return "the user has forbidden it; `metier policy show` lists the rules"
+    return f"the user can allow it with `metier policy allow '{request}' --skill {skill.name}`"

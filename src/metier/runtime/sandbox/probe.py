@@ -1,0 +1,138 @@
+"""Which levels this machine really has: found out by running something in each, and looking at what it could do.
+
+A version number or an installed program proves nothing: namespaces may be forbidden, the program may be another one, it may
+exit with success and run nothing. So a canary is run. It has to answer with a number that it is told on its way in, and must
+have failed to read a file, to write one, to open a socket and to see us.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import tempfile
+from dataclasses import dataclass
+
+from metier.errors import MetierError
+from metier.runtime.interpreters import Command, Interpreters
+from metier.runtime.limits import Limits, Run
+from metier.runtime.outcome import Guard, Isolation, Level
+
+from . import bubblewrap, landlock, seatbelt
+from .levels import isolation
+from .link import ask_and_wait
+from .plan import Machine, request
+from .syscalls import this_architecture
+
+__all__ = ["Finding", "machine_here", "probe"]
+
+_CANARY = """
+import json, os, socket, sys
+def can(what, *words):
+    try:
+        what(*words)
+    except OSError:
+        return False
+    return True
+def write(path):
+    with open(path, "w") as file:
+        file.write("x")
+told = {"nonce": sys.argv[1], "read": can(lambda: open(sys.argv[2]).read()), "write": can(write, sys.argv[2] + ".new"),
+        "skill": can(write, os.environ["SKILL_DIR"] + "/canary"), "socket": can(lambda: socket.socket().close()),
+        "caller": can(lambda: open(f"/proc/{sys.argv[3]}/environ", "rb").read()),
+        "signal": can(os.kill, int(sys.argv[3]), 0), "scratch": can(write, os.environ["HOME"] + "/x")}
+print(json.dumps(told))
+"""
+# What the canary must not have been able to do where the level says that it holds.
+_MUST_FAIL = {"read": Guard.HOME, "write": Guard.READ_ONLY, "skill": Guard.READ_ONLY, "socket": Guard.NETWORK,
+              "caller": Guard.PROCESSES, "signal": Guard.SIGNALS}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A level, what it holds here, and if it cannot be had: why, and what to do."""
+
+    isolation: Isolation
+    works: bool
+    why: str = ""
+    fix: str = ""
+
+
+def machine_here(*, bwrap: str | None = None, zone: str | None = None) -> Machine:
+    on_linux = sys.platform == "linux"
+    return Machine(bwrap=bwrap or bubblewrap.find(), abi=landlock.abi() if on_linux else 0, zone=zone)
+
+
+def probe(machine: Machine, level: Level) -> Finding:
+    """Run the canary in one level."""
+    claimed = isolation(level, abi=machine.abi, root=os.geteuid() == 0)
+    reason = _cannot(machine, level)
+    if reason:
+        return Finding(isolation=claimed, works=False, why=reason[0], fix=reason[1])
+    try:
+        told = _sing(machine, level)
+    except (MetierError, OSError, EOFError, ValueError) as error:
+        return Finding(isolation=claimed, works=False, why=str(error) or type(error).__name__, fix=_FIXES[level])
+    leaks = [name for name, guard in _MUST_FAIL.items() if claimed.has(guard) and told.get(name) is not False]
+    if leaks:
+        return Finding(isolation=claimed, works=False, why=f"the canary got out: {', '.join(leaks)}", fix=_FIXES[level])
+    if told.get("scratch") is not True:
+        return Finding(isolation=claimed, works=False, why="the scratch folder cannot be written", fix=_FIXES[level])
+    return Finding(isolation=claimed, works=True)
+
+
+_FIXES = {
+    Level.NAMESPACE: "allow unprivileged user namespaces for bwrap; on Ubuntu 24.04 or later give it an AppArmor profile: "
+    "`apt install apparmor-profiles` and enable bwrap-userns-restrict",
+    Level.LANDLOCK: "use a kernel of 5.13 or later with `landlock` in its list of security modules",
+    Level.SEATBELT: "sandbox-exec must be allowed to run",
+    Level.LIMITS: "see whether the system lets a process start others",
+    Level.OFF: "see whether the system lets a process start others",
+}
+
+
+def _cannot(machine: Machine, level: Level) -> tuple[str, str] | None:
+    """A reason that needs no run, with its fix."""
+    linux = sys.platform == "linux"
+    if level in (Level.NAMESPACE, Level.LANDLOCK) and not linux:
+        return f"{level} is of Linux", "run it on Linux, or in a virtual machine"
+    if level is Level.SEATBELT and not (sys.platform == "darwin" and os.access(seatbelt.PROGRAM, os.X_OK)):
+        return "seatbelt is of macOS", "run it on a Mac"
+    if level in (Level.NAMESPACE, Level.LANDLOCK) and this_architecture() is None:
+        return f"no filter can be built for {os.uname().machine}", "use x86_64 or aarch64"
+    if level is Level.NAMESPACE and not machine.bwrap:
+        return "bubblewrap is not installed", bubblewrap.FIX
+    if level is Level.LANDLOCK and machine.abi < 1:
+        return "this kernel has no Landlock, or it is switched off", _FIXES[Level.LANDLOCK]
+    return None
+
+
+def _sing(machine: Machine, level: Level) -> dict[str, object]:
+    nonce = secrets.token_hex(16)
+    # Ours, not the user's: the canary tests the level and must not depend on what else is installed.
+    python = Interpreters(which=lambda _: sys.executable).command("canary.py", b"", network=False)
+    command = Command(kind="python", words=(python.words[0], "-I", "-S"), readable=python.readable)
+    with tempfile.TemporaryDirectory(prefix="metier-canary-") as outside:
+        outside = os.path.realpath(outside)
+        secret = f"{outside}/secret"
+        with open(secret, "w", encoding="ascii") as file:
+            file.write(nonce)
+        folder = f"{outside}/skill"
+        os.makedirs(f"{folder}/scripts")
+        with open(f"{folder}/scripts/canary.py", "w", encoding="ascii") as file:
+            file.write(_CANARY)
+        words = (nonce, secret, str(os.getpid()))
+        run = Run(folder=folder, script="scripts/canary.py", arguments=words, limits=Limits(seconds=20))
+        answer = ask_and_wait(request(machine, level, run, path=run.script, data=_CANARY.encode(), command=command))
+        if "cannot_start" in answer:
+            raise ValueError(answer["cannot_start"])
+        try:
+            told: dict[str, object] = json.loads(answer["stdout"])
+        except ValueError:
+            said = answer["stderr"].decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            raise ValueError(f"the canary did not run: {said[0]}") from None
+        if told.get("nonce") != nonce:
+            raise ValueError("something else answered in place of the canary")
+        # What it wrote may have gone to a folder of its own with the same name; what counts is ours.
+        return {**told, "write": os.path.exists(f"{secret}.new"), "skill": os.path.exists(f"{folder}/canary")}

@@ -1,0 +1,46 @@
+"""The profile for macOS's sandbox-exec. It is written and tested as text; no Mac was at hand to run it on.
+
+`sandbox-exec` is marked as deprecated and is still what every sandbox for command lines on macOS uses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+__all__ = ["PROGRAM", "profile"]
+
+PROGRAM = "/usr/bin/sandbox-exec"
+_SYSTEM = ("/System", "/Library/Apple", "/private/var/db/dyld", "/private/etc/ssl", "/private/var/db/timezone")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+
+def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
+    """Everything is denied but what is named: these paths to read, one to write, no network unless allowed."""
+    seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, writable))
+    reads = "\n".join(f"  (subpath {_quoted(path)})" for path in seen)
+    devices = "\n".join(f"  (literal {_quoted(path)})" for path in _DEVICES)
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        "(allow process-fork)",
+        "(allow process-exec)",
+        "(allow signal (target same-sandbox))",
+        "(allow sysctl-read)",
+        '(allow file-read-metadata (literal "/") (literal "/private") (literal "/private/tmp") (literal "/private/var"))',
+        f"(allow file-read*\n{reads}\n{devices})",
+        f"(allow file-write* (subpath {_quoted(os.path.realpath(writable))}))",
+        f"(allow file-write-data\n{devices})",
+    ]
+    if network:
+        lines += [
+            '(allow network-outbound (remote ip "*:*"))',
+            '(allow network-outbound (literal "/private/var/run/mDNSResponder"))',
+            "(allow system-socket)",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,355 @@
+"""One conversation: which skills are active, since when and by whom; what they may read, run and bring along.
+
+A session is synchronous where it only reads files and decides, and asynchronous where it runs something. Its state
+lives in a store, so it can be left and gone on with, in another process too. What a model needs of it is `tools()`.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from metier.catalog import Catalog, State
+from metier.disclosure import Active as Shown
+from metier.disclosure import Disclosure
+from metier.disclosure import active as active_block
+from metier.errors import MetierError, Refused
+from metier.selection import Decision as Choice
+from metier.selection import Match, Selection
+from metier.spec import FileEntry, Skill
+
+from . import events
+from .activation import Activation, Active, By, Mode, admit, dependency_order, leaving, touched, without
+from .arriving import Asked, again, answer, arriving, check_sum, rendered
+from .content import Content
+from .host import Host, Options
+from .inprocess import Toolsets
+from .launching import Launch, launch
+from .mistakes import NotActive
+from .outcome import Outcome
+from .permissions import Decision
+from .shelf import Shelf, body_of
+from .store import Draft
+from .tool import Called, Tool
+from .tools import session_tools
+from .usage import Meter, Usage
+
+__all__ = ["Session"]
+
+_TRIGGERED = re.compile(r"\b(?:keyword|phrase|verb|pattern) '")
+
+
+class Session:
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        id: str | None = None,  # noqa: A002
+        options: Options | None = None,
+        host: Host | None = None,
+    ) -> None:
+        self.id = id or uuid.uuid4().hex[:12]
+        self.options = options or Options()
+        self.host = host or Host()
+        self._meter = Meter(self.host.store)
+        self.toolsets = Toolsets(self.host.permissions, lambda name, error: self._refused(name, "Toolset", error))
+        self._used: dict[str, None] = {}
+        self.use(catalog)
+
+    @property
+    def active(self) -> tuple[Active, ...]:
+        """The active skills, the one longest unused first."""
+        return tuple(sorted(self._rows(self.host.store.active(self.id)), key=lambda row: row.used))
+
+    @property
+    def active_names(self) -> tuple[str, ...]:
+        return tuple(sorted(row.name for row in self.active))
+
+    def active_skills(self) -> list[Skill]:
+        """The active skills as they are on disk now; one that was deleted or broken meanwhile is left out."""
+        found = []
+        for name in self.active_names:
+            try:
+                found.append(self.shelf.skill(name))
+            except (MetierError, OSError):
+                continue
+        return found
+
+    def use(self, catalog: Catalog) -> None:
+        """Go on with another catalog, as after a change on disk. Skills that are no longer there are deactivated."""
+        self.catalog = catalog
+        self.shelf = Shelf(catalog)
+        for entry in catalog.entries:
+            if entry.state is State.SHADOWED:
+                self.tell(
+                    events.Shadowed(
+                        session=self.id, timestamp=self.host.clock(), name=entry.name, path=entry.location, reason=entry.reason
+                    )
+                )
+        with self.host.store.changing(self.id) as draft:
+            draft.active, gone = without(draft.active, [row for row in draft.active if not self._is_there(row)])
+        self._left(gone, "gone")
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What a model can call now. Ask again after every call: tools come and go with the skills."""
+        return session_tools(self)
+
+    def activate(
+        self, name: str, *, by: By = By.USER, arguments: str = "", parameters: Mapping[str, object] | None = None,
+        mode: Mode | None = None, pinned: bool = False,
+    ) -> Activation:  # fmt: skip
+        """Make a skill active, with what it depends on. The `text` of the answer is exactly what a model gets."""
+        asked = Asked(name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned)
+        try:
+            return self._activate(asked)
+        except MetierError as error:
+            self._refused(name, "activate", error)
+            raise
+
+    def deactivate(self, name: str, *, by: By = By.USER) -> tuple[str, ...]:
+        """Make a skill inactive; returns who left. A model cannot unload what the user pinned."""
+        with self._changing() as draft:
+            if by is By.MODEL and any(row.name == name and row.pinned for row in draft.active):
+                raise Refused(f"{name!r} is pinned by the user", rule="pinned", hint="go on with it active")
+            draft.active, gone = leaving(draft.active, name)
+        self._left(gone[:1], "asked")
+        self._left(gone[1:], "unneeded")
+        return tuple(row.name for row in gone)
+
+    def end_turn(self) -> tuple[str, ...]:
+        """Ephemeral skills leave, with what came only for them; returns their names."""
+        with self._changing() as draft:
+            rows = draft.active
+            needed = {name for row in rows if row.mode is not Mode.EPHEMERAL for name in row.needs}
+            over = [row for row in rows if row.mode is Mode.EPHEMERAL and not row.pinned and row.name not in needed]
+            draft.active, gone = without(rows, over)
+        self._left(gone, "turn")
+        return tuple(row.name for row in gone)
+
+    def clear(self) -> None:
+        """Nothing is active any more, pinned or not, and the store forgets the session."""
+        self._left(self.active, "cleared")
+        self._meter.flush()
+        self.host.store.clear(self.id)
+
+    def close(self) -> None:
+        """Write what was counted. The session can be gone on with later, by its id."""
+        self._meter.flush()
+        self.toolsets.unload_all()
+
+    def content(self, name: str) -> str:
+        """The text of an active skill again, as after a restart, or when a host has compacted its conversation."""
+        return rendered(self.shelf.skill(name), self.row(name), self.options).text
+
+    def prompt(self) -> Disclosure:
+        """The active skills as a block of the system prompt, with their tools, as seed 004 draws it."""
+        tools = self.tools()
+        since = {row.name: (row.since, row.used) for row in self.active}
+        shown = [
+            Shown(
+                name=skill.name,
+                description=skill.description,
+                instructions=body_of(skill),
+                tools=tuple((tool.name, tool.description) for tool in tools if tool.skill == skill.name),
+            )
+            for skill in sorted(self.active_skills(), key=lambda skill: since[skill.name])
+        ]
+        return active_block(shown, count=self.options.count)
+
+    def select(self, query: str, limit: int | None = None) -> Selection:
+        if self.host.selector is None:
+            raise Refused("this session has no selector", rule="no-selector", hint="give its Host one")
+        selection = self.host.selector.select(query, limit, recent=[row.folder for row in self.active])
+        names = tuple(match.name for match in selection.selected)
+        self.tell(
+            events.Selected(
+                session=self.id, timestamp=self.host.clock(), names=names, considered=selection.considered, query=query
+            )
+        )
+        return selection
+
+    def activate_for(self, query: str) -> tuple[Activation, ...]:
+        """Select for a request and activate what is worth it, the best last, so that it is the last to leave."""
+        chosen = [match for match in self.select(query).selected if match.decision is Choice.ACTIVATE][
+            : self.options.max_active
+        ]
+        activated = []
+        for match in reversed(chosen):
+            try:
+                activated.append(self.activate(match.name, by=_who(match)))
+            except MetierError:
+                # Nobody asked for it by name, so one that cannot be activated must not cost the others; it has been told.
+                continue
+        return tuple(activated)
+
+    def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
+        """The skill's files besides its SKILL.md, or those of one folder such as `scripts`."""
+        return self.shelf.resources(name, folder)
+
+    def read(self, name: str, path: str) -> bytes:
+        """One file of a skill, through the one path gate."""
+        data = self.shelf.files(name).read(path, limit=self.options.resource_bytes)
+        self.touch(name)
+        self.tell(events.ResourceRead(session=self.id, timestamp=self.host.clock(), name=name, path=path, size=len(data)))
+        return data
+
+    async def run_script(
+        self, name: str, script: str, arguments: Sequence[str] = (), *, stdin: str | bytes | None = None, network: bool = False,
+        outputs: Sequence[str] = (), seconds: float | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
+        wish = Launch(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
+        return await launch(self, replace(wish, outputs=tuple(outputs), seconds=seconds))
+
+    @property
+    def permissions(self) -> Permits:
+        return Permits(self)
+
+    @property
+    def usage(self) -> Mapping[str, Usage]:
+        """What this session has used, by skill; the empty name stands for what was about none."""
+        self._meter.flush()
+        total: dict[str, Usage] = {}
+        for used in self.host.store.usage(self.id):
+            total[used.skill] = total.get(used.skill, Usage()) + used.usage
+        return total
+
+    def row(self, name: str) -> Active:
+        """The active skill of that name, or NotActive."""
+        for row in self.active:
+            if row.name == name:
+                return row
+        raise NotActive(name, active=self.active_names)
+
+    def touch(self, name: str) -> None:
+        """It was used just now. Kept here until the next change, so that reading a file writes nothing."""
+        self._used.pop(name, None)
+        self._used[name] = None
+
+    def tell(self, event: events.Event) -> None:
+        self._meter(event)
+        self.host.bus.emit(event)
+
+    def noticed(self, called: Called) -> None:
+        """A tool was called."""
+        self.tell(
+            events.ToolCalled(
+                session=self.id,
+                timestamp=self.host.clock(),
+                tool=called.tool,
+                name=called.skill if called.skill in self.catalog else "",
+                resource=called.resource,
+                duration=called.duration,
+                error=called.error,
+            )
+        )
+
+    def load_toolsets(self, skill: Skill, *, ask: bool = False) -> tuple[str, ...]:
+        return self.toolsets.load(skill, self.shelf.asker(skill), ask=ask)
+
+    @contextmanager
+    def _changing(self) -> Iterator[Draft]:
+        """The store's rows, alone with them, with what was used since the last change already noted in them."""
+        noted = tuple(self._used)
+        with self.host.store.changing(self.id) as draft:
+            draft.active = self._rows(draft.active)
+            yield draft
+        for name in noted:
+            self._used.pop(name, None)
+
+    def _rows(self, rows: tuple[Active, ...]) -> tuple[Active, ...]:
+        for name in tuple(self._used):
+            rows = touched(rows, name)
+        return rows
+
+    def _is_there(self, row: Active) -> bool:
+        entry = self.catalog.get(row.name)
+        return entry is not None and entry.state is State.ENABLED and entry.folder == row.folder
+
+    def _activate(self, asked: Asked) -> Activation:
+        self.shelf.usable(asked.name, asked.by)
+        skills = {each: self.shelf.skill(each) for each in dependency_order(asked.name, self.shelf.needs)}
+        # Looked up before the store is ours alone: counting is a write of its own.
+        used = dict(self.usage) if self.options.budgets.any else {}
+        contents: dict[str, Content] = {}
+        with self._changing() as draft:
+            rows = draft.active
+            present = {row.name: row for row in rows}
+            coming = [self._coming(skill, present.get(each), asked, contents) for each, skill in skills.items()]
+            if contents:
+                tokens = sum(content.tokens for content in contents.values())
+                self.options.budgets.check(asked.name, used, Usage(activations=len(contents), tokens=tokens))
+            kept, evicted = admit(rows, coming, self.options.max_active)
+            draft.active = touched(kept, asked.name)
+        self._left(evicted, "limit")
+        for row in coming:
+            self._announce(row, skills[row.name], contents.get(row.name))
+        warnings = tuple(problem for skill in skills.values() for problem in self.load_toolsets(skill, ask=True))
+        arrived = tuple(row.name for row in coming[:-1] if row.name not in present)
+        return replace(answer(coming[-1], contents, evicted), dependencies=arrived, warnings=warnings)
+
+    def _coming(self, skill: Skill, present: Active | None, asked: Asked, contents: dict[str, Content]) -> Active:
+        """The row that a skill will have, and in `contents` its text, if the model has not had that yet."""
+        if present is None:
+            row = arriving(skill, self.shelf.usable(skill.name).folder, asked, self.options, self.host.clock())
+        else:
+            row = again(skill, present, asked, self.options)
+            if row is present:
+                return row
+        content = rendered(skill, row, self.options)
+        told = check_sum(content)
+        if told != row.told:
+            contents[skill.name] = content
+        return replace(row, told=told, tokens=content.tokens)
+
+    def _announce(self, row: Active, skill: Skill, content: Content | None) -> None:
+        if content is not None:
+            self.tell(
+                events.SkillActivated(
+                    session=self.id,
+                    timestamp=self.host.clock(),
+                    name=row.name,
+                    path=f"{row.folder}/SKILL.md",
+                    by=row.by,
+                    mode=row.mode,
+                    tokens=content.tokens,
+                    description=skill.description,
+                )
+            )
+
+    def _refused(self, name: str, what: str, error: MetierError) -> None:
+        rule = error.rule if isinstance(error, Refused) else error.code
+        known = name if name in self.catalog else ""
+        self.tell(events.Refused(session=self.id, timestamp=self.host.clock(), name=known, what=what, rule=rule))
+
+    def _left(self, gone: Iterable[Active], reason: str) -> None:
+        for row in gone:
+            self._used.pop(row.name, None)
+            self.toolsets.unload(row.name)
+            self.tell(
+                events.Deactivated(
+                    session=self.id, timestamp=self.host.clock(), name=row.name, path=f"{row.folder}/SKILL.md", reason=reason
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Permits:
+    """What the host asks before it runs a tool of its own."""
+
+    session: Session
+
+    def check(self, tool: str, argument: str = "") -> Decision:
+        """Allow, ask or deny. `argument` is the command for a shell, else a path or a name."""
+        shelf = self.session.shelf
+        skills = [shelf.asker(skill) for skill in self.session.active_skills()]
+        return self.session.host.permissions.check(tool, argument, skills=skills)
+
+
+def _who(match: Match) -> By:
+    if match.reason.startswith("named in the request"):
+        return By.USER
+    return By.TRIGGER if _TRIGGERED.search(match.reason) else By.RANKER

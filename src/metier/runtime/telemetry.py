@@ -1,0 +1,169 @@
+"""Events as OpenTelemetry traces and metrics, by the `gen_ai.skill.*` conventions (semantic-conventions-genai #498 to
+#501).
+
+A tool call is a span `execute_tool {tool} {skill} {resource}`, as those drafts and ADK have it. Names, counts and
+durations are exported; what a skill, a user or a script says is content, and is left out unless it was asked for.
+Needs the extra `otel`; sending is done by the SDK's own threads, so no run ever waits for a collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from metier.errors import Unavailable
+
+from . import events
+from .activation import By
+from .events import Event
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter, MeterProvider
+    from opentelemetry.trace import Tracer, TracerProvider
+
+__all__ = ["Telemetry", "otlp_telemetry", "telemetry_over"]
+
+_SCOPE = "metier"
+Attribute = str | bool | int | float | Sequence[str]
+
+
+class Telemetry:
+    """A subscriber of a Bus. `shutdown` sends what is left."""
+
+    def __init__(self, tracer: Tracer, meter: Meter, *, content: bool = False, providers: Sequence[object] = ()) -> None:
+        self._tracer = tracer
+        self._content = content
+        self._providers = providers
+        self._paths: dict[str, str] = {}
+        counter = meter.create_counter
+        self._activations = counter("metier.skill.activations", unit="{activation}", description="Skills activated")
+        self._tokens = counter("metier.skill.tokens", unit="{token}", description="Tokens of instructions given to models")
+        self._reads = counter("metier.skill.resource.reads", unit="{read}", description="Files of skills read")
+        self._refusals = counter("metier.skill.refusals", unit="{refusal}", description="Things that a policy refused")
+        self._seconds = meter.create_histogram("metier.skill.script.duration", unit="s", description="How long scripts ran")
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case events.SkillActivated():
+                self._activated(event)
+            case events.ResourceRead():
+                self._reads.add(1, {"gen_ai.skill.name": event.name})
+            case events.ScriptFinished():
+                self._finished(event)
+            case events.ToolCalled():
+                self._called(event)
+            case events.Selected():
+                self._selected(event)
+            case events.Refused():
+                self._refusals.add(1, {**self._skill(event.name), "metier.rule": event.rule})
+
+    def flush(self) -> None:
+        for provider in self._providers:
+            provider.force_flush()  # type: ignore[attr-defined]  # the SDK's providers have it, the API's do not
+
+    def shutdown(self) -> None:
+        for provider in self._providers:
+            provider.shutdown()  # type: ignore[attr-defined]  # see flush
+
+    def _activated(self, event: events.SkillActivated) -> None:
+        self._paths[event.name] = event.path
+        self._activations.add(1, {"gen_ai.skill.name": event.name, "metier.activated_by": event.by})
+        self._tokens.add(event.tokens, {"gen_ai.skill.name": event.name})
+        if event.by is By.MODEL:
+            # Its call of load_skill is a span already.
+            return
+        told = {"gen_ai.skill.description": event.description} if self._content else {}
+        tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "load_skill", "gen_ai.tool.type": "function"}
+        more: dict[str, Attribute] = {"metier.activated_by": event.by, "metier.tokens": event.tokens}
+        self._span(event, f"execute_tool load_skill {event.name}", {**tool, **self._skill(event.name), **more, **told})
+
+    def _called(self, event: events.ToolCalled) -> None:
+        attributes: dict[str, Attribute] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event.tool,
+            "gen_ai.tool.type": "function",
+            **self._skill(event.name),
+        }
+        if event.resource and event.name:
+            attributes["gen_ai.skill.resource.name"] = event.resource
+        words = ["execute_tool", event.tool, event.name, event.resource if event.name else ""]
+        self._span(event, " ".join(filter(None, words)), attributes, duration=event.duration, error=event.error)
+
+    def _finished(self, event: events.ScriptFinished) -> None:
+        skill = self._skill(event.name)
+        self._seconds.record(event.duration, {"gen_ai.skill.name": event.name, "gen_ai.skill.resource.name": event.script})
+        attributes: dict[str, Attribute] = {
+            **skill,
+            "gen_ai.skill.resource.name": event.script,
+            "metier.isolation.level": event.level,
+        }
+        if event.exit_code is not None:
+            attributes["process.exit.code"] = event.exit_code
+        error = event.error or ("timeout" if event.timed_out else "" if event.ok else "script-failed")
+        self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
+
+    def _selected(self, event: events.Selected) -> None:
+        told = {"metier.selection.query": event.query} if self._content else {}
+        self._span(
+            event,
+            "select_skills",
+            {"metier.selection.skills": event.names, "metier.selection.considered": event.considered, **told},
+        )
+
+    def _skill(self, name: str) -> dict[str, Attribute]:
+        if not name:
+            return {}
+        path = self._paths.get(name)
+        where: dict[str, Attribute] = {"gen_ai.skill.source.uri": f"file://{quote(path)}"} if path else {}
+        return {"gen_ai.skill.name": name, **where}
+
+    def _span(
+        self, event: Event, name: str, attributes: Mapping[str, Attribute], *, duration: float = 0.0, error: str = ""
+    ) -> None:  # fmt: skip
+        from opentelemetry.trace import Status, StatusCode
+
+        end = _nanoseconds(event.timestamp)
+        span = self._tracer.start_span(name, start_time=end - int(duration * 1e9))
+        span.set_attributes({**attributes, "gen_ai.conversation.id": event.session})
+        if error:
+            span.set_attribute("error.type", error)
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(end_time=end)
+
+
+def telemetry_over(tracers: TracerProvider, meters: MeterProvider, *, content: bool = False) -> Telemetry:
+    """For a program that has set up OpenTelemetry itself: our spans and metrics among its own."""
+    return Telemetry(tracers.get_tracer(_SCOPE), meters.get_meter(_SCOPE), content=content)
+
+
+def otlp_telemetry(
+    endpoint: str | None = None, *, headers: Mapping[str, str] | None = None, content: bool = False, metrics: bool = True,
+    service: str = "metier",
+) -> Telemetry:  # fmt: skip
+    """To a collector over OTLP/HTTP. Without an endpoint the standard OTEL_EXPORTER_OTLP_* variables decide."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider as SdkMeters
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracers
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise Unavailable("telemetry needs OpenTelemetry", hint="install metier[otel]", retryable=False) from None
+    base = endpoint.rstrip("/") if endpoint else None
+    sent = dict(headers) if headers else None
+    resource = Resource.create({"service.name": service})
+    tracers = SdkTracers(resource=resource)
+    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=base and f"{base}/v1/traces", headers=sent)))
+    # Some services take traces only, and would log an error a minute for metrics.
+    exporter = OTLPMetricExporter(endpoint=base and f"{base}/v1/metrics", headers=sent) if metrics else None
+    readers = [PeriodicExportingMetricReader(exporter)] if exporter is not None else []
+    meters = SdkMeters(resource=resource, metric_readers=readers)
+    return Telemetry(tracers.get_tracer(_SCOPE), meters.get_meter(_SCOPE), content=content, providers=(tracers, meters))
+
+
+def _nanoseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1e9)

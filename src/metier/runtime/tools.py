@@ -1,0 +1,271 @@
+"""The tools that a model works a session with, named as the field names them.
+
+A tool that could do nothing is not offered: models call what they see, and a `run_skill_script` without scripts ends
+in a row of made-up calls. Names of skills are enums, so that a wrong one cannot be sent in the first place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from metier.disclosure.neutral import for_xml, one_line, output_text
+from metier.errors import MetierError, NotFound, Refused
+from metier.spec import FileEntry, Json, Skill
+from metier.spec.extensions import first_sentence
+
+from .activation import By
+from .crossing import in_thread
+from .launching import Launch, launch
+from .mistakes import BadArguments
+from .patterns import Request
+from .schema import Schema, object_schema
+from .scripts.reading import script_paths
+from .scripts_as_tools import reply_of, script_tools
+from .shelf import body_of
+from .tool import Reply, Tool, Work
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["session_tools"]
+
+_MOST_FOUND = 20
+_MOST_LISTED = 200
+
+
+def session_tools(session: Session) -> tuple[Tool, ...]:
+    active = session.active_skills()
+    tools = [*_catalog_tools(session), *_active_tools(session, active)]
+    taken = {tool.name for tool in tools}
+    for skill in active:
+        for tool in _skill_tools(session, skill):
+            # Two skills may call something the same: the second one's carries its skill's name.
+            name = tool.name if tool.name not in taken else f"{skill.name}_{tool.name}"[:64]
+            if name not in taken:
+                taken.add(name)
+                tools.append(replace(tool, name=name))
+    return tuple(tools)
+
+
+def _catalog_tools(session: Session) -> Iterator[Tool]:
+    known = [entry.name for entry in session.shelf.for_models]
+    if not known:
+        return
+    yield _tool(session, "list_skills", "List the available skills and what each is for.", {}, (), _list(session))
+    if session.host.selector is not None:
+        limit: Schema = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 5}
+        properties = {"query": _text("What you want to do, in a sentence."), "limit": limit}
+        yield _tool(session, "search_skills", "Find the skills that fit a task.", properties, ("query",), _search(session))
+    parameters: Schema = {"type": "object", "description": "Values for the skill's declared parameters."}
+    properties = {
+        "skill_name": _names(session, known),
+        "arguments": _text("What the user asked of the skill, where it takes arguments."),
+        "parameters": parameters,
+    }
+    about = "Activate a skill: returns its instructions, which you then follow."
+    yield _tool(session, "load_skill", about, properties, ("skill_name",), _load(session))
+
+
+def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
+    pinned = {row.name for row in session.active if row.pinned}
+    loose = [skill.name for skill in active if skill.name not in pinned]
+    if loose:
+        about = "Deactivate a skill that is no longer needed."
+        yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
+    readable = [skill.name for skill in active if skill.resources() or _is_trimmed(session, skill)]
+    if readable:
+        yield _read_tool(session, readable)
+    scripts = {skill.name: script_paths(skill) for skill in active} if session.host.runner is not None else {}
+    if any(scripts.values()):
+        yield _run_tool(session, scripts)
+
+
+def _read_tool(session: Session, names: Sequence[str]) -> Tool:
+    about = "Read a file of an active skill, or list one of its folders."
+    path = _text("Path relative to the skill's directory; a folder's name lists the folder.")
+    offset: Schema = {
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+        "description": "Where to start, in characters, to read on.",
+    }
+    properties = {"skill_name": _enum(names), "resource_name": path, "offset": offset}
+    return _tool(session, "read_skill_resource", about, properties, ("skill_name", "resource_name"), _read(session))
+
+
+def _run_tool(session: Session, scripts: Mapping[str, Sequence[str]]) -> Tool:
+    about = "Run a script of an active skill in a sandbox and return what it printed."
+    words: Schema = {"type": "array", "items": {"type": "string"}, "description": "The words of its command line, in order."}
+    properties = {
+        "skill_name": _enum([name for name, paths in scripts.items() if paths]),
+        "script_name": _enum(sorted({path for paths in scripts.values() for path in paths})),
+        "args": words,
+        "stdin": _text("Its standard input; empty without."),
+    }
+    return _tool(session, "run_skill_script", about, properties, ("skill_name", "script_name"), _run(session))
+
+
+def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
+    if session.options.script_tools and session.host.runner is not None:
+        yield from script_tools(session, skill)
+    session.load_toolsets(skill)
+    denied = session.host.permissions.denies
+    for offered in session.toolsets.offered(skill.name):
+        if denied(Request(tool=offered.name)):
+            continue
+        yield Tool(
+            name=offered.name,
+            description=offered.description,
+            schema=offered.schema,
+            skill=skill.name,
+            noticed=session.noticed,
+            work=_while_active(session, skill.name, offered.call),
+        )
+
+
+def _is_trimmed(session: Session, skill: Skill) -> bool:
+    """Then the text said where the rest can be read."""
+    return session.options.count(body_of(skill)) > session.options.instruction_tokens
+
+
+def _while_active(session: Session, name: str, call: Work) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        session.row(name)
+        session.touch(name)
+        return await call(arguments)
+
+    return work
+
+
+def _list(session: Session) -> Work:
+    async def work(_: dict[str, Json]) -> Reply:
+        active = session.active_names
+        entries = session.shelf.for_models
+        mark = {True: " (active)", False: ""}
+        lines = [
+            f"- {one_line(entry.name)}{mark[entry.name in active]}: {one_line(first_sentence(entry.description))}"
+            for entry in entries[:_MOST_LISTED]
+        ]
+        if len(entries) > _MOST_LISTED:
+            lines.append(f"{len(entries) - _MOST_LISTED:,} more are not listed; search_skills finds them.")
+        return Reply(text=output_text("\n".join(lines)))
+
+    return work
+
+
+def _search(session: Session) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        limit = arguments.get("limit")
+        found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
+        if not found.selected:
+            return Reply(text="No skill fits that.")
+        lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
+        return Reply(text=output_text("\n".join(lines)))
+
+    return work
+
+
+def _load(session: Session) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        parameters = arguments.get("parameters")
+        activation = await in_thread(
+            session.activate, str(arguments["skill_name"]), by=By.MODEL, arguments=str(arguments.get("arguments") or ""),
+            parameters=parameters if isinstance(parameters, dict) else None,
+        )  # fmt: skip
+        return Reply(text=activation.text)
+
+    return work
+
+
+def _unload(session: Session) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        gone = await in_thread(session.deactivate, str(arguments["skill_name"]), by=By.MODEL)
+        return Reply(text=f"Unloaded: {', '.join(gone)}. Do not follow its instructions any longer.")
+
+    return work
+
+
+def _read(session: Session) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        name, path = str(arguments["skill_name"]), str(arguments["resource_name"])
+        session.row(name)
+        offset = arguments.get("offset")
+        return Reply(text=await in_thread(_file_text, session, name, path, offset if isinstance(offset, int) else 0))
+
+    return work
+
+
+def _file_text(session: Session, name: str, path: str, offset: int) -> str:
+    try:
+        data = session.read(name, path)
+    except (NotFound, Refused) as error:
+        inside = session.resources(name, path) if not path.startswith("/") and ".." not in path else ()
+        if inside:
+            return _listing(inside)
+        raise _missing(session, name, path, error) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadArguments(
+            f"{path!r} is not text ({len(data):,} bytes)", hint="use it with a script, or by its path in the skill directory"
+        ) from None
+    most = session.options.resource_characters
+    part = text[offset : offset + most]
+    rest = len(text) - offset - len(part)
+    more = f"\n[{rest:,} more characters; read on with offset {offset + len(part)}]" if rest > 0 else ""
+    return f'<skill_resource skill="{for_xml(name)}" path="{for_xml(path)}">\n{output_text(part)}{more}\n</skill_resource>'
+
+
+def _missing(session: Session, name: str, path: str, error: MetierError) -> MetierError:
+    if not isinstance(error, NotFound):
+        return error
+    files = session.resources(name)
+    base = os.path.basename(path)
+    near = [entry.path for entry in files if os.path.basename(entry.path) == base] or [entry.path for entry in files[:10]]
+    return BadArguments(f"the skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
+
+
+def _listing(files: Sequence[FileEntry]) -> str:
+    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MOST_LISTED]]
+    if len(files) > _MOST_LISTED:
+        lines.append(f"{len(files) - _MOST_LISTED:,} more files are not listed")
+    return "\n".join(lines)
+
+
+def _run(session: Session) -> Work:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        name, script = str(arguments["skill_name"]), str(arguments["script_name"])
+        session.row(name)
+        words, stdin = arguments.get("args"), arguments.get("stdin")
+        wish = Launch(
+            skill=name, script=script, arguments=tuple(map(str, words)) if isinstance(words, list) else (),
+            stdin=stdin if isinstance(stdin, str) else None,
+        )  # fmt: skip
+        return reply_of(name, script, await launch(session, wish))
+
+    return work
+
+
+def _tool(
+    session: Session, name: str, description: str, properties: dict[str, Schema], required: tuple[str, ...], work: Work
+) -> Tool:
+    return Tool(
+        name=name, description=description, schema=object_schema(properties, required), work=work, noticed=session.noticed
+    )
+
+
+def _names(session: Session, names: Sequence[str]) -> Schema:
+    if len(names) > session.options.named_skills:
+        return {"type": "string", "description": "The skill's exact name; search_skills finds it."}
+    return _enum(names)
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}
+
+
+def _enum(names: Sequence[str]) -> Schema:
+    return {"type": "string", "enum": list(names)}

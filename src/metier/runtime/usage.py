@@ -1,0 +1,131 @@
+"""What was used, and how much may be: activations, tokens disclosed, seconds that scripts ran; by session and by
+skill."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+from metier.errors import Unavailable
+
+from . import events
+from .events import Event
+from .mistakes import OverBudget
+
+__all__ = ["Allowance", "Budgets", "Keeps", "Meter", "Usage"]
+
+_log = logging.getLogger(__name__)
+_MOST_READS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    activations: int = 0
+    tokens: int = 0
+    """Given to models as instructions."""
+    reads: int = 0
+    runs: int = 0
+    failures: int = 0
+    """Runs that did not end with 0."""
+    seconds: float = 0.0
+    calls: int = 0
+    refusals: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """At most so much; None is no limit."""
+
+    activations: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    session: Allowance = Allowance()
+    skill: Allowance = Allowance()
+    """For each skill of a session by itself."""
+
+    @property
+    def any(self) -> bool:
+        return self != Budgets()
+
+    def check(self, skill: str, used: dict[str, Usage], coming: Usage) -> None:
+        """OverBudget if what is coming would go over, told to the model in a sentence."""
+        everything = sum(used.values(), Usage())
+        for whose, allowance, spent in (
+            ("this session", self.session, everything),
+            (skill, self.skill, used.get(skill, Usage())),
+        ):
+            for name, most, value in _limits(allowance, spent + coming):
+                if value > most:
+                    raise OverBudget(
+                        f"{whose} may use {most:,g} {name}, and this would make {value:,g}",
+                        hint="work with what is already active, or ask the user to raise the budget",
+                    )
+
+
+def _limits(allowance: Allowance, total: Usage) -> Iterator[tuple[str, float, float]]:
+    if allowance.activations is not None:
+        yield "activations", allowance.activations, total.activations
+    if allowance.tokens is not None:
+        yield "tokens of instructions", allowance.tokens, total.tokens
+    if allowance.seconds is not None:
+        yield "seconds of scripts", allowance.seconds, total.seconds
+
+
+class Keeps(Protocol):
+    def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
+
+
+class Meter:
+    """Adds up what the events of one session say. Reading a file must not cost a write, so reads are gathered first."""
+
+    def __init__(self, store: Keeps) -> None:
+        self.store = store
+        self._reads: dict[str, int] = {}
+        self._last: Event | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, events.ResourceRead):
+            self._reads[event.name] = self._reads.get(event.name, 0) + 1
+            self._last = event
+            if self._reads[event.name] >= _MOST_READS:
+                self.flush()
+            return
+        skill, usage = _counted(event)
+        if usage != Usage():
+            self.flush()
+            self._add(event, skill, usage)
+
+    def flush(self) -> None:
+        reads, self._reads = self._reads, {}
+        for skill, count in reads.items():
+            if self._last is not None:
+                self._add(self._last, skill, Usage(reads=count))
+
+    def _add(self, event: Event, skill: str, usage: Usage) -> None:
+        try:
+            self.store.add_usage(event.session, skill, event.timestamp.date().isoformat(), usage)
+        except Unavailable as error:
+            # A count that is lost is a pity; a run that fails because of it would be a fault.
+            _log.warning("usage was not counted: %s", error)
+
+
+def _counted(event: Event) -> tuple[str, Usage]:
+    match event:
+        case events.SkillActivated(name=name, tokens=tokens) if tokens:
+            return name, Usage(activations=1, tokens=tokens)
+        case events.ScriptFinished(name=name):
+            return name, Usage(runs=1, failures=int(not event.ok), seconds=event.duration)
+        case events.ToolCalled(name=name):
+            return name, Usage(calls=1)
+        case events.Refused(name=name):
+            return name, Usage(refusals=1)
+    return "", Usage()

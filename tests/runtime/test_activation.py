@@ -1,0 +1,107 @@
+"""Who stays and who leaves: the rows of a session, without any file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from metier.errors import Conflict, NotFound, Refused
+from metier.runtime import Active, By, Mode
+from metier.runtime.activation import admit, dependency_order, leaving, touched
+
+
+def row(name: str, used: int = 0, **options: object) -> Active:
+    return Active(name=name, folder=f"/{name}", since=datetime(2026, 1, 1, tzinfo=UTC), used=used, **options)  # type: ignore[arg-type]
+
+
+def names(rows: tuple[Active, ...]) -> list[str]:
+    return [each.name for each in rows]
+
+
+def test_the_least_recently_used_skill_leaves_first() -> None:
+    kept, evicted = admit([row("a", 3), row("b", 1), row("c", 2)], [row("d")], 3)
+    assert (names(kept), names(evicted)) == (["a", "c", "d"], ["b"])
+
+
+def test_with_room_nobody_leaves() -> None:
+    assert admit([row("a", 1), row("b", 2)], [row("c")], 3)[1] == ()
+
+
+def test_activating_what_is_active_evicts_nobody() -> None:
+    kept, evicted = admit([row("a", 1), row("b", 2), row("c", 3)], [row("a")], 3)
+    assert (sorted(names(kept)), evicted) == (["a", "b", "c"], ())
+
+
+def test_a_pinned_skill_is_passed_over() -> None:
+    _, evicted = admit([row("a", 1, pinned=True), row("b", 2), row("c", 3)], [row("d")], 3)
+    assert names(evicted) == ["b"]
+
+
+def test_when_all_are_pinned_the_newcomer_is_refused_and_told_why() -> None:
+    rows = [row(name, 1, pinned=True) for name in "abc"]
+    with pytest.raises(Refused, match="no room for 'd': a, b, c may not leave") as refused:
+        admit(rows, [row("d")], 3)
+    assert refused.value.rule == "max-active"
+
+
+def test_persistent_skills_stand_outside_the_limit() -> None:
+    rows = [row("a", 1, mode=Mode.PERSISTENT), row("b", 2), row("c", 3), row("d", 4)]
+    kept, evicted = admit(rows, [row("e")], 3)
+    assert names(evicted) == ["b"]
+    assert "a" in names(kept)
+
+
+def test_a_skill_that_another_one_needs_does_not_leave_before_it() -> None:
+    rows = [row("base", 1, by=By.DEPENDENCY), row("top", 2, needs=("base",)), row("c", 3)]
+    _, evicted = admit(rows, [row("d")], 3)
+    assert names(evicted) == ["top", "base"]
+
+
+def test_more_dependencies_than_places_are_refused() -> None:
+    coming = [row("a"), row("b"), row("c"), row("top", needs=("a", "b", "c"))]
+    with pytest.raises(Refused, match="'top' and its dependencies are 4 skills, and at most 3"):
+        admit([], coming, 3)
+
+
+def test_deactivating_takes_along_what_came_only_for_it() -> None:
+    rows = (row("base", by=By.DEPENDENCY), row("own"), row("top", needs=("base", "own")))
+    kept, gone = leaving(rows, "top")
+    assert (names(kept), names(gone)) == (["own"], ["top", "base"])
+
+
+def test_a_dependency_that_two_skills_share_stays_with_the_second() -> None:
+    rows = (row("base", by=By.DEPENDENCY), row("one", needs=("base",)), row("two", needs=("base",)))
+    assert names(leaving(rows, "one")[0]) == ["base", "two"]
+
+
+def test_a_skill_that_is_needed_cannot_be_deactivated_first() -> None:
+    with pytest.raises(Conflict, match="'base' is needed by 'top'"):
+        leaving((row("base"), row("top", needs=("base",))), "base")
+
+
+def test_deactivating_what_is_not_active_names_what_is() -> None:
+    with pytest.raises(NotFound) as missing:
+        leaving((row("pdf"),), "csv")
+    assert missing.value.hint == "active are: pdf"
+
+
+def test_using_a_skill_uses_what_it_needs_too() -> None:
+    rows = touched((row("base", 1), row("other", 5), row("top", 2, needs=("base",))), "top")
+    order = sorted(rows, key=lambda each: each.used)
+    assert names(tuple(order)) == ["other", "base", "top"]
+
+
+def test_dependencies_come_before_who_needs_them() -> None:
+    needs = {"top": ("left", "right"), "left": ("base",), "right": ("base",), "base": ()}
+    assert dependency_order("top", needs) == ("base", "left", "right", "top")
+
+
+def test_a_circle_of_dependencies_is_drawn() -> None:
+    with pytest.raises(Conflict, match="a -> b -> c -> a"):
+        dependency_order("a", {"a": ("b",), "b": ("c",), "c": ("a",)})
+
+
+def test_a_missing_dependency_names_who_wants_it() -> None:
+    with pytest.raises(NotFound, match="'a' depends on 'gone', and no skill of that name can be used here"):
+        dependency_order("a", {"a": ("gone",)})

@@ -1,0 +1,148 @@
+"""The bus: whoever wants to know is told, and nobody who fails can spoil a run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import metier
+from metier.runtime import Bus, Event, Host, Session, events
+from metier.testing import FakeRunner, Recorder, run_now, skill_folder
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def read(name: str) -> Event:
+    return events.ResourceRead(timestamp=NOW, name=name, path="x.md")
+
+
+def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> None:
+    bus, everything, some = Bus(), Recorder(), Recorder()
+    bus.subscribe(everything)
+    bus.subscribe(some, events.Refused)
+    bus.emit(read("a"))
+    bus.emit(events.Refused(timestamp=NOW, name="a", what="Network"))
+    assert everything.kinds == ["ResourceRead", "Refused"]
+    assert some.kinds == ["Refused"]
+
+
+def test_unsubscribing_ends_it() -> None:
+    bus, told = Bus(), Recorder()
+    stop = bus.subscribe(told)
+    stop()
+    stop()
+    bus.emit(read("a"))
+    assert told.events == []
+
+
+def test_a_failing_subscriber_is_logged_and_nobody_else_notices(caplog: pytest.LogCaptureFixture) -> None:
+    bus, told = Bus(), Recorder()
+
+    def fails(_: Event) -> None:
+        raise ValueError("oh")
+
+    bus.subscribe(fails)
+    bus.subscribe(told)
+    with caplog.at_level(logging.WARNING):
+        bus.emit(read("a"))
+    assert told.kinds == ["ResourceRead"]
+    assert bus.failures == 1
+    assert "fails failed: ValueError: oh" in caplog.text
+
+
+def test_an_asynchronous_subscriber_is_awaited_without_a_loop() -> None:
+    bus = Bus()
+    heard: list[str] = []
+
+    async def listen(event: Event) -> None:
+        await asyncio.sleep(0)
+        heard.append(type(event).__name__)
+
+    bus.subscribe(listen)
+    bus.emit(read("a"))
+    assert heard == ["ResourceRead"]
+
+
+def test_an_asynchronous_subscriber_runs_on_the_loop_of_whoever_emits() -> None:
+    bus = Bus()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def listen(_: Event) -> None:
+        await asyncio.sleep(0)
+        loops.append(asyncio.get_running_loop())
+
+    async def main() -> asyncio.AbstractEventLoop:
+        bus.subscribe(listen)
+        bus.emit(read("a"))
+        await bus.drain()
+        return asyncio.get_running_loop()
+
+    here = run_now(main())
+    assert loops == [here]
+
+
+def test_a_failing_asynchronous_subscriber_breaks_nothing() -> None:
+    bus = Bus()
+
+    async def fails(_: Event) -> None:
+        raise RuntimeError("later")
+
+    async def main() -> None:
+        bus.subscribe(fails)
+        bus.emit(read("a"))
+        await bus.drain()
+
+    run_now(main())
+    bus.emit(read("b"))
+    assert bus.failures == 2
+
+
+def test_a_session_whose_subscribers_all_fail_still_runs_a_script(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
+    bus = Bus()
+
+    def fails(_: Event) -> None:
+        raise KeyError("x")
+
+    async def fails_later(_: Event) -> None:
+        raise KeyError("y")
+
+    bus.subscribe(fails)
+    bus.subscribe(fails_later)
+    session = Session(metier.discover(tmp_path), host=Host(bus=bus, runner=FakeRunner("done\n")))
+
+    async def main() -> str:
+        tools = {tool.name: tool for tool in session.tools()}
+        assert (await tools["load_skill"].call({"skill_name": "pdf"})).ok
+        outcome = await session.run_script("pdf", "scripts/go.py")
+        await bus.drain()
+        return outcome.stdout
+
+    with caplog.at_level(logging.CRITICAL):
+        assert run_now(main()) == "done\n"
+    assert bus.failures >= 8
+
+
+def test_events_from_a_tools_thread_reach_the_loop_of_the_caller(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "pdf")
+    bus = Bus()
+    loops: set[int] = set()
+
+    async def listen(_: Event) -> None:
+        loops.add(id(asyncio.get_running_loop()))
+
+    bus.subscribe(listen)
+    session = Session(metier.discover(tmp_path), host=Host(bus=bus))
+
+    async def main() -> int:
+        tools = {tool.name: tool for tool in session.tools()}
+        await tools["load_skill"].call({"skill_name": "pdf"})
+        await asyncio.sleep(0)
+        await bus.drain()
+        return id(asyncio.get_running_loop())
+
+    assert {run_now(main())} == loops

@@ -1,0 +1,151 @@
+"""Where sessions are kept."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from builders import python
+from metier.errors import Unavailable
+from metier.runtime import MemoryStore, SqliteStore, Store, Usage
+from metier.testing import StoreConformance
+from metier.testing.stores import row
+
+
+class TestMemoryStore(StoreConformance):
+    def new_store(self, folder: Path) -> Store:
+        return MemoryStore()
+
+
+class TestSqliteStore(StoreConformance):
+    def new_store(self, folder: Path) -> Store:
+        return SqliteStore(folder / "deep" / "sessions.sqlite")
+
+
+def written(file: Path, name: str = "pdf") -> SqliteStore:
+    store = SqliteStore(file)
+    with store.changing("s") as draft:
+        draft.active = (row(name),)
+    store.close()
+    return store
+
+
+def test_a_new_process_reads_what_the_last_one_wrote(tmp_path: Path) -> None:
+    written(tmp_path / "s.sqlite")
+    assert [each.name for each in SqliteStore(tmp_path / "s.sqlite").active("s")] == ["pdf"]
+
+
+@pytest.mark.parametrize("damage", [b"this is no database at all, whatever it is", b"SQLite format 3\0" + b"\xff" * 4000])
+def test_a_damaged_file_is_set_aside_and_a_new_one_begun(tmp_path: Path, damage: bytes) -> None:
+    file = tmp_path / "s.sqlite"
+    file.write_bytes(damage)
+    store = written(file)
+    assert store.set_aside is not None
+    assert Path(store.set_aside).read_bytes() == damage
+    assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
+
+
+def test_a_page_torn_in_the_middle_is_noticed_at_the_next_start(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    store = SqliteStore(file)
+    for number in range(200):
+        store.add_usage("s", f"skill-{number}", "2026-01-01", Usage(runs=1))
+    store.close()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 3000] = os.urandom(3000)
+    file.write_bytes(bytes(data))
+    again = SqliteStore(file)
+    assert again.usage() == ()
+    assert again.set_aside is not None
+
+
+def test_a_file_of_a_newer_metier_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    written(file)
+    db = sqlite3.connect(file)
+    db.execute("pragma user_version = 99")
+    db.commit()
+    db.close()
+    with pytest.raises(Unavailable, match="newer metier"):
+        SqliteStore(file).active("s")
+    assert not list(tmp_path.glob("*.damaged-*"))
+
+
+def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    written(file)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("begin immediate")
+    try:
+        with pytest.raises(Unavailable, match="in use by another process") as busy:
+            SqliteStore(file, wait=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
+        assert busy.value.retryable
+        assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
+    finally:
+        other.close()
+
+
+def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: Path) -> None:
+    code = """
+    import os, sys
+    from metier.errors import Unavailable
+    from metier.runtime import SqliteStore
+    if os.getuid() == 0:
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    try:
+        SqliteStore(sys.argv[1] + "/sessions.sqlite").active("s")
+    except Unavailable as error:
+        print(error, error.hint)
+    """
+    out, err = python(code, open_path).communicate(timeout=60)
+    assert "cannot be used" in out, err
+    assert "check its permissions" in out
+
+
+def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
+    written(tmp_path / "s.sqlite")
+    assert (tmp_path / "s.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
+    code = """
+    import os, sys
+    from metier.runtime import SqliteStore
+    from metier.testing.stores import row
+    store = SqliteStore(sys.argv[1])
+    with store.changing("s") as draft:
+        draft.active = (row("pdf"),)
+    child = os.fork()
+    with store.changing("s") as draft:
+        draft.active = (*draft.active, row("parent" if child else "child"))
+    if child:
+        os.waitpid(child, 0)
+        print(sorted(each.name for each in store.active("s")))
+    """
+    out, err = python(code, tmp_path / "s.sqlite").communicate(timeout=60)
+    assert out == "['child', 'parent', 'pdf']\n", err
+
+
+def test_a_file_removed_under_us_is_begun_anew(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    store = SqliteStore(file)
+    for name in ("pdf", "csv"):
+        with store.changing("s") as draft:
+            draft.active = (row(name),)
+        if name == "pdf":
+            for left in tmp_path.glob("s.sqlite*"):
+                left.unlink()
+    assert [each.name for each in SqliteStore(file).active("s")] == ["csv"]
+
+
+def test_a_row_that_makes_no_sense_is_not_active(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    written(file)
+    db = sqlite3.connect(file)
+    db.executemany("insert into active values ('s', ?, ?)", [(7, "nonsense"), (8, "{}"), (9, "[]")])
+    db.commit()
+    db.close()
+    assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
