@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.catalog import Catalog, Entry, State
     from metier.errors import MetierError, SkillNotFound
+    from metier.runtime import Session
     from metier.selection import Selection, Selector
     from metier.sources import SkillLoader, discover, load_folder
     from metier.spec import Manifest, Problem, Report, Severity, Skill, Verdict, check, load, parse
@@ -23,6 +24,7 @@ __all__ = [
     "Report",
     "Selection",
     "Selector",
+    "Session",
     "Severity",
     "Skill",
     "SkillLoader",
@@ -43,6 +45,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
         {
             "metier.catalog": ("Catalog", "Entry", "State"),
             "metier.errors": ("MetierError", "SkillNotFound"),
+            "metier.runtime": ("Session",),
             "metier.selection": ("Selection", "Selector"),
             "metier.sources": ("SkillLoader", "discover", "load_folder"),
             "metier.spec": ("Manifest", "Problem", "Report", "Severity", "Skill", "Verdict", "check", "load", "parse"),

@@ -13,6 +13,7 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import State
 from metier.errors import MetierError
+from metier.runtime.health import health
 
 from .result import Result
 from .rows import count
@@ -21,7 +22,7 @@ from .terminal import Terminal, padded, shown
 
 __all__ = ["doctor"]
 
-_TOOLS = {"git": "to install skills from repositories", "bwrap": "to run scripts of skills in a sandbox"}
+_TOOLS = {"git": "to install skills from repositories"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def _findings(app: App) -> Iterator[Finding]:
     yield _cache(app)
     yield from _skills(app)
     yield _project(app)
+    yield from _running(app)
     for tool, purpose in _TOOLS.items():
         there = app.machine.has_command(tool)
         yield Finding(
@@ -82,6 +84,16 @@ def _findings(app: App) -> Iterator[Finding]:
             "ok" if there else "warning",
             f"{app.machine.commands[tool]}" if there else f"not found; needed {purpose}",
         )
+
+
+def _running(app: App) -> Iterator[Finding]:
+    """What running scripts needs, each found out by doing it."""
+    try:
+        require = app.session_options().limits.require
+        for found in health(store=app.store, approvals=app.approvals, runner=app.runner, require=require):
+            yield Finding(found.name, found.level, found.text, found.hint)
+    except MetierError as error:
+        yield Finding("running", "error", str(error), error.hint)
 
 
 def _home(app: App) -> Finding:

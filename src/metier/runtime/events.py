@@ -160,7 +160,10 @@ class Bus:
     async def drain(self) -> None:
         """Wait until every asynchronous subscriber is done with what was emitted so far."""
         while self._pending:
-            await asyncio.gather(*self._pending, return_exceptions=True)
+            waiting = tuple(self._pending)
+            await asyncio.gather(*waiting, return_exceptions=True)
+            # Not left to the tasks' own callbacks: for tasks that are done already nothing waits, and those would never run.
+            self._pending.difference_update(waiting)
 
     def _follow(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         loop = home_loop()

@@ -183,7 +183,10 @@ class SqliteStore:
         with self._lock:
             if self._open is not None and self._opened_by == os.getpid():
                 self._open.close()
-            self._open = None
+                self._open = None
+
+    def __del__(self) -> None:
+        self.close()
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -206,6 +209,7 @@ class SqliteStore:
         # A connection must not cross a fork: both would write through one lock.
         # And somebody may have removed the file under us: what is written to it then is lost.
         if self._open is None or self._opened_by != os.getpid() or not os.path.exists(self.file):
+            self.close()
             os.makedirs(os.path.dirname(self.file), mode=0o700, exist_ok=True)
             try:
                 self._open = _opened(self.file, self._wait)
