@@ -81,7 +81,7 @@ def test_there_is_one_version() -> None:
 
 def test_no_file_of_the_project_names_a_path_of_a_developers_machine() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    wrong = re.compile(r"(?<![\w.])/(?:" + "|".join(("wo" + "rk", "ro" + "ot", "fa" + "rm")) + r")/")
+    wrong = re.compile(r"(?<![\w.}])/(?:" + "|".join(("wo" + "rk", "ro" + "ot", "fa" + "rm")) + r")/")
     for name in listed:
         file = ROOT / name
         if file.suffix in {".py", ".md", ".toml", ".jsonl", ""} and file.is_file():

@@ -36,7 +36,7 @@ from metier.testing import ApprovalsConformance, FakeRunner, Recorder, run_now, 
 
 
 class TestMemoryApprovals(ApprovalsConformance):
-    def new_approvals(self, folder: Path) -> Approvals:  # noqa: ARG002
+    def new_approvals(self, folder: Path) -> Approvals:
         return MemoryApprovals()
 
 

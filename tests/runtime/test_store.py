@@ -16,7 +16,7 @@ from metier.testing.stores import row
 
 
 class TestMemoryStore(StoreConformance):
-    def new_store(self, folder: Path) -> Store:  # noqa: ARG002
+    def new_store(self, folder: Path) -> Store:
         return MemoryStore()
 
 

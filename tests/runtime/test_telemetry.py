@@ -176,7 +176,7 @@ def test_a_collector_that_is_down_delays_nothing_and_breaks_nothing(tmp_path: Pa
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
     class Down(SpanExporter):
-        def export(self, spans: Any) -> SpanExportResult:  # noqa: ARG002
+        def export(self, spans: Any) -> SpanExportResult:
             return SpanExportResult.FAILURE
 
     tracers = TracerProvider()

@@ -22,7 +22,7 @@ class OneMatch:
     def __init__(self, catalog: metier.Catalog) -> None:
         self.catalog = catalog
 
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:  # noqa: ARG002
+    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         self.recent = list(recent)
         entry = next(iter(self.catalog))
         match = Match(skill=entry, score=0.9, confidence=0.9, decision=Decision.ACTIVATE, reason="keyword 'x'")

@@ -4,7 +4,7 @@ Standard library only, any Python from 3.9. Each attempt tells how it went (`ok`
 was touched is for the test to see.
 """
 # mypy: ignore-errors
-# ruff: noqa: ARG001, E501, RET504, RUF021, T201
+# ruff: noqa: E501, RET504, RUF021, T201
 # A stranger's script, not code of the house: it runs where there is nothing of ours, so it is not typed either.
 
 import ctypes
