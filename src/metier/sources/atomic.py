@@ -16,14 +16,14 @@ def replace_text(file: str, text: str) -> None:
     replace_bytes(file, text.encode())
 
 
-def replace_bytes(file: str, data: bytes) -> None:
+def replace_bytes(file: str, data: bytes, *, mode: int = 0o600) -> None:
     """Write beside the file and rename over it: a reader sees the old bytes or the new ones, never a part.
 
-    An existing file keeps its permissions; a new one is its owner's alone.
+    An existing file keeps its permissions; a new one has `mode`, by default its owner's alone.
     """
     # Through the link, if the file is one: people keep their configuration in a dotfiles repository.
     file = os.path.realpath(file)
-    mode = stat.S_IMODE(os.stat(file).st_mode) if os.path.exists(file) else 0o600
+    mode = stat.S_IMODE(os.stat(file).st_mode) if os.path.exists(file) else mode
     folder = os.path.dirname(file)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(file)}.")
