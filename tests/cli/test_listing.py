@@ -46,7 +46,7 @@ def test_a_row_for_a_program_has_every_fact(many: Shell) -> None:
     assert [row["name"] for row in rows] == ["broken", "chart"]
     assert rows[1] == {
         "name": "chart", "description": "Does it. Use when asked.", "source": "user", "state": "unavailable",
-        "reason": "missing commands: plotter", "folder": str(many.skills / "chart"),
+        "reason": "missing commands: plotter", "folder": str(many.skills / "chart"), "agents": [],
     }  # fmt: skip
     assert rows[0]["problems"][0]["code"] == "SK005"
 

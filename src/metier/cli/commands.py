@@ -17,11 +17,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
         "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
         "config": ("", "Show and change settings."),
+        "cache": ("", "Show and clean the cache of downloaded skills."),
         "doctor": ("metier.cli.doctor:doctor", "Check this machine, its settings and its skills."),
         "completion": ("metier.cli.completion:completion", "Print a completion script for your shell."),
     },
     "skill": {
         "create": ("metier.cli.create:create", "Write a new skill."),
+        "install": ("metier.cli.install:install", "Install skills from anywhere, or restore what is locked."),
         "list": ("metier.cli.listing:list_skills", "List every skill on this machine with its state."),
         "show": ("metier.cli.show:show", "Show one skill, or the state of all of them."),
         "select": ("metier.cli.select:select", "Pick the skills that fit a request."),
@@ -36,11 +38,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("metier.cli.switch:enable", "Switch a skill on."),
         "disable": ("metier.cli.switch:disable", "Switch a skill off without removing it."),
         "delete": ("metier.cli.delete:delete", "Delete a skill's folder."),
-        "manage": ("", "Enable, disable, remove and list skills."),
+        "remove": ("metier.cli.delete:delete", "Remove an installed skill: folder, lock and agents."),
+        "verify": ("metier.cli.lockfile:verify", "Compare installed skills with the lock."),
+        "outdated": ("metier.cli.lockfile:outdated", "Say which installed skills have something newer."),
+        "update": ("metier.cli.update:update", "Take newer versions, and say what changed."),
+        "pin": ("metier.cli.lockfile:pin", "Keep a skill at the version it has."),
+        "unpin": ("metier.cli.lockfile:unpin", "Let a skill be updated again."),
+        "sync": ("metier.cli.sync:sync", "Repair what agents see of installed skills."),
+        "manage": ("", "Enable, disable, update, remove and list skills."),
     },
     "skill manage": {
         "enable": ("metier.cli.switch:enable", "Switch a skill on."),
         "disable": ("metier.cli.switch:disable", "Switch a skill off without removing it."),
+        "update": ("metier.cli.update:update", "Take newer versions, and say what changed."),
         "remove": ("metier.cli.delete:delete", "Delete a skill's folder."),
         "list": ("metier.cli.listing:list_plugins", "List installed plugins."),
     },
@@ -54,6 +64,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Forbid a tool pattern, for all skills, or take back an approval of one."),
     },
+    "cache": {
+        "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
+        "clean": ("metier.cli.cache:clean", "Delete downloaded skills."),
+    },
     "config": {
         "show": ("metier.cli.configure:show", "Show every setting and where it came from."),
         "get": ("metier.cli.configure:get", "Print one setting."),
@@ -65,9 +79,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
     "skill": "Write, check, find and list skills.",
-    "skill manage": "Enable, disable, remove and list skills.",
     "session": "List, show and clear sessions.",
     "policy": "Show and change what skills may do.",
+    "skill manage": "Enable, disable, update, remove and list skills.",
+    "cache": "Show and clean the cache of downloaded skills.",
     "config": "Show and change settings.",
 }
 

@@ -1,4 +1,4 @@
-"""`metier skill delete`: a skill's folder, gone whole or not at all."""
+"""`metier skill delete` and `remove`: a skill's folder, gone whole or not at all; an installed one leaves its lock too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import click
 
 from metier.app import App
 from metier.catalog import Entry, Source
-from metier.errors import Ambiguous, BadUsage, Refused, SkillNotFound
+from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
+from metier.install.dependencies import dependents
+from metier.install.steps import Verb
+from metier.install.store import Store
+from metier.install.targets import Level
+from metier.sources import BUNDLED
 
 from .completion import skill_names
 from .find import entry_named
@@ -30,8 +35,12 @@ __all__ = ["delete"]
     help="Which one, if several have the name.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete(app: App, *, name: str, source: str | None, yes: bool) -> Result:
-    """Delete a skill's folder, after asking."""
+@click.option("--force", is_flag=True, help="Also if another installed skill needs it.")
+def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool) -> Result:
+    """Delete a skill's folder, after asking. An installed skill also leaves the lock and every agent that saw it."""
+    owner = _owner(app, name, source)
+    if owner is not None:
+        return _uninstall(*owner, yes=yes, force=force)
     entry = _chosen(app, name, source)
     if entry.source is Source.BUNDLED:
         raise Refused(f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off")
@@ -45,6 +54,51 @@ def delete(app: App, *, name: str, source: str | None, yes: bool) -> Result:
     _remove(entry.folder)
     line = shown(f"deleted {entry.name} ({entry.folder}, {files} files)")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
+
+
+def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
+    """The store that installed it, and its name there, if nothing else can be meant."""
+    stores = [store for level in (Level.PROJECT, Level.USER) if (store := app.installed(level)).exists]
+    owned = {
+        os.path.realpath(path): (store, entry.name)
+        for store in stores
+        for entry in store.lock()
+        for path in store.placed(entry).paths
+    }
+    try:
+        return owned.get(_chosen(app, name, source).folder)
+    except SkillNotFound:
+        # Its folder is gone, and the lock still promises it.
+        return next(((store, name) for store in stores if name in store.lock()), None)
+    except Ambiguous:
+        folder = {entry.folder for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)}
+        # The copies that one installation made are one skill.
+        owners = {owned.get(each) for each in folder if not each.startswith(BUNDLED)}
+        if len(owners) == 1 and None not in owners:
+            return owners.pop()
+        raise
+
+
+def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
+    lock = store.lock()
+    needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
+    if needed and not force:
+        raise Conflict(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
+    folder = store.placed(lock[name]).folder
+    files = len(lock[name].files)
+    data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadUsage(f"deleting {name} needs a yes", hint="add --yes")
+        edited = [step.note for step in store.remove([name], dry_run=True).steps if step.note]
+        more = f" ({'; '.join(edited)})" if edited else ""
+        if not click.confirm(f"Delete {shown(folder)} with {files} files{shown(more)}?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {name}"),), status=1)
+    outcome = store.remove([name])
+    notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
+    gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
+    line = shown(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")
+    return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
 
 
 def _chosen(app: App, name: str, source: str | None) -> Entry:

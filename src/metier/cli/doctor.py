@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import click
+
 from metier import __version__
 from metier.app import App
 from metier.catalog import State
 from metier.errors import MetierError
+from metier.install.doctor import Leftover, find_leftovers
+from metier.install.doctor import repair as repair_scope
+from metier.install.targets import Level
 from metier.runtime.health import health
 
 from .result import Result
@@ -35,12 +40,14 @@ class Finding:
 
 
 @command("", "doctor")
-def doctor(app: App) -> Result:
+@click.option("--repair", is_flag=True, help="Finish or clear what a killed installation left behind.")
+def doctor(app: App, *, repair: bool) -> Result:
     """Check this machine, its settings and its skills.
 
     Ends with 1 when something does not work; warnings are things you may want to know.
     """
-    found = list(_findings(app))
+    repaired = [Finding("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repaired(app)] if repair else []
+    found = [*repaired, *_findings(app)]
     failed = any(finding.level == "error" for finding in found)
     rows: list[dict[str, Any]] = [{slot: getattr(finding, slot) for slot in finding.__slots__} for finding in found]
 
@@ -75,6 +82,7 @@ def _findings(app: App) -> Iterator[Finding]:
         yield Finding("settings", "ok", f"{changed} changed from their defaults; `metier config show` lists all")
     yield _cache(app)
     yield from _skills(app)
+    yield from _installed(app)
     yield _project(app)
     yield from _running(app)
     for tool, purpose in _TOOLS.items():
@@ -94,6 +102,25 @@ def _running(app: App) -> Iterator[Finding]:
             yield Finding(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield Finding("running", "error", str(error), error.hint)
+
+
+def _repaired(app: App) -> list[Leftover]:
+    return [left for level in Level for left in repair_scope(app.scope(level))]
+
+
+def _installed(app: App) -> Iterator[Finding]:
+    """What is locked, and what an installer that was killed left behind."""
+    for level in Level:
+        store = app.installed(level)
+        for left in find_leftovers(store.scope):
+            yield Finding("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")
+        try:
+            locked = len(store.lock())
+        except MetierError as error:
+            yield Finding("installed", "error", str(error), error.hint)
+            continue
+        if locked:
+            yield Finding("installed", "ok", f"{locked} in {store.scope.lock_file}; `metier skill verify` checks them")
 
 
 def _home(app: App) -> Finding:

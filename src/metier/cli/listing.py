@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from metier.app import App
 from metier.catalog import Catalog, Entry, Source, State
+from metier.install.targets import Level
 from metier.sources import Update
 
 from .remembered import note_commands, remembering
@@ -61,31 +63,58 @@ def list_skills(
     note_commands(app.machine.commands)
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
+    sight = app.sight
     # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
     stable = not app.machine.packages and not any(map(_is_unreadable, catalog.entries))
-    return _result(entries, catalog, limit, remember=stable)
+    return _result(entries, catalog, limit, sight.of, remember=stable)
 
 
 @command("skill manage", "list")
 def list_plugins(app: App) -> Result:
-    """List installed plugins."""
-    entries = tuple(entry for entry in app.catalog.entries if entry.source is Source.PLUGIN)
-    return _result(entries, app.catalog, None, remember=False)
+    """List installed plugins: where each is from, which version, whether it is on, and since when it is here."""
+    # Imported here: a plain listing must not pay for what installs.
+    from .stores import entry_row as installed_row
+
+    stores = [store for level in Level if (store := app.installed(level)).exists]
+    locked = {os.path.realpath(store.placed(entry).folder): (store, entry) for store in stores for entry in store.lock()}
+    entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
+    rows = []
+    for entry in entries:
+        row = {**entry_row(entry), "enabled": entry.state is State.ENABLED}
+        if entry.folder in locked:
+            row["installed_from"] = installed_row(locked[entry.folder][1], locked[entry.folder][0])
+        rows.append(row)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for entry in entries:
+            yield f"{glyph(entry.state, terminal)} {terminal.paint(shown(entry.name), 'bold')} ({entry.source}, {entry.state})"
+            if entry.folder in locked:
+                one = locked[entry.folder][1]
+                at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
+                pinned = ", pinned" if one.pinned else ""
+                yield f"    {shown(f'{one.origin.url} {one.origin.path}'.rstrip())}{shown(at)}, {shown(one.installed)}{pinned}"
+        if not entries:
+            yield "no plugins yet; see `metier skill install --help`"
+
+    return Result(data={"skills": rows, "shown": len(rows), "found": len(rows)}, lines=lines, notes=app.catalog.warnings)
 
 
 def _is_unreadable(entry: Entry) -> bool:
     return '"SK015"' in entry.offer.problems
 
 
-def _result(entries: Sequence[Entry], catalog: Catalog, limit: int | None, *, remember: bool) -> Result:
+def _result(
+    entries: Sequence[Entry], catalog: Catalog, limit: int | None, agents: Callable[[str], tuple[str, ...]], *, remember: bool
+) -> Result:
     seen = entries[:limit] if limit else entries
-    data = {"skills": [entry_row(entry) for entry in seen], "shown": len(seen), "found": len(entries)}
+    rows = [{**entry_row(entry), "agents": list(agents(entry.folder))} for entry in seen]
+    data = {"skills": rows, "shown": len(seen), "found": len(entries)}
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not entries:
             yield "no skills match" if catalog.entries else "no skills yet; write one with `metier skill create NAME`"
             return
-        yield from entry_lines(seen, terminal)
+        yield from entry_lines(seen, terminal, agents)
         rest = f"; {len(entries) - len(seen):,} more, raise --limit to see them" if len(seen) < len(entries) else ""
         yield terminal.paint(f"{count(seen)}{rest}", "dim")
 

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
     Fact = tuple[str, str, str]
 
-__all__ = ["answer", "note_commands", "remember", "remembering"]
+__all__ = ["AGENT_VARIABLES", "answer", "note_commands", "remember", "remembering"]
 
-_VERSION = "2"
+_VERSION = "3"
 _LARGEST = 16 * 1024 * 1024
 _MOST_ANSWERS = 12
 _FRESH_NS = 50_000_000
+AGENT_VARIABLES = ("XDG_CONFIG_HOME", "AUTOHAND_HOME", "CLAUDE_CONFIG_DIR", "CODEWHALE_HOME", "CODEX_HOME", "GROK_HOME",
+                   "HERMES_HOME", "VIBE_HOME")  # fmt: skip
+"""They move the folders of agents; see `metier.install.clients`."""
 _asked: list[str] = []
 _pending: list[tuple[str, str, list[Fact]]] = []
 
@@ -86,6 +89,9 @@ def remembering(app: App) -> None:
         return
     # A folder that is a link to another one is searched once; it is a place of its own as soon as the link is gone.
     facts += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
+    # Which agents are on this machine, and what they link to.
+    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.sight.marks),)]
+    facts += [("agents", folder, _links(folder)) for folder in app.sight.folders]
     bounds = f"{app.limits.depth}:{app.limits.directories}"
     for place in app.places:
         value, time = _fingerprint(place.root, bounds)
@@ -153,6 +159,10 @@ def _unchanged(facts: Iterable[Fact]) -> bool:
             now = os.path.realpath(name)
         elif kind == "command":
             now = _found(name)
+        elif kind == "marks":
+            now = _marks(name)
+        elif kind == "agents":
+            now = _links(name)
         else:
             depth, directories, root = name.split(":", 2)
             now = _fingerprint(root, f"{depth}:{directories}")[0]
@@ -186,6 +196,20 @@ def _fingerprint(root: str, bounds: str) -> tuple[str, int]:
     rest = f"{sorted(result.odd)}\0{sorted(result.cut)}"
     newest = max((mtime for _, mtime, _ in result.found), default=0)
     return f"{len(result.found)}:{zlib.crc32(data)}:{zlib.adler32(data)}:{len(data)}:{rest}", newest
+
+
+def _marks(names: str) -> str:
+    return "".join("1" if os.path.isdir(name) else "0" for name in names.split("\n"))
+
+
+def _links(folder: str) -> str:
+    """Where a folder is, and where each link in it leads."""
+    try:
+        with os.scandir(folder) as children:
+            links = [f"{child.name}>{os.path.realpath(child.path)}" for child in children if child.is_symlink()]
+    except OSError:
+        return ""
+    return "|".join([os.path.realpath(folder), *sorted(links)])
 
 
 def _signature(file: str) -> tuple[str, int]:
@@ -222,7 +246,7 @@ def _file() -> str:
 def _key(words: Sequence[str]) -> str:
     """Everything about the caller that changes what is printed."""
     variables = [f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith(("METIER_", "SKILLS_"))]
-    names = ("HOME", "PATH", "NO_COLOR", "FORCE_COLOR", "TERM")
+    names = ("HOME", "PATH", "NO_COLOR", "FORCE_COLOR", "TERM", *AGENT_VARIABLES)
     # Unset is not empty: without a PATH the system's own is searched, with an empty one nothing is.
     variables += [f"{name}={os.environ[name]}" if name in os.environ else name for name in names]
     screen = str(tuple(os.get_terminal_size(1))) if os.isatty(1) else "pipe"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from metier.catalog import Entry, Flag, State
@@ -38,19 +38,23 @@ def glyph(state: State, terminal: Terminal) -> str:
     return terminal.paint(sign, style)
 
 
-def entry_lines(entries: Sequence[Entry], terminal: Terminal) -> Iterator[str]:
-    """One line each: sign, name, source, and what it does or why it does not."""
+def entry_lines(
+    entries: Sequence[Entry], terminal: Terminal, agents: Callable[[str], tuple[str, ...]] = lambda _: ()
+) -> Iterator[str]:
+    """One line each: sign, name, source, the agents that see it, and what it does or why it does not."""
     widest = min(_WIDEST_NAME, max((cells(entry.name) for entry in entries), default=0))
     for entry in entries:
         name = clipped(shown(entry.name), _WIDEST_NAME)
         about = shown(entry.reason if entry.state is not State.ENABLED else entry.description)
-        used = 2 + widest + 2 + 9
+        seen = agents(entry.folder)
+        by = f"[{clipped(', '.join(seen), 30)}] " if seen else ""
+        used = 2 + widest + 2 + 9 + cells(by)
         room = terminal.width - used if terminal.width else None
         text = clipped(about, max(room, 10) if room is not None else None)
         if entry.state is not State.ENABLED:
             text = terminal.paint(text, "dim")
         label = terminal.paint(padded(name, widest), "bold")
-        yield f"{glyph(entry.state, terminal)} {label}  {padded(entry.source, 8)} {text}".rstrip()
+        yield f"{glyph(entry.state, terminal)} {label}  {padded(entry.source, 8)} {terminal.paint(by, 'cyan')}{text}".rstrip()
 
 
 def count(entries: Iterable[Entry]) -> str:

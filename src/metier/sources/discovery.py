@@ -78,8 +78,11 @@ def catalog_of(
     limits = limits or Limits()
     warnings: list[str] = []
     offers: list[Offers] = []
-    for place in places:
-        found = walk(place.root, depth=limits.depth, directories=limits.directories)
+    walks = [(place, walk(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
+    real = {folder for _, found in walks for folder, _, _ in found.found}
+    for place, found in walks:
+        # A link to a skill of another place is how installers show one copy to several agents: that skill is listed once.
+        found.odd = [odd for odd in found.odd if odd[1] != "SK017" or os.path.realpath(odd[0]) not in real]
         warnings += found.cut
         if found.found or found.odd:
             offers.append(Offers(place.source, _read_all(place.root, found, cache), place.trusted))

@@ -1,0 +1,214 @@
+"""All files of a skill in memory, with what a folder has beside bytes: execute bits and links.
+
+A Contents that exists is safe to write: every name is portable, no two are one file on some system, no file is also a
+folder, and every link ends at a file or folder inside. Archives, git trees and folders all become this before anybody
+else sees them, so there is one place that decides, and it decides on the whole before a byte is written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from metier.errors import NotFound
+from metier.spec import FileEntry, resource_path
+from metier.spec.files import too_large
+
+from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits, refused
+from .names import collision_key, portable_path
+
+__all__ = ["LONGEST_TARGET", "Contents", "Link", "Member"]
+
+LONGEST_TARGET = 1024
+_MOST_HOPS = 8
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    path: str
+    data: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    path: str
+    target: str
+    """Relative to the link's own folder, as in a file system."""
+
+
+class Contents:
+    """The Files of a skill that is not on disk yet."""
+
+    __slots__ = ("_links", "_members")
+
+    def __init__(
+        self,
+        members: Iterable[Member],
+        links: Iterable[Link] = (),
+        *,
+        folders: Iterable[str] = (),
+        limits: Limits = SKILL_LIMITS,
+    ) -> None:
+        """Folders that an archive names leave no trace here, but their names are judged as if they did."""
+        self._members: dict[str, Member] = {}
+        self._links: dict[str, str] = {}
+        keys: dict[str, str] = {}
+        for member in members:
+            path = _claimed(member.path, keys, limits)
+            limits.check_file(path, len(member.data))
+            self._members[path] = member if path == member.path else Member(path, member.data, member.executable)
+        for link in links:
+            self._links[_claimed(link.path, keys, limits)] = unicodedata.normalize("NFC", link.target)
+        named = [portable_path(folder, limits) for folder in folders]
+        limits.check_count(len(keys) + len(named))
+        limits.check_total(sum(len(member.data) for member in self._members.values()))
+        inside = self._folders(keys, named)
+        for path, target in self._links.items():
+            self._check_link(path, target, inside)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Contents):
+            return NotImplemented
+        return self._members == other._members and self._links == other._links
+
+    __hash__ = None  # type: ignore[assignment]  # a mapping of bytes is no key
+
+    def __repr__(self) -> str:
+        return f"Contents({len(self._members)} files, {len(self._links)} links)"
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(member for _, member in sorted(self._members.items()))
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return tuple(Link(path, target) for path, target in sorted(self._links.items()))
+
+    @property
+    def size(self) -> int:
+        return sum(len(member.data) for member in self._members.values())
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        member = self._members.get(self._followed(resource_path(path)))
+        if member is None:
+            raise NotFound(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
+        if len(member.data) > limit:
+            raise too_large(path, limit)
+        return member.data
+
+    def list(self) -> Iterator[FileEntry]:
+        return iter(
+            [FileEntry(path=path, size=len(member.data), executable=member.executable)
+             for path, member in sorted(self._members.items())]
+        )  # fmt: skip
+
+    def below(self, folder: str, *, limits: Limits = SKILL_LIMITS) -> Contents:
+        """What is in one folder, as if it were all. A link from there to the rest of the tree leaves, and is refused."""
+        prefix = f"{folder}/" if folder else ""
+        cut = len(prefix)
+        return Contents(
+            (Member(path[cut:], member.data, member.executable) for path, member in self._members.items()
+             if path.startswith(prefix)),
+            (Link(path[cut:], target) for path, target in self._links.items() if path.startswith(prefix)),
+            limits=limits,
+        )  # fmt: skip
+
+    def without(self, names: Iterable[str]) -> Contents:
+        """All but the files that are called so, or are in a folder that is."""
+        unwanted = frozenset(names)
+
+        def is_kept(path: str) -> bool:
+            return unwanted.isdisjoint(path.split("/"))
+
+        # It passed under the limits that it was made with, and less of it cannot exceed them.
+        return Contents(filter(lambda member: is_kept(member.path), self._members.values()),
+                        filter(lambda link: is_kept(link.path), self.links), limits=REPOSITORY_LIMITS)  # fmt: skip
+
+    def _folders(self, keys: Mapping[str, str], named: Iterable[str]) -> frozenset[str]:
+        """Every folder there is. A file or link where a folder must be, or two spellings of one folder, is refused."""
+        spelling: dict[str, str] = {}
+        for path in (*self._members, *self._links, *(f"{folder}/" for folder in named)):
+            parent = posixpath.dirname(path)
+            while parent and spelling.get(key := collision_key(parent)) != parent:
+                if key in spelling:
+                    raise refused("collision", f"{spelling[key]!r} and {parent!r} are one folder on some systems")
+                if key in keys:
+                    raise refused(
+                        "collision", f"{keys[key]!r} is a file or link, and {path!r} is or is in a folder of that name"
+                    )
+                spelling[key] = parent
+                parent = posixpath.dirname(parent)
+        return frozenset(spelling.values())
+
+    def _check_link(self, path: str, target: str, folders: frozenset[str]) -> None:
+        here = path
+        for _ in range(_MOST_HOPS):
+            inside = joined(here, self._links[here])
+            if inside is None or self._passes_a_link(here):
+                raise refused(
+                    "link", f"{path!r} is a link out of the skill, to {target!r}", hint="copy the file into the skill"
+                )
+            if inside in self._members or inside in folders or inside == "":
+                # A link to its own folder is a loop that some walker will follow for ever.
+                if inside == "" or path.startswith(f"{inside}/"):
+                    raise refused("link", f"{path!r} is a link to a folder around it")
+                return
+            if inside not in self._links:
+                raise refused("link", f"{path!r} is a link to nothing: {target!r}")
+            here = inside
+        raise refused("link", f"{path!r} goes through too many links")
+
+    def _passes_a_link(self, path: str) -> bool:
+        """Does the way to a link's target lead through another link? Then `..` would mean something else on disk than here."""
+        parts = path.split("/")[:-1]
+        for part in self._links[path].split("/")[:-1]:
+            parts = parts[:-1] if part == ".." else parts if part in ("", ".") else [*parts, part]
+            if "/".join(parts) in self._links:
+                return True
+        return False
+
+    def _followed(self, path: str) -> str:
+        """Where a path ends once every link on its way is followed; links were checked, so this ends."""
+        for _ in range(_MOST_HOPS):
+            for link, target in self._links.items():
+                if path == link or path.startswith(f"{link}/"):
+                    path = (joined(link, target) or "") + path[len(link) :]
+                    break
+            else:
+                return path
+        return path
+
+
+def joined(link: str, target: str) -> str | None:
+    """Where a link points, from the top of the skill; None if that is outside."""
+    if not target or len(target) > LONGEST_TARGET or target.startswith(("/", "~")) or "\\" in target or _DRIVE.match(target):
+        return None
+    if not target.isprintable():
+        return None
+    parts = link.split("/")[:-1]
+    for part in target.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _claimed(path: str, keys: dict[str, str], limits: Limits) -> str:
+    path = portable_path(path, limits)
+    key = collision_key(path)
+    if key in keys:
+        if keys[key] == path:
+            raise refused("collision", f"{path!r} is there twice")
+        raise refused("collision", f"{keys[key]!r} and {path!r} are one file on some systems")
+    if len(keys) > limits.files:
+        limits.check_count(len(keys) + 1)
+    keys[key] = path
+    return path

@@ -1,0 +1,48 @@
+"""What a skill's contents are, in one line of text.
+
+    digest = "sha256:" + hex(SHA-256 of all lines)
+    line   = path NUL mode NUL hex(SHA-256 of the bytes) LF
+
+Lines are sorted by path as UTF-8 bytes; `mode` is git's: `100644`, `100755` for a file that may be run, `120000` for a
+link, whose bytes are its target. A path holds neither NUL nor a line end (the path gate), so no two skills share a text
+before hashing; bytes hashed in place would let one file imitate two. Times, owners and empty folders do not count.
+Because a line holds a hash and not the bytes, a lock that keeps the hash of every file can recompute the digest of the
+whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from metier.spec import Files
+
+from .contents import Contents
+from .limits import SKILL_LIMITS
+
+__all__ = ["EXECUTABLE", "LINK", "PLAIN", "digest", "digest_of", "file_hashes"]
+
+PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
+
+
+def file_hashes(files: Files) -> dict[str, tuple[str, str]]:
+    """Mode and hex SHA-256 of every file and link, by path."""
+    hashes: dict[str, tuple[str, str]] = {}
+    for entry in files.list():
+        data = files.read(entry.path, limit=SKILL_LIMITS.file)
+        hashes[entry.path] = (EXECUTABLE if entry.executable else PLAIN, hashlib.sha256(data).hexdigest())
+    if isinstance(files, Contents):
+        for link in files.links:
+            hashes[link.path] = (LINK, hashlib.sha256(link.target.encode()).hexdigest())
+    return dict(sorted(hashes.items(), key=lambda item: item[0].encode()))
+
+
+def digest_of(hashes: Mapping[str, tuple[str, str]]) -> str:
+    whole = hashlib.sha256()
+    for path, (mode, content) in sorted(hashes.items(), key=lambda item: item[0].encode()):
+        whole.update(f"{path}\0{mode}\0{content}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+def digest(files: Files) -> str:
+    return digest_of(file_hashes(files))

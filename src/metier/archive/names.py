@@ -1,0 +1,61 @@
+"""Which file names a skill may carry, on every system, whatever the one at hand would allow.
+
+A skill travels. `aux.md` cannot exist on Windows, `é` is two files on Linux and one on a Mac, `SKILL.md` and `skill.md`
+are one file on both. Whoever is careless here installs something else than was reviewed, so a name that is not the same
+everywhere is refused on all systems, and names are stored in Unicode's composed form (NFC).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from metier.spec import resource_path
+
+from .limits import SKILL_LIMITS, Limits, refused
+
+__all__ = ["collision_key", "portable_path"]
+
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.[^/]*)?", re.IGNORECASE)
+# Windows forbids these, and a colon opens an alternate data stream.
+_FORBIDDEN = re.compile(r'[<>:"|?*]')
+# `git~1` is what NTFS may call `.git`; HFS+ ignores some characters inside it, which the format check below refuses.
+_GIT = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
+
+
+def portable_path(text: str, limits: Limits = SKILL_LIMITS) -> str:
+    """`text` in composed form if it names the same file on every system; Refused otherwise."""
+    if not text.isascii():
+        if any(unicodedata.category(character) in ("Cf", "Cc", "Zl", "Zp", "Cs", "Co") for character in text):
+            raise refused("path", f"{_shown(text)} has a character that nobody can see")
+        text = unicodedata.normalize("NFC", text)
+    if resource_path(text) != text:
+        raise refused("path", f"{_shown(text)} is not written the plain way, without `.` and `//`")
+    if len(text.encode()) > limits.path:
+        raise refused("path", f"{_shown(text)} is longer than {limits.path} bytes")
+    parts = text.split("/")
+    if len(parts) > limits.depth:
+        raise refused("depth", f"{_shown(text)} is more than {limits.depth} folders deep")
+    for part in parts:
+        _check_part(part, text)
+    return text
+
+
+def collision_key(path: str) -> str:
+    """Two paths with one key are one file on some system."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+
+
+def _check_part(part: str, path: str) -> None:
+    if _FORBIDDEN.search(part) or part[-1] in ". " or part[0] == " ":
+        raise refused("path", f"{_shown(path)} cannot be a file on Windows")
+    if _DEVICES.fullmatch(part):
+        raise refused("path", f"{_shown(path)} is a device on Windows")
+    if _GIT.fullmatch(part):
+        raise refused("path", f"{_shown(path)} would be a git repository inside the skill")
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= 80 else text[:79] + "…")

@@ -1,0 +1,53 @@
+"""Bytes of unknown make to Contents: what they are is read from the bytes, never from a name or a header."""
+
+from __future__ import annotations
+
+from metier.spec import SKILL_FILE
+
+from .contents import Contents
+from .limits import SKILL_LIMITS, Limits, refused
+from .packing import Format
+from .tarred import gunzip, untar
+from .zipped import unzip
+
+__all__ = ["sniff", "unpack", "unwrap"]
+
+_MAC_EXTRAS = "__MACOSX"
+
+
+def sniff(data: bytes) -> Format | None:
+    """Which kind of archive this is, if one that we read."""
+    if data[:4] in (b"PK\3\4", b"PK\5\6"):
+        return Format.ZIP
+    return Format.TAR_GZ if data[:3] == b"\x1f\x8b\x08" else None
+
+
+def unpack(data: bytes, *, limits: Limits = SKILL_LIMITS) -> Contents:
+    """All files of a zip or tar.gz, or Refused as a whole: a bad entry is never skipped, for others would not skip it."""
+    match sniff(data):
+        case Format.ZIP:
+            return unzip(data, limits)
+        case Format.TAR_GZ:
+            return untar(gunzip(data, limits), limits)
+        case None:
+            raise refused("format", f"this is neither a zip nor a tar.gz; it begins with {_shown(data)}",
+                          hint="check the address: error pages and login pages come as HTML")  # fmt: skip
+
+
+def unwrap(contents: Contents, *, limits: Limits = SKILL_LIMITS) -> Contents:
+    """Without the one folder around everything that forges and file managers add; the same if there is none."""
+    tops = {path.split("/")[0] for path in _paths(contents)} - {_MAC_EXTRAS}
+    at_top = {path for path in _paths(contents) if "/" not in path}
+    if SKILL_FILE in at_top or len(tops) != 1 or at_top:
+        if any(path.startswith(f"{_MAC_EXTRAS}/") for path in _paths(contents)):
+            return contents.without((_MAC_EXTRAS,))
+        return contents
+    return contents.below(tops.pop(), limits=limits)
+
+
+def _paths(contents: Contents) -> list[str]:
+    return [member.path for member in contents.members] + [link.path for link in contents.links]
+
+
+def _shown(data: bytes) -> str:
+    return ascii(data[:24].decode("utf-8", "replace"))

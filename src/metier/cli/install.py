@@ -1,0 +1,270 @@
+"""`metier skill install`: from anywhere to where agents look, or back to what the lock says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.errors import Ambiguous, BadUsage
+from metier.install.dependencies import in_order
+from metier.install.fetch import fetch
+from metier.install.fetched import Fetched, FetchedSkill
+from metier.install.fetching import Access, Progress
+from metier.install.kinds import ArchiveFile, LocalName, LocalPath
+from metier.install.lock import identity_of
+from metier.install.ports import Fetcher
+from metier.install.prepare import Prepared, prepare
+from metier.install.refs import parse_ref
+from metier.install.repository import Found, select, wanted_by_default
+from metier.install.restore import restore
+from metier.install.steps import Edits, Verb
+from metier.install.store import How, Outcome, Store
+from metier.install.targets import Level, Mode, read_targets
+from metier.spec import is_name
+
+from .questions import picked, settled
+from .result import Result
+from .run import command
+from .stores import (
+    access_of,
+    access_options,
+    chosen_stores,
+    entry_row,
+    fetch_progress,
+    quiet_bars,
+    scope_options,
+    short,
+    step_lines,
+    step_row,
+)
+from .terminal import Terminal, clipped, padded, shown
+
+__all__ = ["install"]
+
+
+@command("skill", "install")
+@click.argument("refs", nargs=-1, metavar="[REF]...")
+@click.option("--list", "listed", is_flag=True, help="Only show which skills the source has.")
+@click.option("--skill", "skills", multiple=True, help="Install this one of several; repeatable, or separated by spaces.")
+@click.option("--all", "every", is_flag=True, help="Install every skill of the source.")
+@click.option("--name", help="Install it under this name.")
+@click.option("--ref", "git_ref", help="Branch, tag or commit, if REF does not say it.")
+@click.option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")
+@click.option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
+@click.option("--force", is_flag=True, help="Replace what is in the way, and what was edited.")
+@click.option("--keep", is_flag=True, help="Replace what was edited, and keep it as NAME.orig.")
+@click.option("--no-deps", is_flag=True, help="Without the skills it depends on.")
+@click.option("--frozen", is_flag=True, help="Refuse whatever differs from the lock.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@click.option("--yes", is_flag=True, help="Ask nothing; of several skills take all.")
+@scope_options
+@access_options
+def install(
+    app: App, *, refs: tuple[str, ...], skills: tuple[str, ...], project: bool, user: bool, listed: bool, **options: Any
+) -> Result:
+    """Install skills, pinned and verified, from anywhere.
+
+    REF is a name, a folder, an archive, `owner/repo`, an address, `r9s:NAME`; `--list` shows what a source has. Without REF,
+    what the lock promises is restored: the project's lock if there is one here, else your own.
+    """
+    # Any: the options above, each read where it matters.
+    if project and user:
+        raise BadUsage("--project and --user exclude each other", hint="give one of them")
+    if not refs:
+        return _restored(app, project=project, user=user, **options)
+    # After --skill, a bare name is one more skill: nobody installs a local skill and names parts of it.
+    named = [word for text in skills for word in text.replace(",", " ").split()]
+    if skills:
+        named += [ref for ref in refs if is_name(ref)]
+        refs = tuple(ref for ref in refs if not is_name(ref))
+        if not refs:
+            raise BadUsage("--skill chooses from a source, and none is named", hint="write owner/repo --skill NAME")
+    store = app.installed(Level.PROJECT if project else Level.USER)
+    visit = _Visit(app, store, tuple(named), options)
+    with fetch_progress() as progress:
+        brought = visit.brought(refs, progress, listed=listed)
+    if listed:
+        return _offered(brought)
+    return visit.installed(brought)
+
+
+class _Visit:
+    """One command line, from its refs to what was installed."""
+
+    def __init__(self, app: App, store: Store, named: tuple[str, ...], options: dict[str, Any]) -> None:
+        self.app, self.store, self.named, self.options = app, store, named, options
+        self.access: Access = access_of(app, **{key: options[key] for key in ("offline", "headers", "insecure_http")})
+        self.asks = sys.stdin.isatty() and sys.stderr.isatty() and not options["yes"]
+
+    def brought(self, refs: Sequence[str], progress: Progress, *, listed: bool) -> list[tuple[str, Fetched]]:
+        if self.asks and not (self.named or self.options["every"] or listed):
+            # A question is asked from the thread that hears Ctrl-C, and one at a time.
+            return [self._fetched(ref, progress, listed=listed) for ref in refs]
+        with ThreadPoolExecutor(self.access.workers) as pool:
+            return list(pool.map(lambda ref: self._fetched(ref, progress, listed=listed), refs))
+
+    def _fetched(self, ref: str, progress: Progress, *, listed: bool) -> tuple[str, Fetched]:
+        """What came, and the ref as the lock may keep it: without whatever secret was typed in it."""
+        parsed = parse_ref(ref, aliases=tuple({"r9s", *(source.name for source in self.access.sources)}))
+        wanted = self.options["git_ref"]
+        if wanted and hasattr(parsed, "ref"):
+            parsed = replace(parsed, ref=wanted)
+        if isinstance(parsed, LocalName) and (entry := self.store.lock().get(parsed.name)):
+            # It is installed already, and is to be shown to more agents.
+            return entry.asked, Fetched(skills=(self.store.as_installed(entry),))
+        # What is on this disk needs no second copy of itself on this disk.
+        local = isinstance(parsed, LocalName | LocalPath | ArchiveFile)
+        access = replace(self.access, cache=None) if local else self.access
+        return parsed.text, fetch(parsed, access, choose=(lambda _: ()) if listed else self._choose, progress=progress)
+
+    def _choose(self, found: tuple[Found, ...]) -> Sequence[Found]:
+        offered = wanted_by_default(found)
+        if self.named:
+            return select(found, self.named)
+        if len(offered) == 1 or self.options["every"] or self.options["yes"]:
+            return offered
+        if self.asks:
+            with quiet_bars():
+                return picked(offered)
+        names = ", ".join(sorted(one.name for one in offered)[:10])
+        raise Ambiguous(f"there are {len(offered)} skills: {names}{', …' if len(offered) > 10 else ''}",
+                        hint="choose with --skill NAME, or take --all; --list describes them")  # fmt: skip
+
+    def installed(self, brought: Sequence[tuple[str, Fetched]]) -> Result:
+        chosen = [(ref, skill) for ref, fetched in brought for skill in fetched.skills]
+        notes = [shown(warning) for _, fetched in brought for warning in fetched.warnings]
+        name = self.options["name"]
+        if name and len(chosen) != 1:
+            raise BadUsage(f"--name is for one skill, and these are {len(chosen)}", hint="install them one at a time")
+        # --force is the answer to a scan that says no; without it an error ends the installation.
+        scan = None if self.options["force"] else self.app.scan
+        ready = [prepare(skill, name=name or self._name_here(skill), asked=ref, scan=scan) for ref, skill in chosen]
+        if not self.options["no_deps"]:
+            ready = self._with_dependencies(ready)
+        ready, outcome = self._settled(ready)
+        notes += [
+            f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"
+            for skill in ready
+            for problem in skill.report.errors
+        ]
+        if self.store.scope.level is Level.PROJECT and not self.app.is_trusted:
+            notes.append(f"{self.app.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
+        return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
+
+    def _name_here(self, skill: FetchedSkill) -> str | None:
+        """A skill that is here under another name is that one, not a second."""
+        same = [entry for entry in self.store.lock() if entry.identity == identity_of(skill.origin)]
+        return same[0].name if len(same) == 1 and same[0].called else None
+
+    def _with_dependencies(self, ready: list[Prepared]) -> list[Prepared]:
+        if not any(skill.entry.dependencies for skill in ready):
+            return ready
+        known = {skill.name: skill for skill in ready}
+        asked = tuple(known)
+        present = {entry.name for entry in self.store.lock()} | {entry.name for entry in self.app.catalog.entries}
+        remotes = _remotes(self.access)
+        pending = list(ready)
+        while pending:
+            skill = pending.pop()
+            lacking = [name for name in skill.entry.dependencies if name not in known]
+            if not lacking:
+                continue
+            for found in remotes.beside(skill.entry, lacking).skills:
+                more = prepare(found, asked="", scan=self.app.scan)
+                if more.name not in known:
+                    known[more.name] = more
+                    pending.append(more)
+        order = in_order(asked, lambda name: known[name].entry.dependencies if name in known else None, present=present)
+        return [known[name] for name in order]
+
+    def _settled(self, ready: list[Prepared]) -> tuple[list[Prepared], Outcome]:
+        how = _how(self.store, **self.options)
+        while self.asks and not how.dry_run:
+            plan = self.store.install(ready, replace(how, dry_run=True))
+            clash = next((step for step in plan.steps if step.verb is Verb.CONFLICT), None)
+            if clash is None:
+                break
+            ready, how = settled(clash, ready, how)
+        return ready, self.store.install(ready, how)
+
+
+def _remotes(access: Access, progress: Progress = lambda _step: None) -> Fetcher:
+    # Imported here: a skill that comes from somewhere for the first time has nothing to do with what is locked.
+    from metier.install.remotes import Remotes
+
+    return Remotes(access, progress=progress)
+
+
+def _how(
+    store: Store, *, targets: tuple[str, ...], copy: bool, force: bool, keep: bool, frozen: bool, dry_run: bool, **_: Any
+) -> How:
+    if force and keep:
+        raise BadUsage("--force and --keep exclude each other", hint="--keep is the careful one")
+    edits = Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE
+    return How(targets=read_targets(targets, store.scope), mode=Mode.COPY if copy else Mode.LINK, edits=edits, force=force,
+               frozen=frozen, dry_run=dry_run)  # fmt: skip
+
+
+def _restored(
+    app: App, *, project: bool, user: bool, offline: bool, headers: tuple[str, ...], insecure_http: bool, **options: Any
+) -> Result:
+    stores = chosen_stores(app, project=project, user=user)
+    store = stores[0] if stores else app.installed(Level.USER)
+    access = access_of(app, offline=offline, headers=headers, insecure_http=insecure_http)
+    with fetch_progress() as progress:
+        outcome = restore(
+            store, _remotes(access, progress), _how(store, **options), scan=None if options["force"] else app.scan
+        )
+    return _result(app, store, outcome, list(outcome.lock.skills), [])
+
+
+def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:
+    rows = [
+        {"ref": ref, **{slot: getattr(one, slot) for slot in ("name", "path", "description", "bundle", "problem")}}
+        for ref, fetched in brought for one in fetched.offered
+    ]  # fmt: skip
+    elsewhere = [ref for _, fetched in brought for ref in fetched.elsewhere]
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        width = max((len(str(row["name"])) for row in rows), default=0)
+        for row in rows:
+            about = f"! {row['problem']}" if row["problem"] else str(row["description"])
+            room = terminal.width - width - 2 if terminal.width else None
+            yield f"{terminal.paint(padded(shown(str(row['name'])), width), 'bold')}  {clipped(shown(about), room)}"
+        for ref in elsewhere:
+            yield f"elsewhere: {shown(ref)}"
+        yield terminal.paint(f"{len(rows)} skills; install with --skill NAME or --all", "dim")
+
+    return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
+
+
+def _result(app: App, store: Store, outcome: Outcome, names: Sequence[str], notes: Sequence[str]) -> Result:
+    entries = [outcome.lock[name] for name in names]
+    rows = [entry_row(entry, store) for entry in entries]
+    data = {
+        "scope": store.scope.level,
+        "lock": store.scope.lock_file,
+        "done": outcome.done,
+        "skills": rows,
+        "steps": [step_row(step) for step in outcome.steps],
+        "kept": [{"from": source, "to": kept} for source, kept in outcome.saved],
+    }
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield from step_lines(outcome, terminal, app.user_home)
+        for source, kept in outcome.saved:
+            yield shown(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
+        if not outcome.done:
+            yield terminal.paint("nothing was changed (--dry-run)", "dim")
+            return
+        changed = sum(step.verb in (Verb.INSTALL, Verb.UPDATE) for step in outcome.steps)
+        yield terminal.paint(f"{changed} installed, {len(rows) - changed} as they were", "dim")
+
+    conflicts = any(step.verb is Verb.CONFLICT for step in outcome.steps)
+    return Result(data=data, lines=lines, notes=tuple(notes), status=6 if conflicts else 0)

@@ -1,0 +1,1 @@
+"""Skills from anywhere: refs, fetchers, plan, apply, lock."""

@@ -1,0 +1,187 @@
+"""Skills that were fetched once, kept by what they contain and shared by all projects.
+
+    objects/ab/cdef….zip   a skill, stored whole under the digest of its contents
+    known/….json           what a ref or a commit turned out to be, for --offline and to spare the network
+
+It is only a cache. An object is checked against its name whenever it is read, a damaged one counts as absent, and a
+folder that cannot be written costs time and never an answer. Two processes may use it at once: files appear whole,
+under names that say what is in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metier.archive import REPOSITORY_LIMITS, Contents, digest, pack, unpack
+from metier.errors import MetierError
+from metier.sources.atomic import locked
+
+__all__ = ["CacheSize", "SkillCache"]
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_VERSION = 1
+_STALE_SECONDS = 3600
+"""A temporary file this old belongs to a process that is gone."""
+_LARGEST_OBJECT = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSize:
+    skills: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCache:
+    folder: str
+
+    def put(self, contents: Contents, name: str | None = None) -> str:
+        """Keep a skill; its digest. `name` is that digest if somebody has just computed it."""
+        key = name or digest(contents)
+        file = self._file(key)
+        if not os.path.exists(file):
+            # Stored, not deflated: reading it back is the hot path, and skills are small.
+            data = pack(contents, level=0)
+            try:
+                _store(file, data)
+            except OSError:
+                pass
+        return key
+
+    def get(self, key: str) -> Contents | None:
+        """The skill of this digest; None if it is not here whole."""
+        file = self._file(key)
+        try:
+            if os.path.getsize(file) > _LARGEST_OBJECT:
+                return None
+            with open(file, "rb") as stream:
+                contents = unpack(stream.read(), limits=REPOSITORY_LIMITS)
+        except (OSError, MetierError):
+            contents = None
+        if contents is not None and digest(contents) == key:
+            _touch(file)
+            return contents
+        _remove(file)
+        return None
+
+    def has(self, key: str) -> bool:
+        return os.path.exists(self._file(key))
+
+    def remember(self, key: str, record: Mapping[str, Any]) -> None:
+        """Note what a key turned out to be: a JSON object, merged over what was noted before."""
+        file = self._note(key)
+        try:
+            with locked(file):
+                merged = {**(self._read(file, key) or {}), **record}
+                _store(file, json.dumps({"version": _VERSION, "key": key, "record": merged}, sort_keys=True).encode())
+        except OSError:
+            pass
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        return self._read(self._note(key), key)
+
+    def verify(self) -> tuple[str, ...]:
+        """Check every object; the digests of those that were damaged, which are gone now."""
+        return tuple(key for key in [key for key, _ in self._objects()] if self.get(key) is None)
+
+    def size(self) -> CacheSize:
+        sizes = [os.path.getsize(file) for _, file in self._objects() if os.path.exists(file)]
+        return CacheSize(skills=len(sizes), bytes=sum(sizes))
+
+    def clean(self, *, unused_for: float = 0.0) -> CacheSize:
+        """Remove what was not used for so many seconds, zero for all, and what crashed processes left; how much that was."""
+        before, gone, freed = time.time() - unused_for, 0, 0
+        for _, file in [*self._objects()]:
+            try:
+                status = os.stat(file)
+                if not unused_for or status.st_mtime < before:
+                    os.unlink(file)
+                    gone, freed = gone + 1, freed + status.st_size
+            except OSError:
+                # Somebody else cleans as well.
+                continue
+        for file in [*self._others()]:
+            try:
+                age = time.time() - os.stat(file).st_mtime
+                is_temporary = os.path.basename(file).startswith(".")
+                if age > _STALE_SECONDS if is_temporary else (not unused_for or age > unused_for):
+                    os.unlink(file)
+            except OSError:
+                continue
+        return CacheSize(skills=gone, bytes=freed)
+
+    def _objects(self) -> Iterator[tuple[str, str]]:
+        top = os.path.join(self.folder, "objects")
+        for shelf in _names(top):
+            for name in _names(os.path.join(top, shelf)):
+                if _DIGEST.fullmatch(key := f"sha256:{shelf}{name.removesuffix('.zip')}"):
+                    yield key, os.path.join(top, shelf, name)
+
+    def _others(self) -> Iterator[str]:
+        for folder in ("known", *(f"objects/{shelf}" for shelf in _names(os.path.join(self.folder, "objects")))):
+            for name in _names(os.path.join(self.folder, folder)):
+                if folder == "known" or name.startswith("."):
+                    yield os.path.join(self.folder, folder, name)
+
+    def _file(self, key: str) -> str:
+        if not _DIGEST.fullmatch(key):
+            raise ValueError(f"{key!r} is not a digest")
+        return os.path.join(self.folder, "objects", key[7:9], f"{key[9:]}.zip")
+
+    def _note(self, key: str) -> str:
+        return os.path.join(self.folder, "known", f"{hashlib.sha256(key.encode()).hexdigest()}.json")
+
+    @staticmethod
+    def _read(file: str, key: str) -> dict[str, Any] | None:
+        try:
+            with open(file, "rb") as stream:
+                value = json.loads(stream.read(16 << 20))
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict) or value.get("version") != _VERSION or value.get("key") != key:
+            return None
+        record = value.get("record")
+        return record if isinstance(record, dict) else None
+
+
+def _store(file: str, data: bytes) -> None:
+    """Whole or not at all for whoever looks. Not flushed: what a power cut spoils is found out when it is read."""
+    folder = os.path.dirname(file)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, file)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _touch(file: str) -> None:
+    try:
+        os.utime(file)
+    except OSError:
+        pass
+
+
+def _remove(file: str) -> None:
+    try:
+        os.unlink(file)
+    except OSError:
+        pass

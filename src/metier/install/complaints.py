@@ -1,0 +1,78 @@
+"""What git complains about, as the error of whoever must act. Git has no codes, so its words (in English: LC_ALL=C) decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from metier.errors import MetierError, NotFound, Refused, Unavailable
+
+__all__ = ["Moved", "explain"]
+
+_PASSWORD = re.compile(r"(://[^/@\s:]*):[^/@\s]*@")
+
+
+class Moved(MetierError):
+    """The server redirects; `git.py` finds out where to, and whether to go."""
+
+    code = "moved"
+
+
+def explain(stderr: str, words: Sequence[str]) -> MetierError:
+    """Git's complaint as the error of whoever must act."""
+    lines = [line for line in _PASSWORD.sub(r"\1:…@", stderr).splitlines() if line.strip() and not line.startswith("warning:")]
+    said = next(
+        (line for line in lines if line.startswith(("fatal:", "error:", "remote: "))), lines[-1] if lines else "git failed"
+    )
+    for words_of_git, meaning in _MEANINGS:
+        if re.search("|".join(words_of_git), stderr, re.IGNORECASE):
+            return meaning(said)
+    return Unavailable(f"git {_command(words)} failed: {said}", hint="see what git says about this address", retryable=False)
+
+
+def _moved(said: str) -> MetierError:
+    return Moved(f"the repository has moved: {said}", hint="name the new address")
+
+
+def _wants_credentials(said: str) -> MetierError:
+    return Refused(f"the repository is private or does not exist: {said}", rule="git-credentials",
+                   hint="log in with git (a credential helper or ssh key), or set GITHUB_TOKEN, or use --header")  # fmt: skip
+
+
+def _absent(said: str) -> MetierError:
+    return NotFound(f"there is no such repository: {said}", hint="check the address")
+
+
+def _unknown_host(said: str) -> MetierError:
+    return Refused(f"ssh does not know that host: {said}", rule="ssh-host-key", hint="connect once with ssh to confirm it")
+
+
+def _bad_transport(said: str) -> MetierError:
+    return Refused(f"git refuses this address: {said}", rule="git-transport", hint="use https or ssh")
+
+
+def _no_such_ref(said: str) -> MetierError:
+    return NotFound(f"the repository has no such commit, branch or tag: {said}", hint="check the ref")
+
+
+def _unreachable(said: str) -> MetierError:
+    return Unavailable(f"git cannot reach the repository: {said}", hint="try again later, or use --offline")
+
+
+_MEANINGS: tuple[tuple[tuple[str, ...], Callable[[str], MetierError]], ...] = (
+    ((r"returned error: 30[12378]", "unable to update url base from redirection"), _moved),
+    (("could not read (?:Username|Password)", "Authentication failed", "returned error: 40[13]", r"Permission denied \(",
+      "terminal prompts disabled", "HTTP Basic: Access denied"), _wants_credentials),
+    (("returned error: 404", "repository .* not found", "does not appear to be a git repository", "no such repository",
+      "access denied or repository not exported"), _absent),
+    (("Host key verification failed",), _unknown_host),
+    (("transport '.*' not allowed", "strange (?:hostname|pathname|port)"), _bad_transport),
+    (("couldn't find remote ref", "not our ref", "no such remote ref"), _no_such_ref),
+    (("Could not resolve host", "Couldn't connect", "Connection (?:refused|reset|timed out)", "Operation timed out",
+      "early EOF", "hung up", r"returned error: 5\d\d", "returned error: 429", "unable to connect", "RPC failed",
+      "Failed to connect", "Network is unreachable"), _unreachable),
+)  # fmt: skip
+
+
+def _command(words: Sequence[str]) -> str:
+    return next((word for word in words if not word.startswith("-")), "")

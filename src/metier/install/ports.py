@@ -1,0 +1,49 @@
+"""What installing asks of whoever brings skills and whoever judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from metier.errors import MetierError
+from metier.spec import Files, Report
+
+from .fetched import Fetched, FetchedSkill
+from .lock import Locked
+
+__all__ = ["Brought", "Fetcher", "Newest", "Scan"]
+
+Brought = FetchedSkill | MetierError
+"""One of several: an error stands in its place, and the others still come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """What a source has now for one locked skill, as far as asking it once can tell."""
+
+    commit: str = ""
+    digest: str = ""
+    """Empty where only the commit is known: then another commit may or may not mean another skill."""
+    version: str = ""
+    problem: str = ""
+    """Why the source could not be asked, or no longer has the skill."""
+
+
+class Fetcher(Protocol):
+    def exact(self, entries: Sequence[Locked]) -> Sequence[Brought]:
+        """The skills at the commits they were locked at, from the cache where it has them; each source is asked once."""
+
+    def latest(self, entries: Sequence[Locked]) -> Sequence[Brought]:
+        """The skills as their sources have them now, for the refs that were asked for."""
+
+    def newest(self, entries: Sequence[Locked]) -> Sequence[Newest]:
+        """What the sources have, without bringing it. Each remote is asked once, all of them at the same time."""
+
+    def beside(self, entry: Locked, names: Sequence[str]) -> Fetched:
+        """Those of these skills that the same source has, at the same commit."""
+
+
+class Scan(Protocol):
+    def __call__(self, files: Files, *, folder: str) -> Report:
+        """What is dangerous about a skill; an error refuses it."""

@@ -1,0 +1,113 @@
+"""A fetched skill to what would be written and locked: checked, named, and nothing on disk yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from metier.archive import SKILL_LIMITS, Contents, Member, file_hashes
+from metier.errors import InvalidSkill, Refused, suggested_name
+from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
+
+from .fetched import FetchedSkill
+from .lock import Locked
+from .ports import Scan
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    entry: Locked
+    """As the lock will have it, but for where it goes and when."""
+    files: Files
+    times: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def report(self) -> Report:
+        """What the strict verdict has against it; it is installed all the same."""
+        return check(self.files, folder=self.name, verdict=Verdict.STRICT)
+
+
+def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> Prepared:
+    """InvalidSkill where no model could use it, Refused where the scan says no. `name` is another one to have it under."""
+    manifest = load(skill.files, folder=_called(skill)).manifest
+    chosen = SkillName(name).text if name else _called(skill)
+    files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
+    if scan is not None:
+        verdict = scan(files, folder=chosen)
+        if not verdict.ok:
+            first = verdict.errors[0]
+            raise Refused(f"{chosen} is dangerous: {first.message} ({first.where}, {first.code})", rule="scan",
+                          hint="read it first; --force installs it all the same")  # fmt: skip
+    entry = Locked(
+        name=chosen,
+        origin=skill.origin,
+        digest=skill.digest,
+        files=file_hashes(files),
+        asked=asked,
+        called=skill.name if skill.name != chosen else "",
+        version=skill.origin.version or manifest.extensions.version or "",
+        dependencies=manifest.extensions.dependencies,
+    )
+    return Prepared(entry=entry, files=files, times=_times(skill))
+
+
+def _called(skill: FetchedSkill) -> str:
+    """A folder's name for the skill: its own where that is one, else the nearest."""
+    base = skill.origin.path.rpartition("/")[2] or os.path.basename(skill.origin.url.rstrip("/"))
+    for name in (skill.name, suggested_name(skill.name), suggested_name(base)):
+        if is_name(name):
+            return name
+    raise InvalidSkill(f"{skill.name!r} cannot be a folder's name", report=Report(), hint="give it one with --name")
+
+
+def _renamed(files: Files, name: str) -> Files:
+    """The same skill, whose SKILL.md says the name it has here, for agents that go by the file and not by the folder."""
+    data = files.read(SKILL_FILE, limit=SKILL_LIMITS.file)
+    written = _with_name(data, name)
+    members = [
+        Member(
+            entry.path,
+            written if entry.path == SKILL_FILE else files.read(entry.path, limit=SKILL_LIMITS.file),
+            entry.executable,
+        )
+        for entry in files.list()
+    ]
+    return Contents(members, files.links if isinstance(files, Contents) else ())
+
+
+def _with_name(data: bytes, name: str) -> bytes:
+    # Imported here: few skills are renamed, and the repairs bring the slower YAML parser along.
+    from metier.spec.fix.head import cut
+    from metier.spec.fix.repairs import name_of_the_folder
+
+    try:
+        file = cut(data.decode("utf-8-sig"), name)
+    except UnicodeDecodeError:
+        return data
+    edits = list(name_of_the_folder(file.head)) if file else []
+    if file is None or not edits:
+        return data
+    head = file.head.edited(edits[:1])
+    return (file.opening + "".join(line.text + line.end for line in head.lines) + file.closing + file.body).encode()
+
+
+def _times(skill: FetchedSkill) -> dict[str, int]:
+    """A copy of a folder on this machine keeps its files' times; a download has none that mean anything."""
+    if skill.origin.kind != "path":
+        return {}
+    root = os.path.join(skill.origin.url, skill.origin.path)
+    times: dict[str, int] = {}
+    for entry in skill.files.list():
+        try:
+            times[entry.path] = os.lstat(os.path.join(root, entry.path)).st_mtime_ns
+        except OSError:
+            # It came from elsewhere, or is gone by now.
+            continue
+    return times

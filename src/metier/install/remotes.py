@@ -1,0 +1,240 @@
+"""The sources of what is locked, asked again: for exactly that, for what is newest, or only whether there is news.
+
+Whatever was fetched once is in the cache under its digest, so a restore mostly asks nobody. Otherwise skills are grouped by
+where they come from: each repository is asked once, and all of them at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from metier.archive import Contents, digest
+from metier.errors import MetierError, NotFound, SkillNotFound, Unavailable, suggested_name
+from metier.spec import SKILL_FILE, is_name, parse
+
+from .fetch import fetch
+from .fetch_git import remote_of
+from .fetch_local import FolderTree
+from .fetched import Fetched, FetchedSkill, Origin
+from .fetching import Access, Job, Progress
+from .git import GitRemote
+from .kinds import ArchiveFile, Git, HttpArchive, LocalPath, Ref, Registry, WellKnown, is_commit
+from .lock import Locked
+from .ports import Brought, Newest
+from .refs import parse_ref
+from .repository import LEFT_OUT
+from .tree import Tree
+
+__all__ = ["Remotes"]
+
+T = TypeVar("T")
+
+
+class Remotes:
+    def __init__(self, access: Access, *, progress: Progress = lambda _step: None) -> None:
+        self.access, self.progress = access, progress
+
+    def exact(self, entries: Sequence[Locked]) -> list[Brought]:
+        return self._in_groups(
+            entries, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _itself
+        )
+
+    def latest(self, entries: Sequence[Locked]) -> list[Brought]:
+        return self._in_groups(
+            entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _itself
+        )
+
+    def newest(self, entries: Sequence[Locked]) -> list[Newest]:
+        return self._in_groups(
+            entries, lambda entry: (entry.origin.kind, entry.origin.url), self._newest, lambda error: Newest(problem=str(error))
+        )
+
+    def beside(self, entry: Locked, names: Sequence[str]) -> Fetched:
+        origin, wanted = entry.origin, frozenset(names)
+        ref: Ref
+        if origin.kind == "git":
+            ref = _git(origin.url, ref=origin.commit)
+        elif origin.kind in ("path", "archive"):
+            # A skill that was named by its own folder has its siblings beside that.
+            top = origin.url if origin.path or origin.kind == "archive" else os.path.dirname(origin.url)
+            ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
+        else:
+            ref = self._web_ref(entry, "")
+        return fetch(
+            ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
+        )
+
+    def _exact(self, entries: Sequence[Locked]) -> list[Brought]:
+        cache = self.access.cache
+        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
+        rest = [entry for entry in entries if entry.name not in known]
+        if rest and self.access.offline and rest[0].origin.kind not in ("path", "archive"):
+            error = Unavailable(f"{rest[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
+                                hint="fetch it once without --offline")  # fmt: skip
+            brought: Sequence[Brought] = [error] * len(rest)
+        else:
+            brought = self._brought(rest, rest[0].origin.commit) if rest else []
+        found = dict(zip((entry.name for entry in rest), brought, strict=True))
+        return [
+            _skill(known[entry.name], entry.origin, entry.digest) if entry.name in known else found[entry.name]
+            for entry in entries
+        ]
+
+    def _latest(self, entries: Sequence[Locked]) -> list[Brought]:
+        origin = entries[0].origin
+        if origin.kind != "git":
+            return self._brought(entries, "")
+        self._refuse_offline(origin)
+        commit = self._remote(origin.url).resolve([(_ref(entries[0]), "")]).commit
+        return self._brought(entries, commit)
+
+    def _newest(self, entries: Sequence[Locked]) -> list[Newest]:
+        origin = entries[0].origin
+        if origin.kind != "git":
+            return [
+                Newest(problem=str(one)) if isinstance(one, MetierError) else Newest(digest=one.digest)
+                for one in self._latest(entries)
+            ]
+        self._refuse_offline(origin)
+        if all(is_commit(_ref(entry)) for entry in entries):
+            return [Newest(commit=_ref(entry) or "") for entry in entries]
+        refs = self._remote(origin.url).refs()
+        found: list[Newest] = []
+        for entry in entries:
+            ref = _ref(entry)
+            commit = ref if is_commit(ref) else refs.find(ref) if ref else refs.head
+            problem = "" if commit else f"{origin.url} no longer has {ref!r}"
+            found.append(Newest(commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem))
+        return found
+
+    def _brought(self, entries: Sequence[Locked], commit: str) -> list[Brought]:
+        """The skills of one source, from one visit to it."""
+        origin = entries[0].origin
+        if origin.kind in ("git", "path"):
+            with self._tree(origin, commit) as tree:
+                folders = tuple(f"{entry.origin.path}/".lstrip("/") for entry in entries)
+                tree.prefetch([path for path in tree.nodes if path.startswith(folders)])
+                return [self._from_tree(tree, entry, commit) for entry in entries]
+        ref: Ref = ArchiveFile(origin.url) if origin.kind == "archive" else self._web_ref(entries[0], entries[0].origin.ref)
+        paths = {entry.origin.path for entry in entries}
+        fetched = fetch(
+            ref, self.access, choose=lambda found: [one for one in found if one.path in paths], progress=self.progress
+        )
+        by_path = {skill.origin.path: skill for skill in fetched.skills}
+        return [by_path.get(entry.origin.path) or _gone(entry) for entry in entries]
+
+    @contextmanager
+    def _tree(self, origin: Origin, commit: str) -> Iterator[Tree]:
+        if origin.kind == "path":
+            if not os.path.isdir(origin.url):
+                raise SkillNotFound(origin.url, hint="the folder it came from is gone")
+            yield FolderTree(origin.url)
+            return
+        with self._remote(origin.url).tree(commit) as tree:
+            yield tree
+
+    def _from_tree(self, tree: Tree, entry: Locked, commit: str) -> Brought:
+        origin = entry.origin
+        try:
+            if f"{origin.path}/{SKILL_FILE}".lstrip("/") not in tree.nodes:
+                return _gone(entry)
+            contents = tree.contents(origin.path, leave_out=LEFT_OUT, limits=self.access.limits)
+        except MetierError as error:
+            return error
+        key = digest(contents)
+        where = Origin(kind=origin.kind, url=origin.url, path=origin.path, ref=origin.ref, commit=commit)
+        if self.access.cache and origin.kind == "git":
+            self.access.cache.put(contents, key)
+            self.access.cache.remember(_at(origin.url, commit, origin.path), {"digest": key})
+        return _skill(contents, where, key)
+
+    def _known_digest(self, url: str, commit: str | None, entry: Locked) -> str:
+        if commit == entry.origin.commit:
+            return entry.digest
+        record = self.access.cache.recall(_at(url, commit or "", entry.origin.path)) if self.access.cache else None
+        return str((record or {}).get("digest", ""))
+
+    def _remote(self, url: str) -> GitRemote:
+        return remote_of(_git(url), Job(ref=url, access=self.access, progress=self.progress))
+
+    def _web_ref(self, entry: Locked, version: str) -> Ref:
+        origin = entry.origin
+        if origin.kind == "well-known":
+            return WellKnown(url=origin.url.partition("/.well-known/")[0])
+        if origin.kind == "registry":
+            alias = next((one.name for one in self.access.sources if one.url.rstrip("/") == origin.url.rstrip("/")), "r9s")
+            return Registry(alias=alias, name=entry.called or entry.name, version=version or None)
+        return HttpArchive(origin.url)
+
+    def _refuse_offline(self, origin: Origin) -> None:
+        if self.access.offline:
+            raise Unavailable(
+                f"{origin.url} was not asked, because of --offline", hint="run it without --offline", retryable=False
+            )
+
+    def _in_groups(
+        self,
+        entries: Sequence[Locked],
+        key: Callable[[Locked], tuple[str, ...]],
+        bring: Callable[[Sequence[Locked]], Sequence[T]],
+        failed: Callable[[MetierError], T],
+    ) -> list[T]:
+        """The answers in the order of the entries; one group's error stands for each of its entries."""
+        groups: dict[tuple[str, ...], list[Locked]] = {}
+        for entry in entries:
+            groups.setdefault(key(entry), []).append(entry)
+
+        def one(group: list[Locked]) -> Sequence[T]:
+            try:
+                return bring(group)
+            except MetierError as error:
+                return [failed(error)] * len(group)
+
+        with ThreadPoolExecutor(max(1, min(self.access.workers, len(groups)))) as pool:
+            answers = list(pool.map(one, groups.values()))
+        by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
+                   for entry, answer in zip(group, found, strict=True)}  # fmt: skip
+        return [by_name[entry.name] for entry in entries]
+
+
+def _itself(error: MetierError) -> Brought:
+    return error
+
+
+def _git(url: str, *, ref: str | None = None) -> Git:
+    return Git(host="", url=url, ref=ref)
+
+
+def _ref(entry: Locked) -> str | None:
+    """What to follow: what was asked for, which is the remote's HEAD if nothing was."""
+    if entry.origin.kind != "git":
+        return entry.origin.ref
+    try:
+        asked = parse_ref(entry.asked) if entry.asked else None
+    except MetierError:
+        asked = None
+    if isinstance(asked, Git) and not asked.tail and asked.ref is None:
+        return None
+    return entry.origin.ref or None
+
+
+def _at(url: str, commit: str, path: str) -> str:
+    return f"tree {url}@{commit}:{path}"
+
+
+def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
+    base = origin.path.rpartition("/")[2] or os.path.basename(origin.url.rstrip("/"))
+    manifest = parse(contents.read(SKILL_FILE, limit=1 << 20), folder=base).manifest
+    name = manifest.name if manifest else base
+    if not is_name(name):
+        name = suggested_name(name) or suggested_name(base)
+    return FetchedSkill(name=name, files=contents, digest=key, origin=origin)
+
+
+def _gone(entry: Locked) -> NotFound:
+    return NotFound(f"{entry.origin.url} no longer has {entry.origin.path or entry.name!r}",
+                    hint=f"keep it as it is with `metier skill pin {entry.name}`, or remove it")  # fmt: skip

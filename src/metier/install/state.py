@@ -1,0 +1,98 @@
+"""What stands on disk where a skill is, or should be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from metier.archive import digest_of
+
+from .lock import Hashes
+
+__all__ = ["NOISE", "Kind", "Seen", "look", "look_at_all"]
+
+NOISE = frozenset({"__pycache__", ".DS_Store", "node_modules", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+"""What running a skill's scripts leaves behind; nobody edited anything."""
+_PART = 1 << 20
+
+
+class Kind(StrEnum):
+    ABSENT = "absent"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    kind: Kind
+    files: Hashes = field(default_factory=dict)
+    """Of a folder: as in a lock."""
+    target: str = ""
+    """Of a link: as it is written."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.files)
+
+
+ABSENT = Seen(kind=Kind.ABSENT)
+
+
+def look(path: str) -> Seen:
+    """What is at a path, without following a link there or inside."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    if stat.S_ISLNK(mode):
+        return Seen(kind=Kind.LINK, target=os.readlink(path))
+    if not stat.S_ISDIR(mode):
+        return Seen(kind=Kind.OTHER)
+    return Seen(kind=Kind.FOLDER, files=dict(sorted(_hashes(path, ""), key=lambda item: item[0].encode("utf-8", "replace"))))
+
+
+def look_at_all(paths: list[str]) -> dict[str, Seen]:
+    """The same for many. Hashing lets go of Python's lock, so a few at once are quicker."""
+    if len(paths) < 4:
+        return {path: look(path) for path in paths}
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1) + 2) as pool:
+        return dict(zip(paths, pool.map(look, paths), strict=True))
+
+
+def _hashes(folder: str, prefix: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    with os.scandir(folder) as children:
+        for child in children:
+            path = prefix + child.name
+            if child.name in NOISE or child.name.endswith(".pyc"):
+                continue
+            if child.is_symlink():
+                yield path, ("120000", hashlib.sha256(os.fsencode(os.readlink(child.path))).hexdigest())
+            elif child.is_dir(follow_symlinks=False):
+                yield from _hashes(child.path, f"{path}/")
+            else:
+                yield path, _hash_of(child)
+
+
+def _hash_of(child: os.DirEntry[str]) -> tuple[str, str]:
+    status = child.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
+        # A pipe would hang whoever opened it; it is not in any lock, so it shows as something new.
+        return "000000", ""
+    mode = "100755" if status.st_mode & 0o111 else "100644"
+    whole = hashlib.sha256()
+    try:
+        descriptor = os.open(child.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return mode, ""
+    try:
+        while part := os.read(descriptor, _PART):
+            whole.update(part)
+    finally:
+        os.close(descriptor)
+    return mode, whole.hexdigest()

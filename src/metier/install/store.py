@@ -1,0 +1,263 @@
+"""The installed skills of one scope: what the lock promises, what stands on disk, and how one becomes the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from metier.errors import BadConfig, Conflict, Refused
+
+from .apply import Material, apply, held, nowhere
+from .fetched import FetchedSkill, Origin
+from .journal import At
+from .lock import Lock, Locked, parse_lock
+from .plan import plan
+from .prepare import Prepared
+from .state import Seen, look_at_all
+from .steps import Edits, Placed, Step, Verb, Wanted, changes, refuse_conflicts
+from .targets import Mode, Scope
+
+__all__ = ["How", "Outcome", "Store"]
+
+_WRITES = (Verb.INSTALL, Verb.UPDATE, Verb.COPY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """The choices of one installation."""
+
+    targets: tuple[str, ...] = ()
+    mode: Mode = Mode.LINK
+    edits: Edits = Edits.REFUSE
+    force: bool = False
+    frozen: bool = False
+    """Refuse whatever would change the lock, or differ from it."""
+    dry_run: bool = False
+    answers: Mapping[str, Edits] = field(default_factory=dict)
+    """For single skills, where a person was asked."""
+    forced: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    steps: tuple[Step, ...]
+    lock: Lock
+    saved: tuple[tuple[str, str], ...] = ()
+    """What was kept before it was replaced: from where, to where."""
+    done: bool = True
+    notes: tuple[str, ...] = field(default=())
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Store:
+    def __init__(self, scope: Scope, *, now: Callable[[], str] = utc_now, at: At = nowhere) -> None:
+        self.scope = scope
+        self._now, self._at = now, at
+        self._known: tuple[tuple[int, int, int], Lock] | None = None
+
+    @property
+    def exists(self) -> bool:
+        return os.path.lexists(self.scope.lock_file)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """An installation was decided and not finished; the next change finishes it."""
+        return os.path.lexists(self.scope.journal)
+
+    def lock(self) -> Lock:
+        try:
+            with open(self.scope.lock_file, encoding="utf-8") as stream:
+                # Every change makes another file, so the same one says the same: planning and applying read it once.
+                status = os.fstat(stream.fileno())
+                key = (status.st_ino, status.st_mtime_ns, status.st_size)
+                if self._known is None or self._known[0] != key:
+                    self._known = (key, self._parsed(stream.read()))
+                return self._known[1]
+        except FileNotFoundError:
+            return Lock()
+        except UnicodeDecodeError as error:
+            raise BadConfig(
+                "not UTF-8 text", file=self.scope.lock_file, hint="restore the file from version control"
+            ) from error
+
+    def _parsed(self, text: str) -> Lock:
+        lock = parse_lock(text, file=self.scope.lock_file)
+        return Lock({entry.name: replace(entry, origin=self._absolute(entry.origin)) for entry in lock})
+
+    def placed(self, entry: Locked) -> Placed:
+        """Where a skill is, going by its targets."""
+        folder = os.path.join(self.scope.copy_folder(entry.targets), entry.name)
+        others = [os.path.join(other, entry.name) for other in self.scope.other_folders(entry.targets)]
+        if entry.mode is Mode.COPY:
+            return Placed(entry=entry, folder=folder, copies=tuple(others))
+        return Placed(entry=entry, folder=folder, links=tuple((other, _link_text(folder, other)) for other in others))
+
+    def as_installed(self, entry: Locked) -> FetchedSkill:
+        """A skill of the lock as it stands here, as if its source had been asked; Conflict if it is not as it was."""
+        # Imported here: it brings all that fetches along, and a removal needs nothing of that.
+        from .fetch_local import read_folder
+
+        folder = self.placed(entry).folder
+        if look_at_all([folder])[folder].files != entry.files:
+            raise Conflict(f"{entry.name} was edited here, or is gone", hint="see `metier skill verify`")
+        return FetchedSkill(
+            name=entry.called or entry.name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
+        )
+
+    def on_disk(self, *placed: Placed) -> dict[str, Seen]:
+        return look_at_all(sorted({path for each in placed for path in each.paths}))
+
+    def install(self, skills: Sequence[Prepared], how: How) -> Outcome:
+        """Put these skills where they belong. A skill that is here already keeps its targets and gains the new ones."""
+        if how.dry_run:
+            steps, lock, _ = self._planned(skills, how)
+            return Outcome(steps=steps, lock=lock, done=False)
+        with held(self.scope, self._at):
+            steps, lock, material = self._planned(skills, how)
+            refuse_conflicts(steps)
+            if how.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
+                raise Refused("--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen")
+            saved = self._apply(steps, material, lock)
+        return Outcome(steps=steps, lock=lock, saved=saved)
+
+    def lacking(self, how: How) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """What it takes to be as the lock says, and the skills whose files that needs."""
+        steps, _ = self._restoring(how)
+        return steps, tuple(dict.fromkeys(step.name for step in steps if step.verb in _WRITES))
+
+    def restore(self, skills: Mapping[str, Prepared], how: How) -> Outcome:
+        """Make everything as the lock says; the lock stays as it is, to the byte."""
+        with held(self.scope, self._at):
+            steps, lock = self._restoring(how)
+            refuse_conflicts(steps)
+            missing = {step.name for step in steps if step.verb in _WRITES} - skills.keys()
+            if missing:
+                raise Conflict(f"{', '.join(sorted(missing))}: changed while this ran", hint="try again")
+            self._apply(steps, {name: Material(files=skill.files, times=skill.times) for name, skill in skills.items()}, lock)
+        return Outcome(steps=steps, lock=lock)
+
+    def remove(self, names: Collection[str], *, dry_run: bool = False) -> Outcome:
+        """Take these skills out of the lock, their folder and every agent's."""
+        if dry_run:
+            steps, lock = self._removal(names)
+            return Outcome(steps=steps, lock=lock, done=False)
+        with held(self.scope, self._at):
+            steps, lock = self._removal(names)
+            self._apply(steps, {}, lock)
+        return Outcome(steps=steps, lock=lock)
+
+    def change(self, names: Collection[str], change: Callable[[Locked], Locked]) -> Lock:
+        """Change what the lock says of these skills, and nothing on disk."""
+        with held(self.scope, self._at):
+            before = self.lock()
+            after = before.with_(change(before[name]) for name in names)
+            if after != before:
+                self._apply((), {}, after)
+        return after
+
+    def sync(self, *, dry_run: bool = False) -> Outcome:
+        """Make every link and copy that is missing or wrong again; whole skills that are missing are for `install`."""
+        if dry_run:
+            steps, _, lock = self._repairs()
+            return Outcome(steps=steps, lock=lock, done=False)
+        with held(self.scope, self._at):
+            steps, material, lock = self._repairs()
+            refuse_conflicts(steps)
+            self._apply(steps, material, lock)
+        return Outcome(steps=steps, lock=lock)
+
+    def _planned(self, skills: Sequence[Prepared], how: How) -> tuple[tuple[Step, ...], Lock, dict[str, Material]]:
+        lock = self.lock()
+        wanted = [
+            Wanted(
+                placed=self.placed(self._entry(skill, lock.get(skill.name), how)),
+                edits=how.answers.get(skill.name, how.edits),
+                force=how.force or skill.name in how.forced,
+            )
+            for skill in skills
+        ]
+        old = {skill.name: self.placed(entry) for skill in skills if (entry := lock.get(skill.name))}
+        disk = self.on_disk(*(want.placed for want in wanted), *old.values())
+        steps = plan(wanted, old, disk)
+        changed = {step.name for step in changes(steps)}
+        entries = [want.placed.entry for want in wanted]
+        # What is as it was keeps its date, so that doing nothing changes nothing.
+        entries = [_undated(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
+        material = {skill.name: Material(files=skill.files, times=skill.times) for skill in skills}
+        return steps, lock.with_(entries), material
+
+    def _restoring(self, how: How) -> tuple[tuple[Step, ...], Lock]:
+        lock = self.lock()
+        old = {entry.name: self.placed(entry) for entry in lock}
+        wanted = [Wanted(placed=placed, edits=how.edits, force=how.force) for placed in old.values()]
+        return plan(wanted, old, self.on_disk(*old.values())), lock
+
+    def _entry(self, skill: Prepared, old: Locked | None, how: How) -> Locked:
+        same = old is not None and old.identity == skill.entry.identity
+        targets = set(how.targets) | set(old.targets if old and same else ())
+        mode = how.mode if how.targets or how.mode is Mode.COPY or old is None or not same else old.mode
+        return replace(skill.entry, targets=tuple(sorted(targets)), mode=mode, installed=self._now(),
+                       asked=skill.entry.asked or (old.asked if old and same else ""),
+                       pinned=skill.entry.pinned or bool(old and same and old.pinned))  # fmt: skip
+
+    def _removal(self, names: Collection[str]) -> tuple[tuple[Step, ...], Lock]:
+        lock = self.lock()
+        old = {name: self.placed(lock[name]) for name in names}
+        return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
+
+    def _repairs(self) -> tuple[tuple[Step, ...], dict[str, Material], Lock]:
+        # Imported here: reading skills from disk is only needed to copy one.
+        from metier.sources import DiskFiles
+
+        lock = self.lock()
+        old = {entry.name: self.placed(entry) for entry in lock}
+        disk = self.on_disk(*old.values())
+        present = [placed for placed in old.values() if disk[placed.folder].kind == "folder"]
+        steps = plan([Wanted(placed=placed) for placed in present], old, disk)
+        # An edited skill is still the one to link to; its folder is not our business here.
+        steps = tuple(step for step in steps if step.path != old[step.name].folder)
+        material = {placed.entry.name: Material(files=DiskFiles(placed.folder)) for placed in present}
+        return steps, material, lock
+
+    def _only_restores(self, skills: Sequence[Prepared]) -> bool:
+        lock = self.lock()
+        return all(
+            (old := lock.get(skill.name)) is not None
+            and old.digest == skill.entry.digest
+            and old.identity == skill.entry.identity
+            for skill in skills
+        )
+
+    def _apply(self, steps: Sequence[Step], material: Mapping[str, Material], lock: Lock) -> tuple[tuple[str, str], ...]:
+        if not changes(steps) and lock == self.lock() and self.exists:
+            return ()
+        portable = Lock({entry.name: replace(entry, origin=self._portable(entry.origin)) for entry in lock})
+        return apply([step for step in steps if step.verb is not Verb.KEEP], material, portable, self.scope, at=self._at)
+
+    def _portable(self, origin: Origin) -> Origin:
+        """A source inside the project is written relative to it, so that the lock means the same for whoever clones it."""
+        if origin.kind not in ("path", "archive") or not origin.url.startswith(self.scope.root + os.sep):
+            return origin
+        return replace(origin, url=f"./{os.path.relpath(origin.url, self.scope.root)}")
+
+    def _absolute(self, origin: Origin) -> Origin:
+        if origin.kind not in ("path", "archive") or not origin.url.startswith("./"):
+            return origin
+        return replace(origin, url=os.path.normpath(os.path.join(self.scope.root, origin.url)))
+
+
+def _undated(entry: Locked, old: Locked | None, changed: bool) -> Locked:
+    if old is None or changed or replace(entry, installed="") != replace(old, installed=""):
+        return entry
+    return old
+
+
+def _link_text(folder: str, link: str) -> str:
+    """Relative, so that the tree can be moved; from where the link really is, because a home may be a link itself."""
+    return os.path.relpath(os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder)),
+                           os.path.realpath(os.path.dirname(link)))  # fmt: skip

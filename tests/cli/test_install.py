@@ -1,0 +1,313 @@
+"""`metier skill install` and what follows it, typed by a person."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from builders import write_skill
+from cli.shell import Shell
+
+ONE = "Does it. Use when asked."
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A folder with three skills, one of which may run something."""
+    root = tmp_path / "repo"
+    for name in ("docx", "pdf", "xlsx"):
+        folder = write_skill(root / "skills", name)
+        (folder / "scripts").mkdir()
+        (folder / "scripts/run.sh").write_text("#!/bin/sh\n")
+        (folder / "scripts/run.sh").chmod(0o755)
+    return root
+
+
+def test_a_source_is_listed_without_installing_anything(shell: Shell, repo: Path) -> None:
+    ran = shell("skill", "install", str(repo), "--list").ok()
+    assert ran.out.split("\n")[:3] == [f"docx  {ONE}", f"pdf   {ONE}", f"xlsx  {ONE}"]
+    assert not (shell.home / ".metier/plugins").exists()
+
+
+def test_several_skills_need_a_choice(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo)).failed(3, "there are 3 skills: docx, pdf, xlsx", "--skill", "--all", "--list")
+
+
+@pytest.mark.parametrize("words", [("--skill", "pdf", "docx"), ("--skill", "pdf", "--skill", "docx"), ("--skill", "pdf,docx")])
+def test_skills_are_chosen_by_name_however_that_is_typed(shell: Shell, repo: Path, words: tuple[str, ...]) -> None:
+    shell("skill", "install", str(repo), *words).ok()
+    assert shell.listed() == {"docx": "enabled", "pdf": "enabled"}
+
+
+def test_all_takes_all_and_the_second_time_nothing(shell: Shell, repo: Path) -> None:
+    assert shell("skill", "install", str(repo), "--all").ok().out.endswith("3 installed, 0 as they were\n")
+    assert shell("skill", "install", str(repo), "--all").ok().out == "0 installed, 3 as they were\n"
+    assert os.access(shell.home / ".metier/plugins/pdf/scripts/run.sh", os.X_OK)
+
+
+def test_a_plan_is_shown_and_nothing_done(shell: Shell, repo: Path) -> None:
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code", "--dry-run").ok()
+    assert ran.out == (
+        "+ install  pdf  ~/.agents/skills/pdf\n"
+        "+ link     pdf  ~/.claude/skills/pdf -> ../../.agents/skills/pdf\n"
+        "nothing was changed (--dry-run)\n"
+    )
+    assert not (shell.home / ".agents").exists()
+
+
+def test_json_says_what_was_locked(shell: Shell, repo: Path) -> None:
+    data = shell("skill", "install", str(repo / "skills/pdf"), "--json").data
+    (row,) = data["skills"]
+    assert (row["name"], row["source"], row["url"], row["scope"]) == ("pdf", "path", str(repo / "skills/pdf"), "user")
+    assert [step["verb"] for step in data["steps"]] == ["install"]
+    assert data["done"]
+
+
+def test_a_name_that_is_taken_is_a_conflict_that_names_the_ways_out(shell: Shell, repo: Path, tmp_path: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
+    shell("skill", "install", str(other)).failed(6, "installed from", "--name", "--force")
+    shell("skill", "install", str(other), "--name", "other-pdf").ok()
+    assert shell.listed() == {"other-pdf": "enabled", "pdf": "enabled"}
+    # It is here under another name now, and is that one.
+    assert shell("skill", "install", str(other)).ok().out == "0 installed, 1 as they were\n"
+    shell("skill", "remove", "other-pdf", "--yes").ok()
+    shell("skill", "install", str(other), "--force").ok()
+    assert "Another." in (shell.home / ".metier/plugins/pdf/SKILL.md").read_text()
+
+
+def test_on_a_terminal_a_taken_name_is_a_question(shell: Shell, repo: Path, tmp_path: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    other = write_skill(tmp_path / "other", "pdf", body="Another.\n")
+    child = shell.terminal("skill", "install", str(other), columns=200)
+    child.expect("rename the new one, replace the other, or skip")
+    child.sendline("rename")
+    child.expect("new name")
+    child.sendline("second-pdf")
+    child.expect("1 installed")
+    child.wait()
+    assert shell.listed() == {"pdf": "enabled", "second-pdf": "enabled"}
+
+
+def test_on_a_terminal_several_skills_are_a_list_to_pick_from(shell: Shell, repo: Path) -> None:
+    child = shell.terminal("skill", "install", str(repo), columns=200)
+    child.expect("Which ones")
+    child.sendline("nonsense")
+    child.expect("no skill is named")
+    child.sendline("2 docx")
+    child.expect("2 installed")
+    child.wait()
+    assert shell.listed() == {"docx": "enabled", "pdf": "enabled"}
+
+
+def test_a_skill_written_by_hand_is_never_overwritten_unasked(shell: Shell, repo: Path) -> None:
+    mine = write_skill(shell.home / ".metier/plugins", "pdf", body="Mine.\n")
+    shell("skill", "install", str(repo), "--skill", "pdf").failed(6, "metier did not install", "--force")
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--force").ok()
+    assert "kept ~/.metier/plugins/pdf as ~/.metier/kept/pdf.orig" in ran.out
+    assert "Mine." in (shell.home / ".metier/kept/pdf.orig/SKILL.md").read_text()
+    assert "Mine." not in (mine / "SKILL.md").read_text()
+
+
+def test_the_lock_brings_everything_back_on_a_new_machine(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--all", "--target", "claude-code,codex").ok()
+    lock = (shell.home / ".metier/metier.lock").read_bytes()
+    for name in (".agents", ".claude", ".codex"):
+        shutil.rmtree(shell.home / name)
+    assert shell("skill", "verify").code == 1
+    shell("skill", "install").ok()
+    shell("skill", "install", "--frozen").ok()
+    assert shell("skill", "verify").ok().out == "3 of 3 are as the lock says\n"
+    assert (shell.home / ".metier/metier.lock").read_bytes() == lock
+
+
+def test_without_a_lock_there_is_nothing_to_restore(shell: Shell) -> None:
+    shell("skill", "install").failed(3, "nothing is locked", "metier skill install REF")
+
+
+def test_a_project_has_its_own_lock_which_comes_first(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf", "--project", "--json", METIER_TRUST="1")
+    assert (shell.project / ".agents/skills/pdf/SKILL.md").is_file()
+    assert 'path = "skills/pdf"' in (shell.project / "metier.lock").read_text()
+    shutil.rmtree(shell.project / ".agents")
+    assert shell("skill", "install").ok().out.endswith("1 installed, 0 as they were\n")
+    assert not (shell.home / ".metier/metier.lock").exists()
+
+
+def test_a_skill_in_a_project_that_nobody_trusts_says_so(shell: Shell, repo: Path) -> None:
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--project")
+    assert ran.code == 0
+    assert "run `metier trust`" in ran.err
+
+
+def test_edits_survive_an_update_until_somebody_says_otherwise(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--all").ok()
+    mine = shell.home / ".metier/plugins/pdf/SKILL.md"
+    mine.write_text(mine.read_text() + "mine\n")
+    for name in ("pdf", "docx"):
+        write_skill(repo / "skills", name, body="Newer.\n")
+    assert shell("skill", "outdated").code == 1
+    ran = shell("skill", "update")
+    assert ran.code == 6
+    assert "! conflict pdf" in ran.out
+    assert "+Newer." in ran.out
+    assert "mine" in mine.read_text()
+    assert "Newer." in (shell.home / ".metier/plugins/docx/SKILL.md").read_text()
+    shell("skill", "update", "pdf").failed(6, "edited here", "--keep")
+    shell("skill", "update", "pdf", "--keep").ok()
+    assert "mine" in (shell.home / ".metier/kept/pdf.orig/SKILL.md").read_text()
+    assert shell("skill", "outdated").ok().out == "0 of 3 outdated\n"
+
+
+def test_a_pinned_skill_stays(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    shell("skill", "pin", "pdf").ok()
+    write_skill(repo / "skills", "pdf", body="Newer.\n")
+    assert shell("skill", "outdated").ok().out.startswith("pinned   pdf")
+    shell("skill", "update", "pdf").failed(5, "pdf is pinned", "unpin")
+    shell("skill", "unpin", "pdf").ok()
+    shell("skill", "manage", "update", "pdf").ok()
+
+
+@pytest.mark.parametrize("words", [("delete",), ("remove",), ("manage", "remove")])
+def test_removing_leaves_nothing_anywhere(shell: Shell, repo: Path, words: tuple[str, ...]) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code").ok()
+    shell("skill", *words, "pdf", "--yes").ok()
+    assert shell.listed() == {}
+    assert not os.path.lexists(shell.home / ".claude/skills/pdf")
+    assert "pdf" not in (shell.home / ".metier/metier.lock").read_text()
+
+
+def test_copies_of_one_installation_are_one_skill_to_remove(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code", "--copy").ok()
+    assert len([row for row in shell("skill", "list", "--json").data["skills"] if row["name"] == "pdf"]) == 2
+    shell("skill", "remove", "pdf", "--yes").ok()
+    assert shell.listed() == {}
+
+
+def test_a_skill_whose_folder_is_gone_can_still_be_removed(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    shutil.rmtree(shell.home / ".metier/plugins/pdf")
+    shell("skill", "remove", "pdf", "--yes").ok()
+    shell("skill", "verify").failed(3, "nothing is installed")
+
+
+def test_one_skill_is_listed_once_with_the_agents_that_see_it(shell: Shell, repo: Path) -> None:
+    for name in (".claude", ".codex"):
+        (shell.home / name).mkdir()
+    shell("skill", "install", str(repo), "--skill", "pdf", "--target", "all-detected").ok()
+    for _ in range(2):
+        rows = [row for row in shell("skill", "list", "--json").data["skills"] if row["name"] == "pdf"]
+        assert [(row["state"], row["agents"]) for row in rows] == [("enabled", ["claude-code", "codex"])]
+    assert "[claude-code, codex]" in shell("skill", "list").ok().out
+
+
+def test_an_installed_skill_is_shown_to_more_agents_by_its_name(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    shell("skill", "install", str(repo / "skills/docx"), "--name", "word").ok()
+    shell("skill", "install", "pdf", "word", "--target", "claude-code").ok()
+    assert (shell.home / ".claude/skills/word/SKILL.md").is_file()
+    assert not (shell.home / ".metier/plugins/pdf").exists()
+    lock = (shell.home / ".metier/metier.lock").read_text()
+    assert f'url = "{repo}"' in lock
+    assert shell("skill", "verify", "--json").data["ok"]
+    (shell.home / ".agents/skills/pdf/SKILL.md").write_text("mine")
+    shell("skill", "install", "pdf", "--target", "codex").failed(6, "was edited here")
+
+
+def test_a_listing_is_made_again_when_an_agent_comes_or_a_link_goes(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code,codex").ok()
+
+    def seen() -> list[str]:
+        rows = shell.run("skill", "list", "--json").data["skills"]
+        agents: list[str] = next(row["agents"] for row in rows if row["name"] == "pdf")
+        return agents
+
+    assert [seen(), seen()] == [["claude-code", "codex"]] * 2
+    (shell.home / ".claude/skills/pdf").unlink()
+    assert [seen(), seen()] == [["codex"]] * 2
+    (shell.home / ".warp").mkdir()
+    assert [seen(), seen()] == [["codex", "warp"]] * 2
+    shell("skill", "sync").ok()
+    assert seen() == ["claude-code", "codex", "warp"]
+
+
+def test_skills_that_need_others_bring_them_along(shell: Shell, tmp_path: Path) -> None:
+    write_skill(tmp_path / "repo", "report", head="metadata:\n  dependencies: pdf")
+    write_skill(tmp_path / "repo", "pdf", head="metadata:\n  dependencies: fonts")
+    write_skill(tmp_path / "repo", "fonts")
+    shell("skill", "install", str(tmp_path / "repo"), "--skill", "report").ok()
+    assert shell.listed() == {"fonts": "enabled", "pdf": "enabled", "report": "enabled"}
+    shell("skill", "remove", "pdf", "--yes").failed(6, "report needs pdf")
+
+
+def test_skills_that_need_each_other_are_refused_whole(shell: Shell, tmp_path: Path) -> None:
+    write_skill(tmp_path / "repo", "a", head="metadata:\n  dependencies: b")
+    write_skill(tmp_path / "repo", "b", head="metadata:\n  dependencies: a")
+    shell("skill", "install", str(tmp_path / "repo/a")).failed(5, "a -> b -> a")
+    shell("skill", "install", str(tmp_path / "repo"), "--all").failed(5, "in a circle")
+    assert shell.listed() == {}
+
+
+def test_a_need_that_nobody_meets_is_named(shell: Shell, tmp_path: Path) -> None:
+    write_skill(tmp_path / "repo", "a", head="metadata:\n  dependencies: missing-one")
+    shell("skill", "install", str(tmp_path / "repo/a")).failed(3, "a needs the skill 'missing-one'", "--no-deps")
+    shell("skill", "install", str(tmp_path / "repo/a"), "--no-deps").ok()
+
+
+def test_a_plugin_is_listed_with_where_it_is_from_and_whether_it_is_on(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    shell("skill", "disable", "pdf").ok()
+    (row,) = shell("skill", "manage", "list", "--json").data["skills"]
+    assert (row["name"], row["enabled"], row["installed_from"]["url"]) == ("pdf", False, str(repo))
+    assert row["installed_from"]["installed"].endswith("Z")
+
+
+def test_agents_md_lists_the_projects_skills_and_only_once(shell: Shell, repo: Path) -> None:
+    (shell.project / "AGENTS.md").write_text("# Ours\n")
+    shell("skill", "install", str(repo), "--skill", "pdf", "--project", METIER_TRUST="1").ok()
+    shell("skill", "sync", "--agents-md", METIER_TRUST="1").ok()
+    text = (shell.project / "AGENTS.md").read_text()
+    assert text.startswith("# Ours\n")
+    assert ".agents/skills/pdf/SKILL.md" in text
+    assert ", as it was" in shell("skill", "sync", "--agents-md", METIER_TRUST="1").ok().out
+    assert (shell.project / "AGENTS.md").read_text() == text
+
+
+def test_what_a_killed_installer_left_is_found_and_cleared(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--skill", "pdf").ok()
+    left = shell.home / ".metier/plugins/.metier-stage-dead"
+    (left / ".cache/0").mkdir(parents=True)
+    assert any(".metier-stage-dead" in row["text"] for row in shell("doctor", "--json").data["checks"])
+    assert "cleared" in shell("doctor", "--repair").out
+    assert not left.exists()
+
+
+def test_the_cache_tells_its_size_and_is_cleaned(shell: Shell) -> None:
+    assert shell("cache", "info", "--json").data["skills"] == 0
+    shell("cache", "clean", "--unused-for", "30d").ok()
+    shell("cache", "clean", "--unused-for", "soon").failed(2, "is not a time", "30d")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("no-such-skill",), 3, "no skill is named"),
+        (("what:ever",), 3, "write one of"),
+        (("x", "--project", "--user"), 2, "exclude each other"),
+        (("--target", "emacs", "./x"), 3, ""),
+    ],
+)
+def test_what_cannot_be_installed_is_told_in_one_sentence(shell: Shell, words: tuple[str, ...], code: int, part: str) -> None:
+    shell("skill", "install", *words).failed(code, part)
+
+
+def test_a_choice_needs_something_to_choose_from(shell: Shell) -> None:
+    shell("skill", "install", "pdf", "--skill", "docx").failed(2, "none is named", "owner/repo")
+
+
+def test_one_name_is_for_one_skill(shell: Shell, repo: Path) -> None:
+    shell("skill", "install", str(repo), "--all", "--name", "x").failed(2, "--name is for one skill")

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from install.making import prepared
+from metier.errors import Conflict
+from metier.install.lock import Locked
+from metier.install.plan import edited_files, plan
+from metier.install.state import Kind, Seen
+from metier.install.steps import Edits, Placed, Reason, Step, Verb, Wanted, refuse_conflicts
+
+HERE, LINK, TARGET = "/home/.agents/skills/pdf", "/home/.claude/skills/pdf", "../../.agents/skills/pdf"
+
+
+def entry(body: str = "Do it.\n", **options: str) -> Locked:
+    return prepared("pdf", body=body, **options).entry
+
+
+def placed(locked: Locked, *, linked: bool = False, copied: bool = False) -> Placed:
+    return Placed(entry=locked, folder=HERE, links=((LINK, TARGET),) if linked else (), copies=(LINK,) if copied else ())
+
+
+def folder(locked: Locked, **changed: str) -> Seen:
+    """What is on disk when nobody touched it, or when somebody changed these files."""
+    return Seen(kind=Kind.FOLDER, files={**locked.files, **{path: ("100644", text) for path, text in changed.items()}})
+
+
+def verbs(steps: tuple[Step, ...]) -> list[Verb]:
+    return [step.verb for step in steps]
+
+
+OLD, NEW = entry(), entry("Newer.\n")
+OTHER = entry(url="https://elsewhere.example/skills.git")
+
+
+def test_a_skill_that_is_nowhere_is_installed_and_linked() -> None:
+    steps = plan([Wanted(placed=placed(OLD, linked=True))], {}, {})
+    assert [str(step).split() for step in steps] == [
+        ["install", "pdf", HERE],
+        ["link", "pdf", LINK, "->", TARGET],
+    ]
+
+
+def test_a_skill_that_is_as_it_should_be_stays() -> None:
+    disk = {HERE: folder(OLD), LINK: Seen(kind=Kind.LINK, target=TARGET)}
+    assert verbs(plan([Wanted(placed=placed(OLD, linked=True))], {"pdf": placed(OLD, linked=True)}, disk)) == [Verb.KEEP] * 2
+
+
+def test_a_newer_version_replaces_one_that_nobody_touched() -> None:
+    assert verbs(plan([Wanted(placed=placed(NEW))], {"pdf": placed(OLD)}, {HERE: folder(OLD)})) == [Verb.UPDATE]
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [(Edits.REFUSE, [Verb.CONFLICT]), (Edits.OVERWRITE, [Verb.UPDATE]), (Edits.KEEP, [Verb.SAVE, Verb.UPDATE])],
+)
+def test_edits_are_refused_overwritten_or_kept(edits: Edits, expected: list[Verb]) -> None:
+    disk = {HERE: folder(OLD, **{"SKILL.md": "mine", "notes.md": "mine"})}
+    steps = plan([Wanted(placed=placed(NEW), edits=edits)], {"pdf": placed(OLD)}, disk)
+    assert verbs(steps) == expected
+    assert "M SKILL.md, A notes.md" in steps[0].note.replace("A notes.md, M SKILL.md", "M SKILL.md, A notes.md")
+
+
+def test_edits_stay_where_there_is_nothing_newer() -> None:
+    steps = plan([Wanted(placed=placed(OLD))], {"pdf": placed(OLD)}, {HERE: folder(OLD, **{"SKILL.md": "mine"})})
+    assert [(step.verb, step.reason) for step in steps] == [(Verb.KEEP, Reason.EDITED)]
+
+
+def test_a_skill_of_the_same_name_from_elsewhere_is_a_question() -> None:
+    steps = plan([Wanted(placed=placed(OTHER))], {"pdf": placed(OLD)}, {HERE: folder(entry("Another.\n"))})
+    assert [(step.verb, step.reason) for step in steps] == [(Verb.CONFLICT, Reason.TAKEN)]
+    with pytest.raises(Conflict, match="installed from https://example") as caught:
+        refuse_conflicts(steps)
+    assert "--name" in caught.value.hint
+    assert "--force" in caught.value.hint
+
+
+def test_force_takes_the_name_from_another_skill() -> None:
+    other = replace(OTHER, files=NEW.files)
+    assert verbs(plan([Wanted(placed=placed(other), force=True)], {"pdf": placed(OLD)}, {HERE: folder(OLD)})) == [Verb.UPDATE]
+
+
+def test_a_folder_that_metier_did_not_install_is_in_the_way_and_is_kept_when_forced() -> None:
+    disk = {HERE: folder(entry("By hand.\n"))}
+    steps = plan([Wanted(placed=placed(NEW))], {}, disk)
+    assert [(step.verb, step.reason) for step in steps] == [(Verb.CONFLICT, Reason.FOREIGN)]
+    assert verbs(plan([Wanted(placed=placed(NEW), force=True)], {}, disk)) == [Verb.SAVE, Verb.UPDATE]
+
+
+def test_a_folder_that_holds_exactly_the_skill_is_adopted() -> None:
+    assert verbs(plan([Wanted(placed=placed(NEW))], {}, {HERE: folder(NEW)})) == [Verb.KEEP]
+
+
+@pytest.mark.parametrize("kind", [Kind.LINK, Kind.OTHER])
+def test_a_link_or_a_file_in_the_way_is_not_replaced_unasked(kind: Kind) -> None:
+    disk = {HERE: Seen(kind=kind, target="/elsewhere")}
+    assert verbs(plan([Wanted(placed=placed(NEW))], {}, disk)) == [Verb.CONFLICT]
+    assert verbs(plan([Wanted(placed=placed(NEW), force=True)], {}, disk)) == [Verb.UPDATE]
+
+
+def test_a_link_that_leads_elsewhere_is_repaired_if_it_was_ours_and_refused_if_not() -> None:
+    disk = {HERE: folder(OLD), LINK: Seen(kind=Kind.LINK, target="/gone")}
+    ours = plan([Wanted(placed=placed(OLD, linked=True))], {"pdf": placed(OLD, linked=True)}, disk)
+    theirs = plan([Wanted(placed=placed(OLD, linked=True))], {"pdf": placed(OLD)}, disk)
+    assert (verbs(ours), verbs(theirs)) == ([Verb.KEEP, Verb.LINK], [Verb.KEEP, Verb.CONFLICT])
+
+
+def test_a_copy_becomes_a_link_and_a_link_a_copy() -> None:
+    as_copy, as_link = placed(OLD, copied=True), placed(OLD, linked=True)
+    to_link = plan([Wanted(placed=as_link)], {"pdf": as_copy}, {HERE: folder(OLD), LINK: folder(OLD)})
+    to_copy = plan([Wanted(placed=as_copy)], {"pdf": as_link}, {HERE: folder(OLD), LINK: Seen(kind=Kind.LINK, target=TARGET)})
+    assert (verbs(to_link), verbs(to_copy)) == ([Verb.KEEP, Verb.LINK], [Verb.KEEP, Verb.COPY])
+
+
+def test_an_edited_copy_is_not_replaced_by_a_link() -> None:
+    disk = {HERE: folder(OLD), LINK: folder(OLD, **{"SKILL.md": "mine"})}
+    steps = plan([Wanted(placed=placed(OLD, linked=True))], {"pdf": placed(OLD, copied=True)}, disk)
+    assert [(step.verb, step.reason) for step in steps][1] == (Verb.CONFLICT, Reason.EDITED)
+
+
+def test_a_place_that_is_no_longer_meant_is_cleared() -> None:
+    disk = {HERE: folder(OLD), LINK: Seen(kind=Kind.LINK, target=TARGET)}
+    assert verbs(plan([Wanted(placed=placed(OLD))], {"pdf": placed(OLD, linked=True)}, disk)) == [Verb.KEEP, Verb.UNLINK]
+
+
+def test_two_skills_of_one_name_in_one_request_are_refused() -> None:
+    steps = plan([Wanted(placed=placed(OLD)), Wanted(placed=placed(OTHER))], {}, {})
+    assert [(step.verb, step.reason) for step in steps] == [(Verb.INSTALL, None), (Verb.CONFLICT, Reason.TWICE)]
+    with pytest.raises(Conflict) as caught:
+        refuse_conflicts(steps)
+    assert "--skill" in caught.value.hint
+
+
+def test_removing_takes_folder_and_links_and_says_what_was_edited() -> None:
+    disk = {HERE: folder(OLD, **{"SKILL.md": "mine"}), LINK: Seen(kind=Kind.LINK, target=TARGET)}
+    steps = plan((), {"pdf": placed(OLD, linked=True)}, disk, remove=["pdf"])
+    assert verbs(steps) == [Verb.REMOVE, Verb.UNLINK]
+    assert "edited here: M SKILL.md" in steps[0].note
+
+
+def test_removing_leaves_a_link_that_somebody_else_made() -> None:
+    disk = {HERE: folder(OLD), LINK: Seen(kind=Kind.LINK, target="/dev/checkout/pdf")}
+    assert verbs(plan((), {"pdf": placed(OLD, linked=True)}, disk, remove=["pdf"])) == [Verb.REMOVE, Verb.KEEP]
+
+
+def test_what_is_gone_already_needs_no_step_to_go() -> None:
+    assert plan((), {"pdf": placed(OLD, linked=True)}, {}, remove=["pdf"]) == ()
+
+
+def test_edited_files_are_told_by_letter() -> None:
+    base = {"a": ("100644", "1"), "b": ("100644", "2"), "c": ("100644", "3")}
+    now = {"a": ("100755", "1"), "b": ("100644", "2"), "d": ("100644", "4")}
+    assert edited_files(base, now) == ("M a", "D c", "A d")
