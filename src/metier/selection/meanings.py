@@ -17,7 +17,7 @@ __all__ = ["Encoder", "Meanings"]
 
 _FORMAT = 1
 _WEIGHT = 4.0
-"""Of a cosine beside the network's score. Anything from 4 to 8 does as well (training/README.md)."""
+"""Of a cosine beside the network's score. Anything from 4 to 8 does as well."""
 
 
 class Encoder(Protocol):

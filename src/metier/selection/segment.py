@@ -27,7 +27,7 @@ FORMAT = 1
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 
-# Tuned on the dev queries, grouped by source (training/README.md). A field's weight, its length
+# From measurements on public skills, a few set by hand. A field's weight, its length
 # normalisation and its typical length in terms; k1 = 1.
 FIELD_WEIGHT = np.array([5.0, 1.0, 0.0, 0.3, 0.25], dtype=np.float32)
 FIELD_B = np.array([0.3, 0.1, 0.0, 0.3, 0.35], dtype=np.float32)

@@ -1,6 +1,6 @@
 """What was learnt beforehand and ships with the package: word statistics, word vectors, the re-ranking network.
 
-Statistics and weights only, no sentence of anybody's skill; `training/` makes the file. It is read on first use,
+Statistics and weights only, no sentence of anybody's skill. It is read on first use,
 because most programs that import metier never rank anything.
 """
 
