@@ -8,13 +8,13 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from metier.app import App
 from metier.catalog import Flag, Offer, Source
 from metier.sources import Place
+from metier.testing import FakeMachine
 
 __all__ = [
     "FakeMachine",
@@ -71,25 +71,6 @@ def offer(name: str, *, folder: str | None = None, flags: int = 0, needs: str = 
 
 def place(root: Path, source: Source = Source.PROJECT, *, trusted: bool = True) -> Place:
     return Place(source, str(root), trusted)
-
-
-@dataclass
-class FakeMachine:
-    """An Environment that has what it is told, and notes what it was asked."""
-
-    commands: frozenset[str] = frozenset()
-    packages: frozenset[str] = frozenset()
-    python: tuple[int, ...] = (3, 11, 7)
-    system: str = "linux"
-    asked: list[str] = field(default_factory=list)
-
-    def has_command(self, name: str) -> bool:
-        self.asked.append(name)
-        return name in self.commands
-
-    def has_package(self, name: str) -> bool:
-        self.asked.append(name)
-        return name in self.packages
 
 
 def app_in(tmp_path: Path, *, variables: Mapping[str, str] | None = None, **options: Any) -> App:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples at every run, so that a red run means a change; METIER_FULL=1 looks for new ones.
+settings.register_profile("house", derandomize=True, deadline=None)
+settings.register_profile("full", deadline=None)
+settings.load_profile("full" if os.environ.get("METIER_FULL") else "house")
 
 
 @pytest.fixture(scope="session", autouse=True)

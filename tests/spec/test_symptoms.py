@@ -94,3 +94,8 @@ def test_an_odd_spelling_of_a_key_is_reported_on_its_own_line() -> None:
 
 def test_an_empty_block_at_the_end_of_a_head_is_left_to_the_slow_road() -> None:
     assert quick_fields("name: a\ndescription: d\nmetadata:\n  c: |\n", "a") is None
+
+
+@pytest.mark.parametrize("key", ["requires", "version", "author", "tags"])
+def test_a_word_that_looks_like_a_boolean_is_left_to_the_slow_road(key: str) -> None:
+    assert quick_fields(f"name: a\ndescription: d\n{key}: true\n", "a") is None

@@ -33,6 +33,8 @@ EXTENSION_KEYS = frozenset({
     "version", "author", "tags", "keywords", "requires", "toolsets", "scripts", "triggers", "default_enabled",
     "brief_description", "disable-model-invocation", "user-invocable", "argument-hint", "dependencies", "parameters",
 })  # fmt: skip
+TEXT_KEYS = frozenset({"version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires"})
+"""Read as the text that was written: version 1.10 must not become 1.1 on its way through a number."""
 _SPELLINGS = {
     "user_invocable": "user-invocable", "user-invokable": "user-invocable", "argument_hint": "argument-hint",
     "disable_model_invocation": "disable-model-invocation", "default-enabled": "default_enabled",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .codes import Verdict, judge, problem
 from .document import Document, split
+from .extensions import TEXT_KEYS
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .problem import Problem, Report, Severity
 from .rescue import quote_colons
@@ -64,10 +65,7 @@ def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.
     return Parsed(manifest=manifest, report=Report.of(judged), document=document)
 
 
-# Version 1.10 must not become 1.1 on its way through a number.
-_TEXT_KEYS = frozenset(
-    {*STANDARD_KEYS, "version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires"}
-)
+_TEXT_KEYS = TEXT_KEYS.union(STANDARD_KEYS)
 
 # What leaves nothing that a model could use, whatever the verdict.
 _FATAL = frozenset({"SK003", "SK004", "SK005", "SK006", "SK007", "SK008", "SK009", "SK010", "SK011", "SK110", "SK112", "SK161"})

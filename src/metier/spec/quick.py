@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml_rs
 
-from .extensions import EXTENSION_KEYS, WRITTEN_KEYS, read_extensions
+from .extensions import EXTENSION_KEYS, TEXT_KEYS, WRITTEN_KEYS, read_extensions
 from .manifest import STANDARD_KEYS
 from .name import is_name
 from .rules import LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION
@@ -130,12 +130,19 @@ def _has_clean_extensions(fields: Fields) -> bool:
     if not fields.keys() <= _STANDARD:
         if not all(type(key) is str and _is_text_tree(value) for key, value in fields.items() if key not in _STANDARD):
             return False
+        if not all(_is_words(fields[key]) for key in TEXT_KEYS & fields.keys()):
+            # `requires: true` is the word, and a boolean has forgotten how it was spelled.
+            return False
         extended = extended or not WRITTEN_KEYS.isdisjoint(fields)
     return not extended or not read_extensions(fields, metadata)[1]
 
 
 def _is_text(value: object) -> bool:
     return type(value) is str and not value.isspace() and value != ""
+
+
+def _is_words(value: object) -> bool:
+    return type(value) is str or (type(value) is list and all(type(item) is str for item in value))
 
 
 def _is_text_tree(value: object) -> bool:
