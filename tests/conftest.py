@@ -6,15 +6,19 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
-# The same examples at every run, so that a red run means a change; METIER_FULL=1 looks for new ones.
-settings.register_profile("house", derandomize=True, deadline=None)
-settings.register_profile("full", deadline=None)
-settings.load_profile("full" if os.environ.get("METIER_FULL") else "house")
+# The escape suite runs once more as an ordinary user, in a Python that has nothing but pytest.
+if find_spec("hypothesis"):
+    from hypothesis import settings
+
+    # The same examples at every run, so that a red run means a change; METIER_FULL=1 looks for new ones.
+    settings.register_profile("house", derandomize=True, deadline=None)
+    settings.register_profile("full", deadline=None)
+    settings.load_profile("full" if os.environ.get("METIER_FULL") else "house")
 
 
 @pytest.fixture(scope="session", autouse=True)
