@@ -32,7 +32,7 @@ def main() -> int:
     # Bytecode makes every start of the command line twice as quick, and the tests start it a thousand times.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment.pop("VIRTUAL_ENV", None)
-    run([*uv, "sync", "--frozen", "--python", sys.executable], environment)
+    run([*uv, "sync", "--frozen", "--all-extras", "--all-groups", "--python", sys.executable], environment)
     python = str(ROOT / ".venv" / "bin" / "python")
     return subprocess.run([python, "-m", "pytest", *sys.argv[1:]], env=environment, check=False).returncode
 
