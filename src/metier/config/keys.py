@@ -84,6 +84,9 @@ KEYS: dict[str, Key] = {
         Key(name="telemetry.enabled", kind=Kind.TRUTH, default=False, text="send traces and metrics by OTLP; OTEL_EXPORTER_OTLP_ENDPOINT says where"),
         Key(name="telemetry.metrics", kind=Kind.TRUTH, default=True, text="send metrics too; some services take only traces"),
         Key(name="telemetry.content", kind=Kind.TRUTH, default=False, text="also send what skills and users say"),
+        Key(name="model.name", kind=Kind.TEXT, text="the model that chat, agents and evals ask: openai:NAME, anthropic:NAME, or a name that base_url knows"),
+        Key(name="model.base_url", kind=Kind.TEXT, variables=("OPENAI_BASE_URL",), text="an OpenAI-compatible server that is asked instead of the provider's own"),
+        Key(name="model.key_variable", kind=Kind.TEXT, text="the environment variable that holds the key; by default the provider's (OPENAI_API_KEY, ANTHROPIC_API_KEY)"),
         Key(name="cache.enabled", kind=Kind.TRUTH, default=True, text="remember what SKILL.md files say between runs"),
     )
 }  # fmt: skip
