@@ -4,24 +4,53 @@ A suite is a class of pytest methods. Subclass it, say how to make one of yours,
 
     class TestMyStore(StoreConformance):
         def new_store(self, folder): return MyStore(folder / "sessions.db")
+
+`ModelServer` is a model that answers from a script over real HTTP, for tests of whatever talks to one.
 """
 
-from .approvals import ApprovalsConformance
-from .files import FilesContract
-from .machine import FakeMachine
-from .runners import FakeRunner, RunnerConformance, run_now
-from .sessions import Recorder, Ticking, skill_folder
-from .stores import StoreConformance
+from __future__ import annotations
 
+from metier.lazy import on_demand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .approvals import ApprovalsConformance
+    from .files import FilesContract
+    from .machine import FakeMachine
+    from .model import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
+    from .runners import FakeRunner, RunnerConformance, run_now
+    from .sessions import Recorder, Ticking, skill_folder
+    from .stores import StoreConformance
+
+_ROOMS = {
+    "metier.testing.approvals": ("ApprovalsConformance",),
+    "metier.testing.files": ("FilesContract",),
+    "metier.testing.machine": ("FakeMachine",),
+    "metier.testing.model": ("Call", "Fault", "ModelRequest", "ModelServer", "Said", "calls", "fails", "says"),
+    "metier.testing.runners": ("FakeRunner", "RunnerConformance", "run_now"),
+    "metier.testing.sessions": ("Recorder", "Ticking", "skill_folder"),
+    "metier.testing.stores": ("StoreConformance",),
+}
 __all__ = [
     "ApprovalsConformance",
+    "Call",
     "FakeMachine",
     "FakeRunner",
+    "Fault",
     "FilesContract",
+    "ModelRequest",
+    "ModelServer",
     "Recorder",
     "RunnerConformance",
+    "Said",
     "StoreConformance",
     "Ticking",
+    "calls",
+    "fails",
     "run_now",
+    "says",
     "skill_folder",
 ]
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
