@@ -10,20 +10,24 @@ import click
 
 from metier.app import App
 from metier.errors import NotFound
+from metier.scan import RULES
 from metier.spec import CODES, Code
 
 from .result import Result
 from .run import command
 from .terminal import Terminal
 
-__all__ = ["explain"]
+__all__ = ["PAGES", "explain"]
+
+PAGES = {**CODES, **{rule.code: rule.page for rule in RULES.values()}}
+"""Every code that validate, lint or scan can print."""
 
 
 @command("skill", "explain")
 @click.argument("codes", nargs=-1, metavar="[CODE]...")
 def explain(app: App, *, codes: tuple[str, ...]) -> Result:  # noqa: ARG001
     """Explain a problem's code, such as SK105. Without a code, list them all."""
-    found = [_code(text) for text in codes] or list(CODES.values())
+    found = [_code(text) for text in codes] or list(PAGES.values())
     data = {"codes": [_row(code) for code in found]}
 
     def lines(terminal: Terminal) -> Iterator[str]:
@@ -38,8 +42,8 @@ def explain(app: App, *, codes: tuple[str, ...]) -> Result:  # noqa: ARG001
 
 
 def _code(text: str) -> Code:
-    by_name = {code.name: code for code in CODES.values()}
-    code = CODES.get(text.upper()) or by_name.get(text.lower())
+    by_name = {code.name: code for code in PAGES.values()}
+    code = PAGES.get(text.upper()) or by_name.get(text.lower())
     if code is None:
         raise NotFound(f"no problem has the code {text!r}", hint="`metier skill explain` lists all codes")
     return code
@@ -50,12 +54,19 @@ def _row(code: Code) -> dict[str, Any]:
 
 
 def _page(code: Code, terminal: Terminal) -> Iterator[str]:
-    lenient = code.lenient or "not reported"
     yield f"{terminal.paint(code.code, 'bold')} {code.name}"
-    yield terminal.paint(f"strict: {code.strict}, when loading: {lenient}", "dim")
+    yield terminal.paint(_weight(code), "dim")
     yield ""
     yield fill(code.text, width=min(terminal.width or 88, 88), break_on_hyphens=False)
     for title, example in (("Instead of", code.bad), ("Write", code.good)):
         if example:
             yield f"\n{title}:\n{indent(example, '    ')}"
     yield ""
+
+
+def _weight(code: Code) -> str:
+    rule = RULES.get(code.code)
+    if rule is None:
+        return f"strict: {code.strict}, when loading: {code.lenient or 'not reported'}"
+    known = "".join(f", {name}" for name in (rule.owasp, rule.aitech) if name)
+    return f"scan: {rule.verdict} (confidence {rule.confidence}, reach {rule.reach}), {rule.category}{known}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from metier import __version__
-from metier.spec import CODES, Problem, Report, Severity
+from metier.spec import CODES, Code, Problem, Report, Severity
 
 __all__ = ["FORMATS", "as_github", "as_sarif"]
 
@@ -17,17 +17,23 @@ _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def as_sarif(checked: Sequence[tuple[str, Report]], base: str) -> str:
-    """SARIF 2.1.0, one run; paths are relative to `base` where they lie below it."""
+def as_sarif(
+    checked: Sequence[tuple[str, Report]],
+    base: str,
+    pages: Mapping[str, Code] = CODES,
+    properties: Mapping[str, Mapping[str, object]] = {},
+) -> str:
+    """SARIF 2.1.0, one run; paths are relative to `base` where they lie below it. `properties` are those of each rule."""
     found = [(folder, problem) for folder, report in checked for problem in report]
     codes = sorted({problem.code for _, problem in found})
     rules = [
         {
             "id": code,
-            "name": CODES[code].name,
-            "shortDescription": {"text": CODES[code].name.replace("-", " ")},
-            "fullDescription": {"text": CODES[code].text},
-            "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].strict]},
+            "name": pages[code].name,
+            "shortDescription": {"text": pages[code].name.replace("-", " ")},
+            "fullDescription": {"text": pages[code].text},
+            "defaultConfiguration": {"level": _SARIF_LEVELS[pages[code].strict]},
+            **({"properties": properties[code]} if code in properties else {}),
         }
         for code in codes
     ]

@@ -1,0 +1,105 @@
+"""Where secrets live: files, commands that print them, variables that hold them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_place"]
+
+# Each place with the words of an honest purpose: a skill about Kubernetes may look into ~/.kube.
+_PLACES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"\.ssh/?$|\.ssh/(?!config\b|known_hosts|\*?\.pub|authorized_keys|[\w.-]+\.pub\b)(?:id_\w+|[\w.*-]*|$)",
+        "SSH keys",
+        "ssh",
+    ),
+    (r"\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)", "SSH keys", "ssh"),
+    (r"\.aws(?:/|$)", "AWS credentials", "aws"),
+    (r"\.config/gcloud|application_default_credentials\.json", "Google Cloud credentials", "gcloud google gcp vertex firebase"),
+    (r"\.azure/|msal_token_cache", "Azure credentials", "azure"),
+    (r"\.kube/config", "Kubernetes credentials", "kube k8s helm cluster"),
+    (r"\.docker/config\.json", "Docker credentials", "docker container"),
+    (r"\.git-credentials|\.config/gh/hosts\.yml", "git credentials", "git github gh"),
+    (r"\.netrc\b|_netrc\b", "stored logins", "netrc"),
+    (r"\.npmrc\b", "npm tokens", "npm node"),
+    (r"\.pypirc\b", "PyPI tokens", "pypi publish"),
+    (r"\.gnupg\b", "GPG keys", "gpg pgp sign"),
+    (r"/etc/(?:shadow|gshadow)\b", "system passwords", ""),
+    (r"/etc/passwd\b", "the machine's accounts", ""),
+    (
+        (
+            r"login data\b|\bcookies\.sqlite|logins\.json|key4\.db|cookies\.binarycookies|(?:chrome|chromium|firefox|brave"
+            r"|edge)/[^\n\"']{0,60}"
+            r"(?:cookies|login data|local state|profiles?)"
+        ),
+        "browser logins",
+        "browser cookie",
+    ),
+    (r"login\.keychain|library/keychains|keychain-db", "the keychain", "keychain"),
+    (
+        (
+            r"\bwallet\.dat\b|\.electrum\b|\.ethereum/keystore|\.config/solana/id\.json|exodus\.wallet|metamask|\.bitcoin/"
+            r"|phantom/"
+            r"|keystore/utc"
+        ),
+        "wallets",
+        "wallet solana ethereum bitcoin crypto metamask",
+    ),
+    (r"\.(?:bash|zsh|python|psql|mysql)_history\b", "the shell's history", "history shell"),
+    (r"telegram desktop/tdata|discord/local storage", "chat sessions", "telegram discord"),
+    (
+        r"1password|\.password-store|bitwarden|lastpass|keepass",
+        "a password store",
+        "1password password bitwarden keepass pass vault",
+    ),
+    (
+        r"\.(?:clawdbot|openclaw|moltbot)/(?:\.env|credentials|openclaw\.json|clawdbot\.json|agents/[^\s\"']*auth)",
+        "the agent's own keys",
+        "openclaw clawdbot moltbot",
+    ),
+    (
+        r"\.claude/\.credentials|\.claude\.json\b|\.codex/auth\.json|\.gemini/oauth",
+        "the agent's own keys",
+        "claude codex gemini usage quota",
+    ),
+)
+_COMPILED = tuple((re.compile(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
+# One cheap look before the twenty patterns.
+_ANY = re.compile(
+    r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc"
+    r"|\.npmrc|\.pypirc"
+    r"|\.gnupg|/etc/|login data|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum"
+    r"|ethereum|solana"
+    r"|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden"
+    r"|lastpass|keepass"
+    r"|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini"
+)
+
+SECRET_NAME = re.compile(
+    r"(?:^|_)(?:api_?key|secret|token|passw(?:or)?d|private_?key|credentials?|auth|mnemonic"
+    r"|seed_?phrase)(?:_|$|s$)",
+    re.IGNORECASE,
+)
+SECRET_COMMANDS = {
+    ("security", "dump-keychain"): "the keychain",
+    ("security", "find-generic-password"): "the keychain",
+    ("security", "find-internet-password"): "the keychain",
+    ("gh", "auth", "token"): "the GitHub token",
+    ("aws", "configure", "export-credentials"): "AWS credentials",
+    ("gcloud", "auth", "print-access-token"): "a Google Cloud token",
+    ("secret-tool", "lookup"): "the keyring",
+    ("gpg", "--export-secret-keys"): "GPG keys",
+    ("pass", "show"): "a password store",
+}
+WHOLE_ENVIRONMENT = "all environment variables"
+
+
+def secret_place(path: str, purpose: str) -> tuple[str, bool] | None:
+    """What is kept at a path (in words), and whether the skill's declared purpose explains the look; None if nothing is."""
+    low = path.lower().replace("\\", "/")
+    if not _ANY.search(low):
+        return None
+    for pattern, words, reasons in _COMPILED:
+        if pattern.search(low):
+            return words, any(reason in purpose for reason in reasons)
+    return None

@@ -1,0 +1,124 @@
+"""Lures: prose that walks a person or an agent into installing something. The most common malicious skill of all.
+
+Two shapes: a prerequisite that comes as an archive with a password or from a place nobody answers for, and a command to be
+copied from a page into a terminal. Each needs several signs within a few lines of each other, because each alone is ordinary.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from .known.hosts import Standing, Url, standing, urls_in
+from .notes import Notes
+from .scale import Confidence
+from .text import Text
+
+__all__ = ["judge_addresses", "judge_lures"]
+
+_PROGRAM = re.compile(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
+_WINDOWS_OR_MAC = re.compile(r"\b(?:windows|macos|mac os|mac)\b")
+_PASSWORD = re.compile(
+    r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
+    r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|for the "
+    r"(?:archive|zip)) ?[`\"'*]{0,3}\w{3,20}"
+)
+_COPY = re.compile(
+    r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
+    r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
+)
+_REQUIRED = re.compile(
+    r"(?:must|needs? to|has to|should) be (?:installed|running|downloaded|active)|required (?:for|to|before|utility|tool"
+    r"|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)|running|first use|proceeding"
+    r"|continuing)"
+    r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
+    r"|installed|run)|utility|agent|helper|companion|driver|installed)"
+    r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
+    r"(?:work|function|run) without|critical dependency|mandatory|⚠|important"
+)
+_INSTALL = re.compile(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
+_NEAR = 700
+_MOST = 300
+
+
+def judge_lures(text: Text, notes: Notes, own: str) -> None:
+    """One document's prose."""
+    low = text.low
+    for url in islice(urls_in(text.text), _MOST):
+        kind = standing(url, own)
+        if kind in (Standing.LOCAL, Standing.KNOWN) or url.is_placeholder:
+            continue
+        near = low[max(0, url.at - _NEAR // 2) : url.at + _NEAR]
+        close = low[max(0, url.at - 240) : url.at + len(url.text) + 240]
+        if _is_archive_with_password(url, close):
+            notes.find(
+                "SK503",
+                f"an archive from {url.host} is to be opened with a password and run",
+                text=text,
+                at=url.at,
+                is_settled=True,
+            )
+        elif kind is Standing.LOOSE and _COPY.search(close) and _INSTALL.search(close):
+            notes.find(
+                "SK503", f"a command is to be copied from {url.host} into a terminal", text=text, at=url.at, is_settled=True
+            )
+        elif _is_unknown_program(url, kind, near, close):
+            sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
+            notes.find(
+                "SK503",
+                f"a program from {url.host} must be installed first",
+                text=text,
+                at=url.at,
+                confidence=sure,
+                is_settled=True,
+            )
+        elif kind is Standing.LOOSE and not _is_public_share(url):
+            notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
+
+
+def judge_addresses(text: Text, notes: Notes, own: str) -> None:
+    """Configuration that leads a program to a place nobody answers for."""
+    for url in islice(urls_in(text.text), _MOST):
+        if standing(url, own) is Standing.LOOSE and not url.is_placeholder and not _is_public_share(url):
+            notes.find("SK506", f"points to {url.host}", text=text, at=url.at)
+
+
+def _is_archive_with_password(url: Url, close: str) -> bool:
+    return bool((_PROGRAM.search(url.text.lower()) or "/releases" in url.path) and _PASSWORD.search(close))
+
+
+def _is_unknown_program(url: Url, kind: Standing, near: str, close: str) -> bool:
+    """Needed before anything works, for more than one system or as a program, and fetched by hand."""
+    if not (_REQUIRED.search(near) and _INSTALL.search(close)):
+        return False
+    is_program = _PROGRAM.search(url.text.lower()) is not None
+    if kind in (Standing.PLAIN, Standing.OWN):
+        return (
+            is_program
+            and bool(re.search(r"\.(?:exe|scr|bat|vbs|zip|rar|7z)(?:$|[?#])", url.text.lower()))
+            and bool(_WINDOWS_OR_MAC.search(close))
+        )
+    if kind is Standing.SHARED and "github" in url.host:
+        return is_program and bool(_WINDOWS_OR_MAC.search(close))
+    return is_program or bool(_WINDOWS_OR_MAC.search(close) and re.search(r"install", close))
+
+
+def _is_odd(url: Url, kind: Standing) -> bool:
+    """Free hosting for a program that everything depends on, or a place nobody answers for."""
+    return kind is Standing.LOOSE or (
+        kind is Standing.SHARED and not re.search(r"github\.|githubusercontent|gitlab|sourceforge|codeberg", url.host)
+    )
+
+
+def _is_public_share(url: Url) -> bool:
+    return url.host in (
+        "t.co",
+        "goo.gl",
+        "bit.ly",
+        "gist.github.com",
+        "telegra.ph",
+        "mega.nz",
+        "we.tl",
+        "wetransfer.com",
+        "t.ly",
+    )

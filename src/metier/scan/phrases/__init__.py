@@ -1,0 +1,1 @@
+"""Phrases that are looked up in any text, as data."""

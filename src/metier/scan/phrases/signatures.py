@@ -1,0 +1,181 @@
+"""Shapes of code and configuration that are looked up as text, whatever file or language they stand in."""
+
+from __future__ import annotations
+
+from metier.scan.scale import Confidence
+from metier.scan.text import Kind
+
+from .lookup import Phrase, phrase
+
+__all__ = ["SIGNATURES"]
+
+M, L, H = Confidence.MEDIUM, Confidence.LOW, Confidence.HIGH
+_CODE = (Kind.SHELL, Kind.PYTHON, Kind.JAVASCRIPT, Kind.POWERSHELL, Kind.OTHER)
+
+SIGNATURES: tuple[Phrase, ...] = (
+    phrase(
+        "SK504",
+        "connects a shell to another machine",
+        "/dev/tcp/|/dev/udp/",
+        r"/dev/(?:tcp|udp)/[^\s/]{1,200}/\S{1,10}(?: ?(?:0>&1|<&1|2>&1|0<&1|0<&|>&|&))",
+    ),
+    phrase(
+        "SK504",
+        "connects a shell to another machine",
+        "bash -i|sh -i|zsh -i",
+        r"\w+ -i ?(?:>&|<|1>|&>|2>&1)[^;]{0,60}?/dev/(?:tcp|udp)/",
+    ),
+    phrase(
+        "SK504",
+        "hands a shell to netcat",
+        "nc |ncat |netcat |nc.traditional |nc.exe ",
+        r"\S+ (?:[^;|]{0,60}? )?(?:-[a-z]{0,4}[ec] ?(?:/bin/)?(?:ba|z|da)?sh\b|--exec |--sh-exec |-e cmd"
+        r"|-[a-z]{0,4}e ?/bin/)",
+    ),
+    phrase(
+        "SK504",
+        "hands a shell to netcat through a pipe",
+        "mkfifo ",
+        r"mkfifo [^;&]{1,60}?[;&][^\0]{0,100}?(?:/bin/)?sh -i[^\0]{0,60}?(?:nc|ncat|openssl|telnet) ",
+    ),
+    phrase("SK504", "hands a shell to socat", "socat ", r"socat [^;|]{0,100}?exec:['\"]?[^ ,]{0,20}(?:sh|cmd)"),
+    phrase(
+        "SK504",
+        "connects a shell to a socket",
+        "socket.socket",
+        r"socket\.socket[^\0]{0,400}?(?:os\.dup2\([^\0]{0,160}?(?:subprocess|pty\.spawn|os\.system)|pty\.spawn)",
+        kinds=(*_CODE, Kind.PROSE),
+    ),
+    phrase(
+        "SK504",
+        "connects a shell to a socket",
+        "new net.socket|net.connect|net.createconnection",
+        r"(?:new )?net\.\w+[^\0]{0,400}?(?:spawn|exec)\(['\"](?:/bin/)?(?:ba|z)?sh[^\0]{0,200}?\.pipe\(",
+    ),
+    phrase(
+        "SK701",
+        "hands an encoded command to PowerShell",
+        "powershell|pwsh",
+        r"(?:powershell|pwsh)(?:\.exe)?[^;|]{0,80}? -(?:e|en|enc|enco|encodedcommand) ['\"]?[a-z0-9+/]{20}",
+    ),
+    phrase(
+        "SK701",
+        "decodes something and runs it",
+        "exec(|eval(|exec (|compile(",
+        r"(?:exec|eval|compile) ?\( ?(?:\(? ?)(?:__import__\(['\"]\w+['\"]\)\.|[\w.]{0,30}?)?(?:b64decode|b32decode"
+        r"|a85decode|unhexlify|fromhex|decompress|atob|decodebytes|rot13|codecs\.decode|marshal\.loads|buffer\.from)\b",
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK542",
+        "names a mining pool",
+        "stratum+tcp://|stratum+ssl://|stratum2+tcp://|--donate-level|coinhive|cryptonight",
+        r"(?:stratum2?\+(?:tcp|ssl)://\S{4}|--donate-level|coinhive\.(?:min\.js|anonymous|user)|cryptonight(?:-lite|/r"
+        r"|_r)\b)",
+    ),
+    phrase("SK541", "forks without end", ":(){", r":\(\) ?\{ ?:\|: ?& ?\} ?; ?:", H),
+    phrase(
+        "SK523",
+        "switches Windows' protections off",
+        "set-mppreference|add-mppreference|disablerealtimemonitoring|disableantispyware",
+        r"(?:(?:set|add)-mppreference [^;|]{0,60}?-(?:disable|exclusion)|disablerealtimemonitoring ?[$=1t]"
+        r"|disableantispyware)",
+    ),
+    phrase(
+        "SK523",
+        "switches macOS' protections off",
+        "spctl --master-disable|spctl --global-disable|csrutil disable",
+        r"(?:spctl --(?:master|global)-disable|csrutil disable)",
+    ),
+    phrase("SK522", "lets somebody be root without a password", "nopasswd", r"nopasswd ?: ?all\b", M),
+    phrase(
+        "SK512",
+        "registers a job with Windows",
+        "schtasks|register-scheduledtask|currentversion\\run|currentversion\\\\run|new-service ",
+        r"(?:schtasks(?:\.exe)? /create|register-scheduledtask|currentversion\\{1,2}run|new-service -name)",
+    ),
+    phrase(
+        "SK615",
+        "sends to somebody's chat",
+        "discord.com/api/webhooks/|discordapp.com/api/webhooks/|hooks.slack.com/services/|api.telegram.org/bot",
+        r"(?:discord(?:app)?\.com/api/webhooks/\d{15,20}/[\w-]{20}"
+        r"|hooks\.slack\.com/services/t[a-z0-9]{7,11}/b[a-z0-9]{7,11}/[a-z0-9]{20}"
+        r"|api\.telegram\.org/bot\d{8,10}:[\w-]{30})",
+    ),
+    phrase(
+        "SK615",
+        "sends to a service that catches requests",
+        "webhook.site/|.requestbin.|requestcatcher.com|.pipedream.net|.oast.|.burpcollaborator.net|.oastify.com"
+        "|.interact.sh|.dnslog.cn|.ceye.io",
+        r"(?:webhook\.site/[0-9a-z-]{8}|\.(?:requestbin|pipedream)\.net|\.oast\.(?:fun|pro|live|site|online|me)"
+        r"|\.burpcollaborator\.net|\.oastify\.com|requestcatcher\.com|\.interact\.sh|\.dnslog\.cn|\.ceye\.io)",
+    ),
+    phrase(
+        "SK616",
+        "puts data into the address of an image",
+        "![",
+        r"!\[[^\]]{0,80}\]\(https?://[^\s)]{3,120}[?&/=][^\s)]{0,60}?(?:\{\{?|\$\{?|<|\[|%7b)(?:[\w ._-]{0,30})?(?:data"
+        r"|secret|key|token|conversation|chat|history|content|env|password|summary|base64|encoded|user_|prompt)",
+        kinds=(Kind.PROSE,),
+    ),
+    phrase(
+        "SK605",
+        "asks for the credentials of a cloud machine",
+        "169.254.169.254|metadata.google.internal/|169.254.170.2",
+        r"(?:169\.254\.169\.254/(?:latest|metadata|computemetadata)|metadata\.google\.internal/computemetadata"
+        r"|169\.254\.170\.2)[^\0]{0,60}?(?:security-credentials|token|identity|credentials|iam)",
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK513",
+        "adds a key that may log in",
+        "authorized_keys",
+        r"authorized_keys['\"]?,? ?['\"]?(?:a|w)['\"]",
+        M,
+        kinds=(Kind.PYTHON, Kind.JAVASCRIPT),
+    ),
+    phrase(
+        "SK604",
+        "records keys, screen or clipboard",
+        "pynput|keylogger|getasynckeystate|setwindowshookex|grabscreen|pyautogui.screenshot|imagegrab.grab",
+        r"(?:from pynput[^\0]{0,20}import[^\0]{0,20}keyboard|pynput\.keyboard|keyboard\.listener\(|getasynckeystate\("
+        r"|setwindowshookex\w?\()",
+        M,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK604",
+        "tells the agent to record keys",
+        "install a keylogger|start a keylogger|run a keylogger|log all keystrokes|record keystrokes|capture keystrokes"
+        "|record all keystrokes",
+        r"\w+ (?:a |all )?(?:keylogger|keystrokes)",
+        H,
+    ),
+    phrase("SK704", "holds the EICAR test signature", "x5o!p%@ap[4\\pzx54(p^)7cc)7}$eicar", r"x5o!p%@ap", H),
+    phrase(
+        "SK704",
+        "holds a test file for virus scanners",
+        "eicar test file|eicar standard anti",
+        r"eicar (?:test file|standard anti)",
+        M,
+    ),
+    phrase(
+        "SK505",
+        "lets a configuration run code",
+        'require(\\"child_process\\")|require(\'child_process\')|require("child_process")|process.mainmodule.require'
+        "|global.process.mainmodule",
+        r"(?:require\(\\?['\"]child_process\\?['\"]\)|(?:global\.)?process\.mainmodule\.require\()[^\0]{0,40}?exec(?:sync"
+        r"|file)?\(",
+        M,
+        kinds=(Kind.OTHER,),
+    ),
+    phrase(
+        "SK541",
+        "asks for endless repetition",
+        "retry this |repeat this |keep calling |call this tool |loop ",
+        r"(?:(?:retry|repeat) this (?:tool|step|call|action|command) (?:indefinitely|forever|endlessly|until the "
+        r"(?:result|response|output) contains)|(?:keep calling|call this tool|loop) (?:\w+ ){0,4}(?:indefinitely|forever"
+        r"|endlessly|without (?:end|limit)))",
+        M,
+    ),
+)

@@ -1,0 +1,1 @@
+"""What Python does."""

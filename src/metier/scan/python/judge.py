@@ -1,0 +1,263 @@
+"""What Python does, by its syntax tree: calls, the code they make, the files they touch.
+
+Nothing is run. Names are followed through imports (`import os as o`), and constants are put together where the source
+spells them out (`"cu" + "rl"`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from metier.scan.known.hosts import Standing, standing, urls_in
+from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.notes import Notes
+from metier.scan.scale import Confidence
+from metier.scan.text import Kind, Text, words
+
+from .steps import SINKS, note_step
+from .tree import Module, read_module
+
+__all__ = ["judge_python"]
+
+_SHELL_CALLS = words(
+    "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output "
+    "subprocess.check_call "
+    "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn "
+    "asyncio.create_subprocess_shell "
+    "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn"
+)
+_FETCHES = re.compile(r"(?:requests|httpx|urllib3?|aiohttp)\b.*|.*urlopen$|.*\.urlretrieve$")
+_EXECUTES = frozenset(
+    (
+        "exec",
+        "eval",
+        "builtins.exec",
+        "builtins.eval",
+        "compile",
+        "runpy.run_path",
+        "importlib.import_module",
+        "types.FunctionType",
+    )
+)
+_DECODES = re.compile(
+    r"b64decode|b32decode|b85decode|a85decode|unhexlify|fromhex|decompress|marshal\.loads|codecs\.decode|decodebytes|rot13"
+    r"|pickle\.loads|dill\.loads"
+)
+_WRITES = re.compile(r"w|a|x|\+")
+_SPIES = re.compile(
+    r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
+    r"|sounddevice\.rec|cv2\.VideoCapture"
+)
+
+
+def judge_python(text: Text, notes: Notes, *, own: str, purpose: str, inner: Callable[[Text], None]) -> None:
+    """All that Python text has to say; nothing if it is no Python."""
+    read = read_module(text, notes, own=own, purpose=purpose, inner=inner)
+    if read is None:
+        return
+    module, nodes = read
+    _locks(module)
+    for node, scope in nodes:
+        if isinstance(node, ast.Call):
+            _call(node, module)
+        elif isinstance(node, ast.While):
+            _loop(node, module)
+        note_step(node, scope, module)
+    if module.work_left < 0:
+        notes.add("SK902", "the script nests too deeply to follow to its end", file=text.path)
+
+
+def _call(node: ast.Call, module: Module) -> None:
+    name = module.dotted(node.func)
+    if name in _SHELL_CALLS or name.endswith((".create_subprocess_shell", ".exec_command")):
+        _starts(node, module)
+    elif name in _EXECUTES:
+        _executes(node, name, module)
+    elif (
+        name in ("__import__", "getattr")
+        and node.args
+        and not module.string(node.args[-1])
+        and _DECODES.search(ast.dump(node)[:4_000])
+    ):
+        module.find("SK703", "imports a module whose name is hidden", node)
+    elif name in ("open", "io.open", "codecs.open") or name.endswith(
+        (".read_text", ".read_bytes", ".write_text", ".write_bytes", ".open")
+    ):
+        _opens(node, name, module)
+    elif name in ("shutil.rmtree", "os.remove", "os.unlink"):
+        _deletes(node, module)
+    elif _SPIES.search(name):
+        module.find(
+            "SK604",
+            "records keys, clipboard, screen or camera",
+            node,
+            Confidence.MEDIUM if "Listener" in name or "keyboard" in name else Confidence.LOW,
+        )
+    elif (
+        name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+    ):
+        module.find("SK522", "becomes root", node, Confidence.MEDIUM)
+    elif (
+        name in ("json.dumps", "str", "repr", "pprint.pprint", "pickle.dumps", "yaml.dump")
+        and node.args
+        and _is_environment(node.args[0], module)
+    ):
+        module.find("SK602", "collects all environment variables", node)
+        module.notes.use("secrets", WHOLE_ENVIRONMENT)
+    elif name == "marshal.loads":
+        module.find("SK703", "loads compiled code from data", node)
+    _capability(node, name, module)
+
+
+def _is_environment(node: ast.AST, module: Module) -> bool:
+    if isinstance(node, ast.Call) and module.dotted(node.func) == "dict" and node.args:
+        node = node.args[0]
+    return module.dotted(node) == "os.environ"
+
+
+def _starts(node: ast.Call, module: Module) -> None:
+    command = module.string(
+        node.args[0] if node.args else next((one.value for one in node.keywords if one.arg in ("args", "cmd")), None)
+    )
+    if not command:
+        if node.args and _FETCHES.fullmatch(_first_call(node.args[0], module)):
+            module.find("SK505", "runs what the network answers", node)
+        return
+    line = module.text.first + getattr(node, "lineno", 1) - 1
+    # `["bash", "-c", "..."]`: the last word is a script of its own.
+    words = node.args[0].elts if node.args and isinstance(node.args[0], ast.List) else []
+    if len(words) >= 3 and module.string(words[1]) in ("-c", "-lc", "/c", "-Command"):
+        command = module.string(words[2])
+    module.inner(
+        Text(
+            module.text.path,
+            Kind.SHELL,
+            command.replace("{}", "$VALUE"),
+            first=line,
+            via=module.text.via,
+            is_shown=module.text.is_shown,
+            around=module.text.around,
+        )
+    )
+
+
+def _first_call(node: ast.AST, module: Module) -> str:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call):
+            name = module.dotted(inner.func)
+            if _FETCHES.fullmatch(name):
+                return name
+    return ""
+
+
+def _executes(node: ast.Call, name: str, module: Module) -> None:
+    if not node.args or name in ("importlib.import_module", "runpy.run_path"):
+        return
+    argument = node.args[0]
+    spelled = module.string(argument)
+    calls = [module.dotted(inner.func) for inner in module.within(argument) if isinstance(inner, ast.Call)]
+    origin = _origins(argument, module)
+    if any(_FETCHES.fullmatch(one) for one in (*calls, *origin)):
+        module.find("SK505", f"{name} runs what the network answers", node)
+    elif any(_DECODES.search(one) for one in (*calls, *origin)):
+        module.find("SK701", f"{name} runs what it has decoded", node)
+    elif isinstance(argument, ast.Constant):
+        if name != "compile" and spelled and len(spelled) > 3:
+            line = module.text.first + node.lineno - 1
+            module.inner(
+                Text(module.text.path, Kind.PYTHON, spelled, first=line, via=module.text.via, is_shown=module.text.is_shown)
+            )
+    elif name != "compile":
+        module.find("SK706", f"{name} runs text made by the script", node)
+
+
+def _origins(node: ast.AST, module: Module) -> list[str]:
+    """Calls whose result a name was given, one assignment back."""
+    names = sorted({one.id for one in module.within(node) if isinstance(one, ast.Name)})
+    return [call for name in names for call in module.origins.get(name, "").split()]
+
+
+def _opens(node: ast.Call, name: str, module: Module) -> None:
+    target = node.args[0] if name in ("open", "io.open", "codecs.open") and node.args else getattr(node.func, "value", None)
+    path = module.string(target)
+    mode = (
+        module.string(node.args[1])
+        if len(node.args) > 1
+        else next((module.string(one.value) for one in node.keywords if one.arg == "mode"), "")
+    )
+    writes = name.endswith(("write_text", "write_bytes")) or bool(name.endswith("open") and mode and _WRITES.search(mode))
+    if not path:
+        return
+    place = secret_place(path, module.purpose)
+    if place and not writes:
+        module.find("SK601", f"reads {place[0]}", node, Confidence.LOW if place[1] else None)
+        module.notes.use("secrets", place[0])
+    low = path.lower()
+    if writes and "authorized_keys" in low:
+        module.find("SK513", "adds a key that may log in", node)
+    elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile|zshenv)$", low):
+        module.find("SK511", f"writes to {path}", node)
+    elif writes and re.search(r"launchagents|launchdaemons|/etc/cron|systemd/|autostart|/etc/rc\.local", low):
+        module.find("SK512", f"writes a job into {path}", node)
+    elif writes and re.search(r"(?:soul|memory|claude|agents)\.md$|\.claude/settings", low):
+        module.find("SK406", f"writes to {path}", node, Confidence.MEDIUM if low.startswith("~") else Confidence.LOW)
+    if low.startswith(("~", "/")):
+        module.notes.use("writes" if writes else "reads", path)
+
+
+def _deletes(node: ast.Call, module: Module) -> None:
+    path = module.string(node.args[0]) if node.args else ""
+    if path in ("/", "~", "~/", "/home", "/Users", "/etc", "~/Documents", "~/Desktop"):
+        module.find("SK531", f"deletes {path}", node)
+    elif path.endswith("_history"):
+        module.find("SK533", "deletes the shell's history", node)
+
+
+def _loop(node: ast.While, module: Module) -> None:
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    leaves = any(isinstance(inner, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)) for inner in module.within(node))
+    waits = any(
+        isinstance(inner, ast.Call)
+        and re.search(r"sleep|wait|recv|accept|get|input|read|poll|select|serve|exit|join", module.dotted(inner.func))
+        for inner in module.within(node)
+    )
+    if endless and not leaves and not waits:
+        forks = any(
+            isinstance(inner, ast.Call)
+            and module.dotted(inner.func) in ("os.fork", "subprocess.Popen", "multiprocessing.Process")
+            for inner in module.within(node)
+        )
+        module.find("SK541", "a loop without end or pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+
+
+def _capability(node: ast.Call, name: str, module: Module) -> None:
+    if name in ("os.getenv", "os.environ.get") and node.args:
+        variable = module.string(node.args[0])
+        if SECRET_NAME.search(variable):
+            module.notes.use("secrets", variable)
+    if _FETCHES.fullmatch(name) or SINKS.match(name):
+        for argument in (*node.args[:3], *(one.value for one in node.keywords if one.arg in ("url", "host"))):
+            for url in urls_in(module.string(argument)):
+                if not url.is_placeholder or standing(url, module.own) is Standing.LOOSE:
+                    module.notes.use("network", url.host)
+
+
+def _locks(module: Module) -> None:
+    """Encryption, a walk over folders and deletion in one script: each is ordinary, together they are ransom."""
+    text = module.text.text
+    walks = re.search(r"os\.walk\(|\.rglob\(|glob\(", text)
+    locks = re.search(r"Fernet\(|AES\.new\(|ChaCha20|\.encrypt\(", text)
+    removes = re.search(
+        r"os\.(?:remove|unlink|rename)\(|\.unlink\(|\.(?:locked|encrypted|enc)['\"]|open\([^)]{1,60}['\"]wb['\"]", text
+    )
+    if walks and locks and removes:
+        is_grave = re.search(r"ransom|bitcoin|\.locked|~|Path\.home|expanduser|your files", text, re.IGNORECASE)
+        module.notes.find(
+            "SK532",
+            "encrypts files folder by folder",
+            text=module.text,
+            at=locks.start(),
+            confidence=Confidence.HIGH if is_grave else Confidence.MEDIUM,
+        )

@@ -1,0 +1,392 @@
+"""What commands do, one at a time: persistence, privilege, destruction, secrets. Downloads have a room of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from metier.scan.known.hosts import urls_in
+from metier.scan.known.secrets import SECRET_COMMANDS, secret_place
+from metier.scan.notes import Notes
+from metier.scan.scale import Confidence, Reach
+from metier.scan.text import Text, words
+
+from .reader import Command, Pipeline
+
+__all__ = ["judge_command", "walk"]
+
+_STARTUP = re.compile(
+    r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
+    r"|profile|bash_login|zlogin"
+    r"|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
+)
+_JOBS = re.compile(
+    r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
+    r"|\.config/autostart/"
+    r"|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
+)
+_AGENT_FILES = re.compile(
+    r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md"
+    r"|copilot-instructions\.md|\.cursorrules"
+    r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json"
+    r"|\.cursor/mcp\.json"
+    r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
+)
+_ORDINARY_LINE = re.compile(
+    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:\w[\w./-]* "
+    r")*(?:init|hook|shellenv|env"
+    r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
+    r"|\[\[?.*)$"
+)
+_HOME = re.compile(
+    r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?"
+    r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
+    r"|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
+)
+_READERS = words(
+    "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq "
+    "openssl dd tee python "
+    "python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
+)
+_SHELLS = re.compile(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
+_SECRET_STORES = words(
+    "gh heroku vercel flyctl fly wrangler netlify railway aws gcloud az op vault doppler pass kubectl docker npx supabase"
+)
+_MINERS = words("xmrig cpuminer minerd ethminer cgminer bfgminer nbminer t-rex phoenixminer lolminer xmr-stak ccminer")
+
+
+def walk(pipeline: Pipeline) -> Iterator[Command]:
+    """Every command of a pipeline, with those inside its substitutions."""
+    for command in pipeline:
+        yield command
+        for inner in command.inner:
+            yield from walk(inner)
+
+
+def judge_command(command: Command, pipeline: Pipeline, text: Text, notes: Notes, purpose: str) -> None:
+    _reads_secrets(command, text, notes, purpose)
+    _writes(command, pipeline, text, notes)
+    if "sudo" in command.prefixes or "doas" in command.prefixes:
+        notes.find("SK521", f"runs {command.name or 'a command'} as root", text=text, at=command.at)
+    rule = _BY_NAME.get(command.name)
+    if rule is not None:
+        rule(command, text, notes)
+    elif command.name in _MINERS:
+        notes.find("SK542", f"starts the miner {command.name}", text=text, at=command.at)
+    elif command.name.startswith("mkfs"):
+        notes.find("SK531", "formats a disk", text=text, at=command.at, confidence=Confidence.MEDIUM)
+    stored = re.search(r" (?:set|add|store|save) ([A-Z][A-Z0-9_]*_(?:PASSWORD|PASSWD|PASS|PIN))\b", " ".join(command.words))
+    if stored and command.name not in _SECRET_STORES:
+        notes.find("SK603", f"{command.name} is to keep {stored[1]}", text=text, at=command.at)
+    for _, value in command.assigns:
+        if value in ("/dev/null", "0", "") and command.assigns[0][0] in ("HISTFILE", "HISTSIZE", "HISTFILESIZE"):
+            notes.find("SK533", "switches the shell's history off", text=text, at=command.at)
+
+
+def _reads_secrets(command: Command, text: Text, notes: Notes, purpose: str) -> None:
+    for spelled, what in SECRET_COMMANDS.items():
+        if tuple(command.words[: len(spelled)]) == spelled and spelled[0] != "pass":
+            notes.use("secrets", what)
+            _found_secret(notes, text, command, what, explained=spelled[0] in purpose or spelled[0] in ("gh", "gcloud", "aws"))
+    if command.name not in _READERS:
+        return
+    for word in (*command.arguments, *(target for operator, target in command.redirects if operator == "<")):
+        place = secret_place(word, purpose) if "/" in word or "." in word or "_" in word else None
+        if place:
+            notes.use("secrets", place[0])
+            if command.name not in ("ls", "find", "mv") and place[0] != "the machine's accounts":
+                _found_secret(notes, text, command, place[0], explained=place[1])
+        elif word.startswith(("~/", "/", "$HOME/")) and command.name in (
+            "cat",
+            "less",
+            "head",
+            "tail",
+            "grep",
+            "jq",
+            "sed",
+            "awk",
+        ):
+            notes.use("reads", word)
+
+
+def _found_secret(notes: Notes, text: Text, command: Command, what: str, *, explained: bool) -> None:
+    sure = Confidence.LOW if explained else Confidence.MEDIUM
+    notes.find("SK601", f"reads {what}", text=text, at=command.at, confidence=sure)
+
+
+def _writes(command: Command, pipeline: Pipeline, text: Text, notes: Notes) -> None:
+    """Files that are written by redirection, tee, cp and their like."""
+    targets = [target for operator, target in command.redirects if operator in (">", ">>", "&>", "&>>", ">|")]
+    if command.name == "tee":
+        targets += [word for word in command.arguments if not word.startswith("-")]
+    elif command.name in ("cp", "mv", "ln", "install", "ditto", "rsync") and len(command.words) > 2:
+        targets.append(command.words[-1])
+    for target in targets:
+        low = target.lower()
+        if low.startswith(("~", "/", "$home")) and not low.startswith(("/dev/", "/tmp")):  # noqa: S108 - a word, no file
+            notes.use("writes", target)
+        if _STARTUP.search(low):
+            _startup(command, pipeline, text, notes, target)
+        elif _JOBS.search(low):
+            notes.find("SK512", f"writes a job into {target}", text=text, at=command.at)
+        elif "authorized_keys" in low:
+            notes.find("SK513", "adds a key that may log in", text=text, at=command.at)
+        elif _AGENT_FILES.search(low):
+            sure = (
+                Confidence.MEDIUM
+                if low.endswith(("soul.md", "memory.md", "settings.json", "settings.local.json"))
+                else Confidence.LOW
+            )
+            notes.find("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
+        elif "sudoers" in low:
+            wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
+            notes.find(
+                "SK522",
+                "changes who may become root",
+                text=text,
+                at=command.at,
+                confidence=Confidence.HIGH if wide else Confidence.MEDIUM,
+            )
+        elif "/.git/hooks/" in low or low.startswith(".git/hooks/"):
+            notes.find("SK507", "installs a git hook", text=text, at=command.at, confidence=Confidence.LOW)
+        elif re.search(r"/dev/(?:sd|nvme|hd|disk|mmcblk)", low):
+            notes.find("SK531", f"overwrites {target}", text=text, at=command.at)
+        elif low.startswith("/var/log/") and command.name in ("", ":", "echo", "cat", "true") and not command.arguments:
+            notes.find("SK533", f"empties {target}", text=text, at=command.at)
+        elif low.endswith(("_history",)):
+            notes.find("SK533", "overwrites the shell's history", text=text, at=command.at)
+
+
+def _startup(command: Command, pipeline: Pipeline, text: Text, notes: Notes, target: str) -> None:
+    written = "\n".join((command.body, *(" ".join(one.arguments) for one in pipeline if one.name in ("echo", "printf"))))
+    lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
+    is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
+    is_grave = re.search(r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|&\s*$|python\S* -c|preload", written)
+    sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
+    notes.find("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)
+
+
+def _rm(command: Command, text: Text, notes: Notes) -> None:
+    options = "".join(word.lstrip("-") for word in command.arguments if word.startswith("-")).lower()
+    targets = [word for word in command.arguments if not word.startswith("-")]
+    for target in targets:
+        low = target.lower()
+        if low.endswith("_history"):
+            notes.find("SK533", "deletes the shell's history", text=text, at=command.at)
+        elif low.startswith("/var/log"):
+            notes.find("SK533", f"deletes {target}", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        elif ("r" in options or "recursive" in options) and (_HOME.fullmatch(low) or "no-preserve-root" in options):
+            notes.find("SK531", f"deletes {target}", text=text, at=command.at)
+        elif "r" in options and low in ("*", ".", "./", "./*", "..", "../", ".git"):
+            notes.find("SK534", f"deletes {target} of wherever it runs", text=text, at=command.at, reach=Reach.PROJECT)
+        elif "r" in options and "backup" in low:
+            notes.find("SK534", f"deletes {target}", text=text, at=command.at)
+        elif low.startswith(("~", "$home")):
+            notes.use("writes", target)
+
+
+def _find(command: Command, text: Text, notes: Notes) -> None:
+    if "-delete" in command.words and command.arguments and _HOME.fullmatch(command.arguments[0].lower()):
+        notes.find(
+            "SK531",
+            f"deletes what it finds in {command.arguments[0]}",
+            text=text,
+            at=command.at,
+            confidence=Confidence.HIGH if not {"-name", "-mtime", "-path"} & set(command.words) else Confidence.MEDIUM,
+        )
+
+
+def _dd(command: Command, text: Text, notes: Notes) -> None:
+    if re.search(r"of=/dev/(?:sd|nvme|hd|disk|mmcblk|vd)", command.everything()):
+        sure = Confidence.HIGH if re.search(r"if=/dev/(?:zero|u?random)", command.everything()) else Confidence.MEDIUM
+        notes.find("SK531", "overwrites a disk", text=text, at=command.at, confidence=sure)
+
+
+def _chmod(command: Command, text: Text, notes: Notes) -> None:
+    words = command.arguments
+    if any(_SHELLS.fullmatch(word) for word in words):
+        notes.find(
+            "SK522",
+            "sets a program to run with its owner's rights",
+            text=text,
+            at=command.at,
+            confidence=Confidence.HIGH
+            if any(word.endswith(("sh", "python", "python3")) for word in words)
+            else Confidence.MEDIUM,
+        )
+    elif any(word in ("777", "a+rwx", "-R777", "0777", "666") for word in words):
+        wide = any(_HOME.fullmatch(word.lower()) for word in words)
+        notes.find(
+            "SK522",
+            "opens files to everybody",
+            text=text,
+            at=command.at,
+            confidence=Confidence.HIGH if wide else Confidence.LOW,
+        )
+
+
+def _crontab(command: Command, text: Text, notes: Notes) -> None:
+    if any(word in ("-l", "-e", "-h") for word in command.arguments):
+        return
+    if "-r" in command.arguments:
+        notes.find("SK534", "deletes all scheduled jobs", text=text, at=command.at)
+        return
+    job = text.text[max(0, command.at - 300) : command.at].lower()
+    is_grave = re.search(r"(?:curl|wget)[^\n]*\|\s*(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]*(?:curl|/tmp/|nohup)", job)
+    notes.find(
+        "SK512",
+        "changes the user's scheduled jobs",
+        text=text,
+        at=command.at,
+        confidence=Confidence.HIGH if is_grave else Confidence.MEDIUM,
+    )
+
+
+def _launchctl(command: Command, text: Text, notes: Notes) -> None:
+    if command.arguments[:1] and command.arguments[0] in ("load", "bootstrap", "enable", "submit"):
+        notes.find("SK512", "registers a job with launchd", text=text, at=command.at)
+
+
+def _systemctl(command: Command, text: Text, notes: Notes) -> None:
+    words = set(command.arguments)
+    units = [word.removesuffix(".service") for word in command.arguments if not word.startswith("-")][1:]
+    if words & {"stop", "disable", "mask"} and set(units) & {
+        "firewalld",
+        "ufw",
+        "auditd",
+        "apparmor",
+        "fail2ban",
+        "clamav",
+        "rsyslog",
+        "iptables",
+    }:
+        notes.find("SK523", f"stops {' '.join(units)}", text=text, at=command.at)
+    elif "enable" in words:
+        notes.find(
+            "SK512",
+            f"makes {' '.join(units) or 'a service'} start with the machine",
+            text=text,
+            at=command.at,
+            confidence=Confidence.LOW,
+        )
+
+
+def _protections(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words).lower()
+    found = re.search(
+        r"spctl --(?:master|global)-disable|setenforce 0|ufw (?:--force )?disable|csrutil disable|iptables "
+        r"(?:-f|--flush)|auditctl -e ?0"
+        r"|netsh advfirewall set \w+ state off|fdesetup disable",
+        line,
+    )
+    if found:
+        notes.find("SK523", "switches a protection of the machine off", text=text, at=command.at)
+    elif (
+        line.startswith("xattr")
+        and re.search(r"-\w*[dc]", line)
+        and ("quarantine" in line or "-c" in line or "-rc" in line or "-cr" in line)
+    ):
+        notes.find("SK523", "lifts the quarantine of a download", text=text, at=command.at, confidence=Confidence.MEDIUM)
+    elif line.startswith("git config") and "http.sslverify false" in line:
+        notes.find("SK523", "switches certificate checks off", text=text, at=command.at, confidence=Confidence.MEDIUM)
+
+
+def _docker(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words)
+    if "run" in command.words and re.search(r"(?:-v|--volume)[= ]/:/|--pid[= ]host", line):
+        notes.find("SK524", "gives a container the files of its host", text=text, at=command.at)
+    elif "run" in command.words and ("--privileged" in line or "docker.sock" in line):
+        notes.find("SK524", "gives a container the rights of its host", text=text, at=command.at, confidence=Confidence.LOW)
+
+
+def _history(command: Command, text: Text, notes: Notes) -> None:
+    if "-c" in command.arguments or "-cw" in command.arguments:
+        notes.find("SK533", "clears the shell's history", text=text, at=command.at)
+
+
+def _unset(command: Command, text: Text, notes: Notes) -> None:
+    if "HISTFILE" in command.arguments:
+        notes.find("SK533", "switches the shell's history off", text=text, at=command.at)
+
+
+def _accounts(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words)
+    is_root = re.search(r"-aG\s*(?:sudo|wheel|admin|root)|-G\s*(?:sudo|wheel|root)|-o -u 0|administrators", line)
+    sure = Confidence.HIGH if is_root and command.name != "usermod" else Confidence.MEDIUM if is_root else Confidence.LOW
+    notes.find(
+        "SK513", "adds or changes an account of the machine", text=text, at=command.at, confidence=sure, reach=Reach.MACHINE
+    )
+
+
+def _ssh_copy(command: Command, text: Text, notes: Notes) -> None:
+    notes.find("SK513", "puts a key on another machine", text=text, at=command.at, confidence=Confidence.LOW)
+
+
+def _git(command: Command, text: Text, notes: Notes) -> None:
+    words = command.arguments
+    if words[:1] == ["push"] and any(re.match(r"(?:https?|ssh)://|git@", word) for word in words[1:]):
+        notes.find("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=Confidence.MEDIUM)
+    if "config" in words and any("hookspath" in word.lower() for word in words):
+        notes.find("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
+    elif (
+        words[:1] == ["config"] and any(word.startswith(("core.pager", "alias.")) for word in words) and "!" in " ".join(words)
+    ):
+        notes.find("SK507", "makes git run a command", text=text, at=command.at, confidence=Confidence.LOW)
+
+
+def _lookup(command: Command, text: Text, notes: Notes) -> None:
+    """dig, nslookup, host: a name that is put together from data carries the data away."""
+    for word in command.arguments:
+        if "." in word and re.search(r"\$\(|\$\{?\w|`", word) and not re.fullmatch(r"[@+]?\$\{?\w+\}?\.?", word):
+            is_data = command.inner or re.search(
+                r"\$\{?(?:data|chunk|payload|secret|key|token|enc|hex|b64|env|content|out)", word.lower()
+            )
+            if is_data:
+                notes.find("SK614", "looks up a host name made of data", text=text, at=command.at)
+
+
+def _metadata(command: Command, text: Text, notes: Notes) -> None:
+    for url in urls_in(" ".join(command.words)):
+        if url.host in ("169.254.169.254", "metadata.google.internal", "100.100.100.200", "169.254.170.2"):
+            notes.find("SK605", "asks for the credentials of the cloud machine", text=text, at=command.at)
+
+
+def _shred(command: Command, text: Text, notes: Notes) -> None:
+    if any(_HOME.fullmatch(word.lower()) or word.startswith(("~", "/dev/")) for word in command.arguments):
+        notes.find("SK531", f"wipes {command.arguments[-1]}", text=text, at=command.at)
+
+
+_BY_NAME: dict[str, Callable[[Command, Text, Notes], None]] = {
+    "rm": _rm,
+    "find": _find,
+    "dd": _dd,
+    "chmod": _chmod,
+    "crontab": _crontab,
+    "launchctl": _launchctl,
+    "systemctl": _systemctl,
+    "spctl": _protections,
+    "setenforce": _protections,
+    "ufw": _protections,
+    "csrutil": _protections,
+    "iptables": _protections,
+    "xattr": _protections,
+    "auditctl": _protections,
+    "netsh": _protections,
+    "tccutil": _protections,
+    "docker": _docker,
+    "podman": _docker,
+    "history": _history,
+    "unset": _unset,
+    "useradd": _accounts,
+    "adduser": _accounts,
+    "chpasswd": _accounts,
+    "usermod": _accounts,
+    "ssh-copy-id": _ssh_copy,
+    "git": _git,
+    "dig": _lookup,
+    "nslookup": _lookup,
+    "host": _lookup,
+    "curl": _metadata,
+    "wget": _metadata,
+    "shred": _shred,
+}

@@ -1,0 +1,146 @@
+"""Where data goes in shell: from files, variables and commands into files, variables and the network, as steps for `flows`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from metier.scan.known.hosts import Standing, Url, standing, urls_in
+from metier.scan.known.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.notes import Notes, Step
+from metier.scan.text import Text
+
+from .reader import Command, Pipeline
+
+__all__ = ["base_name", "note_steps"]
+
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_SENDS = re.compile(
+    r"^(?:-d|-F|-T|--data(?:-\w+)?|--form(?:-string)?|--upload-file|--json|--post-data|--post-file|--body-data|--body-file)"
+    r"(?:=|$)|^-[dFT]."
+)
+
+
+def note_steps(
+    pipeline: Pipeline, text: Text, notes: Notes, own: str, purpose: str, carried: Iterable[str] = ()
+) -> frozenset[str]:
+    """What flows through a pipeline: from files, variables and commands into files, variables and the network."""
+    flowing: set[str] = set(carried)
+    for command in pipeline:
+        for lower in command.inner:
+            flowing |= note_steps(lower, text, notes, own, purpose)
+        uses, defines = set(flowing), {f"{text.path}|{command.at}"}
+        for word in (*command.words, *(value for _, value in command.assigns), command.body[:4_000]):
+            uses.update(f"{text.path}${name}" for name in _VARIABLE.findall(word))
+        for word in command.arguments:
+            path = word.rpartition("@")[2] if "@" in word else word
+            if re.search(r"[/.]", path) and "://" not in path:
+                uses.add(f"file:{base_name(path)}")
+        defines.update(f"{text.path}${name}" for name, _ in command.assigns)
+        defines.update(f"file:{base_name(target)}" for operator, target in command.redirects if ">" in operator)
+        defines.update(f"file:{base_name(word)}" for word in _outputs(command))
+        if (
+            command.name in ("env", "printenv")
+            and not command.arguments
+            and (len(pipeline) == 1 and any(">" in operator for operator, _ in command.redirects))
+        ):
+            notes.find("SK602", "keeps all environment variables", text=text, at=command.at)
+        notes.steps.append(
+            Step(
+                text,
+                command.at,
+                frozenset(uses),
+                frozenset(defines),
+                source=_source(command, purpose),
+                sink=_sink(command, own),
+            )
+        )
+        flowing = {f"{text.path}|{command.at}"}
+    return frozenset(flowing)
+
+
+def _outputs(command: Command) -> list[str]:
+    words = [word for word in command.arguments if not word.startswith("-")]
+    if command.name in ("tar", "zip", "7z", "gpg", "openssl") and words:
+        named = next(
+            (
+                after
+                for flag, after in zip(command.arguments, command.arguments[1:], strict=False)
+                if flag
+                in ("-o", "-f", "-out", "--output", "-czf", "-cf", "-zcf", "czf", "cf", "-cvzf", "-czvf", "cvzf", "czvf")
+            ),
+            "",
+        )
+        return [named or words[0]]
+    if command.name in ("cp", "mv", "rsync", "tee") and words:
+        return [words[-1]]
+    return []
+
+
+def _source(command: Command, purpose: str) -> str:
+    if command.name in ("env", "printenv", "set") and not command.arguments:
+        return WHOLE_ENVIRONMENT
+    if command.words[:2] == ["export", "-p"] or command.words[:2] == ["declare", "-x"]:
+        return WHOLE_ENVIRONMENT
+    for spelled, what in SECRET_COMMANDS.items():
+        if (
+            tuple(command.words[: len(spelled)]) == spelled
+            and spelled[0] not in purpose
+            and spelled[0] not in ("gh", "gcloud", "aws", "pass")
+        ):
+            return what
+    if command.name in (
+        "ls",
+        "mkdir",
+        "chmod",
+        "touch",
+        "export",
+        "ssh-keygen",
+        "ssh",
+        "ssh-add",
+        "rm",
+        "find",
+        "scp",
+        "kubectl",
+        "npm",
+        "echo",
+    ):
+        return ""
+    for word in (
+        *command.arguments,
+        *(value for _, value in command.assigns),
+        *(target for op, target in command.redirects if op == "<"),
+    ):
+        if command.name in ("curl", "wget") and not re.search(r"@|^[~/$]", word):
+            continue
+        place = secret_place(word, purpose) if re.search(r"[/._]", word) and "://" not in word else None
+        if place and not place[1]:
+            return place[0]
+    return ""
+
+
+def _sink(command: Command, own: str) -> str:
+    line = " ".join(command.words)
+    if command.name in ("curl", "wget"):
+        sends = any(_SENDS.match(word) for word in command.arguments) or "@-" in line
+        urls = list(urls_in(line)) or [Url("", "", "", 0, False)]
+        in_address = bool(re.search(r"://[^\s\"']*[?&/=][^\s\"']*\$[({\w]", line))
+        if (sends or in_address) and standing(urls[0], own) is not Standing.LOCAL:
+            return urls[0].host or "the network"
+    elif command.name in ("nc", "ncat", "socat", "telnet", "ftp", "tftp"):
+        return f"the network by {command.name}"
+    elif command.name in ("scp", "rsync", "sftp") and any(re.search(r"^[\w.@-]+:", word) for word in command.arguments):
+        return f"another machine by {command.name}"
+    elif command.name in ("mail", "mailx", "sendmail", "mutt", "swaks"):
+        return "a mail"
+    elif command.words[:3] == ["gh", "gist", "create"]:
+        return "a gist"
+    elif command.words[:3] == ["aws", "s3", "cp"] and command.words[-1].startswith("s3://"):
+        return command.words[-1]
+    elif command.name in ("nslookup", "dig", "host") and "$" in line:
+        return "name lookups"
+    return ""
+
+
+def base_name(path: str) -> str:
+    return path.strip("\"'").rstrip("/").rpartition("/")[2]

@@ -1,0 +1,141 @@
+"""A skill as the scan sees it: read once, cut into pieces once, and bounded in every direction.
+
+All limits count bytes, files and pieces, never seconds: a limit in seconds would give another answer on a busy machine.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import islice
+
+from metier.errors import NotFound
+from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, parse
+
+from .markdown import cut
+from .text import Kind, Text, kind_of
+
+__all__ = ["NETWORK", "Limits", "Subject", "read_subject"]
+
+_SECURITY = re.compile(
+    r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
+    r"[- ]?security"
+    r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
+    r"|hardening|best)"
+    r"|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection|threat|forensic|ctf\b|offensive|attack|owasp"
+    r"|phishing"
+    r"|secrets? (?:scan|detect|leak)|credential (?:scan|leak)|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)"
+    r"|prompt[- ]guard"
+    r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
+    r"|privilege escalation"
+)
+NETWORK = re.compile(
+    r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
+    r"|email"
+    r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "
+    r"generation"
+    r"|transcri\w*|speech|translate|weather|market|trading|bot)\w*"
+)
+"""Words of a name or description that explain why a skill talks to the network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is read. What lies beyond is named in the report, never silently passed."""
+
+    file_bytes: int = 1024 * 1024
+    total_bytes: int = 6 * 1024 * 1024
+    files: int = 2_000
+    decoded_bytes: int = 256 * 1024
+    decoded_layers: int = 3
+
+
+@dataclass(slots=True)
+class Subject:
+    manifest: Manifest | None = None
+    own: str = ""
+    """Letters and digits of the skill's name and folder."""
+    purpose: str = ""
+    """Name and description, lowercase."""
+    raw: list[Text] = field(default_factory=list)
+    """Whole files that are text."""
+    texts: list[Text] = field(default_factory=list)
+    """The same, documents cut into prose and code."""
+    binaries: dict[str, bytes] = field(default_factory=dict)
+    """The beginning of every other file."""
+    entries: list[FileEntry] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    """File and reason."""
+
+    @property
+    def is_about_security(self) -> bool:
+        return bool(_SECURITY.search(self.purpose))
+
+
+def read_subject(files: Files, folder: str | None, limits: Limits) -> Subject:
+    subject = Subject()
+    entries = list(islice(files.list(), limits.files + 1))
+    if len(entries) > limits.files:
+        subject.unread.append((entries[limits.files].path, f"and everything after it: more than {limits.files:,} files"))
+        # SKILL.md is read whatever sorts before it.
+        entries = [*(entry for entry in files.list() if entry.path == SKILL_FILE), *entries[: limits.files - 1]]
+    subject.entries = list({entry.path: entry for entry in entries}.values())
+    # What an agent reads first comes first, so that no heap of data can use up the budget.
+    left = limits.total_bytes
+    for entry in sorted(subject.entries, key=lambda one: (one.path != SKILL_FILE, _is_data(one.path), one.path)):
+        left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
+    _introduce(subject, folder)
+    for text in subject.raw:
+        subject.texts += cut(text) if text.kind is Kind.PROSE else [text]
+    return subject
+
+
+def _is_data(path: str) -> bool:
+    return path.lower().endswith((".json", ".csv", ".xml", ".svg", ".html", ".css", ".lock", ".xsd", ".ttf", ".map", ".tsv"))
+
+
+def _read(files: Files, entry: FileEntry, limit: int, subject: Subject) -> int:
+    """How many bytes were used up."""
+    try:
+        data = files.read(entry.path, limit=limit) if entry.size <= limit else None
+    except NotFound:
+        subject.unread.append((entry.path, "it vanished while it was read"))
+        return 0
+    except OSError as error:
+        subject.unread.append((entry.path, f"it cannot be read: {error}"))
+        return 0
+    if data is None:
+        subject.unread.append((entry.path, f"{entry.size:,} bytes are more than {limit:,}"))
+        return 0
+    text = _decoded(data)
+    if text is None:
+        subject.binaries[entry.path] = data
+    else:
+        subject.raw.append(Text(entry.path, kind_of(entry.path, text), text))
+    return len(data)
+
+
+def _decoded(data: bytes) -> str | None:
+    """Text, if it is one; UTF-16 with a mark is, because Windows and models read it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").replace("\r\n", "\n")
+    if b"\0" in data[:8192]:
+        return None
+    text = data.decode("utf-8", "replace")
+    if text.count("\ufffd") > max(8, len(text) // 20):
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _introduce(subject: Subject, folder: str | None) -> None:
+    first = next((text for text in subject.raw if text.path == SKILL_FILE), None)
+    parsed = parse(first.text.encode("utf-8", "replace"), folder=folder) if first else None
+    manifest = parsed.manifest if parsed else None
+    subject.manifest = manifest
+    name = f"{manifest.name if manifest else ''} {folder or ''}".lower()
+    if manifest is None and first is not None:
+        # A file without frontmatter still says what it is: its title.
+        heading = re.search(r"^#\s+([^\n]{1,100})", first.text, re.MULTILINE)
+        name += f" {heading[1].lower()}" if heading else ""
+    subject.own = re.sub(r"[^a-z0-9]", "", name)
+    subject.purpose = f"{name} {manifest.description.lower() if manifest else ''}"

@@ -1,0 +1,116 @@
+"""A piece of a skill as the rules see it: one kind of text, from one place, that knows its lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "words"]
+
+
+APART = " \x1e "
+"""Stands in `Text.around` where the piece itself was."""
+
+
+class Kind(StrEnum):
+    PROSE = "prose"
+    """What a model reads as instructions: Markdown without its code."""
+    SHELL = "shell"
+    PYTHON = "python"
+    JAVASCRIPT = "javascript"
+    POWERSHELL = "powershell"
+    OTHER = "other"
+    """Configuration, data, other languages: searched for phrases only."""
+
+
+_ENDINGS = {
+    ".md": Kind.PROSE, ".mdx": Kind.PROSE, ".markdown": Kind.PROSE, ".txt": Kind.PROSE, ".rst": Kind.PROSE,
+    ".sh": Kind.SHELL, ".bash": Kind.SHELL, ".zsh": Kind.SHELL, ".command": Kind.SHELL, ".ksh": Kind.SHELL,
+    ".py": Kind.PYTHON, ".pyw": Kind.PYTHON, ".pth": Kind.PYTHON,
+    ".js": Kind.JAVASCRIPT, ".mjs": Kind.JAVASCRIPT, ".cjs": Kind.JAVASCRIPT, ".ts": Kind.JAVASCRIPT,
+    ".tsx": Kind.JAVASCRIPT, ".jsx": Kind.JAVASCRIPT, ".mts": Kind.JAVASCRIPT, ".cts": Kind.JAVASCRIPT,
+    ".ps1": Kind.POWERSHELL, ".psm1": Kind.POWERSHELL, ".bat": Kind.POWERSHELL, ".cmd": Kind.POWERSHELL,
+}  # fmt: skip
+_INTERPRETERS = (("python", Kind.PYTHON), ("node", Kind.JAVASCRIPT), ("deno", Kind.JAVASCRIPT), ("bun", Kind.JAVASCRIPT),
+                 ("sh", Kind.SHELL), ("pwsh", Kind.POWERSHELL))  # fmt: skip
+# What would move a terminal's cursor, hide, or reorder: an excerpt shows its code point instead.
+_UNSHOWN = re.compile(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
+                      r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    path: str
+    kind: Kind
+    text: str
+    first: int = 1
+    """The file's line on which this piece starts."""
+    column: int = 1
+    """The column of its first character; later lines start at 1."""
+    via: str = ""
+    """How it was uncovered, such as `base64`; empty for text that is there to see. All of it is then on line `first`."""
+    is_shown: bool = False
+    """A code block or inline code of a document, rather than a file that is run."""
+    is_inline: bool = False
+    """Inline code, which stands in its document's prose too."""
+    around: str = ""
+    """For a piece cut out of a document: what the page says around it, lowercase."""
+    low: str = field(init=False, compare=False, repr=False, default="")
+    """The same length, lowercase, on one line, without emphasis: what phrases are looked up in."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", lowered(self.text, is_prose=self.kind is Kind.PROSE))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column in the file."""
+        if self.via:
+            return self.first, self.column
+        lines = self.text.count("\n", 0, at)
+        start = self.text.rfind("\n", 0, at) + 1
+        return self.first + lines, at - start + (1 if lines else self.column)
+
+    def line_around(self, at: int) -> str:
+        start = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        return self.text[start : end if end >= 0 else len(self.text)][:2_000]
+
+
+_SMOOTH = str.maketrans({"\n": " ", "\t": " ", "*": " ", "_": "_", "\u2019": "'", "\u00a0": " ", "\u201c": '"', "\u201d": '"'})
+_SMOOTH_CODE = str.maketrans({"\n": " ", "\t": " "})
+
+
+def lowered(text: str, *, is_prose: bool) -> str:
+    low = text.lower()
+    if len(low) != len(text):
+        # A few capitals become two characters; places must stay what they are.
+        low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
+    return low.translate(_SMOOTH if is_prose else _SMOOTH_CODE)
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words, written as a text."""
+    return frozenset(text.split())
+
+
+def kind_of(path: str, text: str) -> Kind:
+    name = path.rpartition("/")[2].lower()
+    dot = name.rfind(".")
+    found = _ENDINGS.get(name[dot:]) if dot > 0 else None
+    if found is not None:
+        return found
+    if text.startswith("#!"):
+        first = text[: text.find("\n") if "\n" in text else 200][:200]
+        for word, kind in _INTERPRETERS:
+            if word in first:
+                return kind
+    if name in ("dockerfile", "makefile", "justfile", "procfile"):
+        return Kind.SHELL
+    return Kind.OTHER if dot > 0 else Kind.PROSE
+
+
+def excerpt_of(text: str, limit: int = 160) -> str:
+    """One safe line: invisible and directional characters as their code points, and no longer than `limit`."""
+    flat = _UNSHOWN.sub(lambda found: f"<U+{ord(found[0]):04X}>" if found[0] not in "\n\t\r" else " ", text[: limit * 2])
+    flat = " ".join(flat.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,114 @@
+"""Hostile input: bounded time and memory, and a clear answer. Time is CPU time, so that a busy machine is no failure."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from metier.errors import Refused
+from metier.scan import Limits, ScanReport, Verdict, scan
+from metier.scan.notes import Notes
+from metier.scan.phrases.lookup import look_up
+from metier.scan.scanner import PHRASES
+from metier.scan.text import Kind, Text
+from metier.spec import FileEntry, MemoryFiles
+
+HEAD = b"---\nname: a\ndescription: b\n---\n"
+SIZE = 1024 * 1024
+LONGEST = 5.0
+"""Seconds of CPU for one hostile MiB; most shapes take a tenth of it."""
+LONGEST_RULE = 2.0
+"""The same for one rule alone, against the text that was made for it."""
+BOMBS = {
+    "substitutions": "$(", "quotes": "\"`$(", "backticks": "`a b` ", "fences": "```\n", "base64": "QUJD", "hex": "4142",
+    "addresses": "http://a.b/", "comments": "<!-- run ", "styles": "<a style=", "zero width": "a\u200bb", "blank lines": "\n",
+    "calls": "f(", "attributes": "a.", "sums": "a+", "templates": "fetch(`${", "here-documents": "<<A\n", "selectors": "\ufe00",
+    "backslashes": "\\", "lures": "](https://github.com/a/b/releases/x.zip) windows install ", "spaces": "ignore        ",
+    "installs": "pip install a ", "codes": "65, ", "escapes": "\\x41", "mixed": "a\u0430a ", "tables": "|a ", "json": '{"a":',
+}  # fmt: skip
+
+
+def timed(files: dict[str, bytes]) -> tuple[float, ScanReport]:
+    memory = MemoryFiles(files)
+    started = time.process_time()
+    report = scan(memory)
+    return time.process_time() - started, report
+
+
+@pytest.mark.parametrize("path", ["SKILL.md", "a.py", "a.sh", "a.js"])
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_hostile_file_costs_seconds_at_most(name: str, path: str) -> None:
+    quarter = SIZE // 4
+    bomb = (BOMBS[name] * quarter)[:quarter].encode()[:quarter]
+    files = {"SKILL.md": HEAD} | {path: HEAD + bomb if path == "SKILL.md" else bomb}
+    assert timed(files)[0] < LONGEST / 2
+
+
+def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
+    """Each rule against its own worst text: its beginning over and over, each time almost going on as it must."""
+    for one in PHRASES:
+        bait = one.beginnings[0] + "the all user to http your files key in a send and instructions .env "
+        text = Text("SKILL.md", Kind.PROSE, bait * (SIZE // len(bait)))
+        started = time.process_time()
+        look_up((replace(one, kinds=frozenset(Kind)),), text, Notes())
+        assert time.process_time() - started < LONGEST_RULE, one
+
+
+def test_more_beginnings_than_are_worth_trying_are_reported() -> None:
+    _, report = timed({"SKILL.md": HEAD + b"curl ignore " * 5_000})
+    assert "SK902" in {finding.code for finding in report.findings}
+    assert report.verdict is Verdict.REVIEW
+
+
+class HugeFiles:
+    """Files that would not fit anywhere: only what is read is made."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.sizes = sizes
+        self.read_bytes = 0
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        size = self.sizes[path]
+        if size > limit:
+            raise Refused("too large", rule="resource-size", hint="none")
+        self.read_bytes += size
+        return HEAD if path == "SKILL.md" else b"x = 1\n" * (size // 6)
+
+    def list(self) -> Iterable[FileEntry]:
+        return (FileEntry(path=path, size=size) for path, size in sorted(self.sizes.items()))
+
+
+def test_a_file_of_a_hundred_megabytes_is_named_and_not_read() -> None:
+    files = HugeFiles({"SKILL.md": len(HEAD), "assets/video.bin": 100 * SIZE})
+    report = scan(files)
+    assert files.read_bytes == len(HEAD)
+    assert [(finding.code, finding.file) for finding in report.findings] == [("SK901", "assets/video.bin")]
+    assert report.verdict is Verdict.REVIEW
+
+
+def test_a_hundred_thousand_files_are_not_all_read() -> None:
+    files = HugeFiles({"SKILL.md": len(HEAD)} | {f"a/{number:06}.py": 60 for number in range(100_000)})
+    started = time.process_time()
+    report = scan(files)
+    assert time.process_time() - started < LONGEST * 2
+    assert report.files <= Limits().files
+    assert [finding.code for finding in report.findings] == ["SK901"]
+
+
+def test_all_files_together_have_a_budget_and_skill_md_comes_first() -> None:
+    files = HugeFiles({"SKILL.md": len(HEAD)} | {f"{number}.py": SIZE for number in range(10)})
+    report = scan(files, options=Limits(total_bytes=2 * SIZE))
+    assert files.read_bytes <= 2 * SIZE
+    assert any(finding.code == "SK901" for finding in report.findings)
+
+
+def test_junk_costs_little_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    timed({"SKILL.md": HEAD, "a.bin": bytes(range(256)) * 4_096, "b.py": b"\xff\x00" * 100_000})
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown / (1024 if sys.platform != "darwin" else 1024 * 1024) < 200
