@@ -33,6 +33,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("metier.cli.run_script:run_script", "Run a script of a skill in a sandbox."),
         "validate": ("metier.cli.check:validate", "Check skills against the standard."),
         "lint": ("metier.cli.check:lint", "Check skills against the standard and good practice."),
+        "scan": ("metier.cli.scan:scan", "Say what a skill could do and whether it looks safe."),
         "fix": ("metier.cli.repair:fix", "Repair what is mechanical, and keep the rest byte for byte."),
         "explain": ("metier.cli.explain:explain", "Explain a problem's code."),
         "enable": ("metier.cli.switch:enable", "Switch a skill on."),

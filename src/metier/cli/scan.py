@@ -1,0 +1,207 @@
+"""`metier skill scan`: is this skill safe, and what could it do?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.errors import NotFound, SkillNotFound
+from metier.scan import RULES, Finding, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
+from metier.scan import scan as scan_files
+from metier.sources import DiskFiles
+from metier.spec import Files
+
+from .explain import PAGES
+from .find import folders_named
+from .formats import FORMATS, as_github, as_sarif
+from .result import Result
+from .run import command
+from .terminal import Terminal, shown
+
+__all__ = ["scan"]
+
+_SIGNS = {Verdict.PASS: ("✓", "green"), Verdict.REVIEW: ("?", "yellow"), Verdict.BLOCK: ("✗", "red")}
+_LIMITS = {"block": Verdict.BLOCK.rank, "review": Verdict.REVIEW.rank, "never": Verdict.BLOCK.rank + 1}
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A skill to be scanned: on this disk, or just brought from elsewhere."""
+
+    name: str
+    where: str
+    """Its folder, or the ref it came from."""
+    files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    subject: _Subject
+    report: ScanReport
+
+
+@command("skill", "scan")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH|REF]...")
+@click.option("--installed", is_flag=True, help="Scan every skill on this machine.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print.")
+@click.option(
+    "--fail-on", type=click.Choice(list(_LIMITS)), default="block", show_default=True, help="End with 1 from this verdict on."
+)
+@click.option("--waivers", "waiver_file", metavar="FILE", help="Findings to live with: rule, path, reason, expiry (TOML).")
+@click.option("--offline", is_flag=True, help="For a REF: use the cache, and ask nobody.")
+def scan(
+    app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool
+) -> Result:
+    """Say what a skill could do and what looks bad about it, with a verdict: pass, review or block.
+
+    Nothing is run; only a REF (`owner/repo`, an address, an archive; see `metier skill install`) is fetched, into memory. The
+    same files always give the same answer. Ends with 1 when a verdict reaches --fail-on. Without a target it scans the
+    current folder.
+    """
+    waivers = _waivers(app, waiver_file)
+    subjects = _installed(app) if installed else []
+    if targets or not installed:
+        subjects += [subject for target in targets or (".",) for subject in _named(app, target, offline=offline)]
+    today = date.today()  # noqa: DTZ011 - a waiver ends with the day of whoever runs this
+    scanned = [_Scanned(one, _judged(one, waivers, today)) for one in {subject.where: subject for subject in subjects}.values()]
+    failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in scanned)
+    counts = {str(verdict): sum(one.report.verdict is verdict for one in scanned) for verdict in Verdict}
+    return Result(
+        data={"scanned": len(scanned), "failed": failed, **counts, "skills": [_row(one) for one in scanned]},
+        lines=lambda terminal: _lines(scanned, counts, terminal),
+        text=_text(scanned, form, app.folder),
+        as_json=form == "json",
+        status=1 if failed else 0,
+    )
+
+
+def _judged(subject: _Subject, waivers: Sequence[Waiver], today: date) -> ScanReport:
+    return apply_waivers(scan_files(subject.files, folder=subject.name), waivers, skill=subject.name, today=today)
+
+
+def _on_disk(folder: str) -> _Subject:
+    return _Subject(os.path.basename(folder), folder, DiskFiles(folder))
+
+
+def _installed(app: App) -> list[_Subject]:
+    return [_on_disk(folder) for folder in dict.fromkeys(entry.folder for entry in app.catalog.entries)]
+
+
+def _named(app: App, target: str, *, offline: bool) -> list[_Subject]:
+    """What is here is scanned as it is here; what is not is fetched, if it can be."""
+    try:
+        return [_on_disk(folder) for folder in folders_named(app, [target])]
+    except NotFound as error:
+        return _fetched(app, target, offline=offline, missing=error)
+
+
+def _fetched(app: App, target: str, *, offline: bool, missing: NotFound) -> list[_Subject]:
+    # Imported here: fetching brings git and HTTP along, and most scans are of what is on this disk.
+    from metier.install.fetch import fetch
+    from metier.install.kinds import LocalName, LocalPath
+    from metier.install.refs import parse_ref
+
+    from .stores import access_of, fetch_progress
+
+    access = access_of(app, offline=offline, headers=(), insecure_http=False)
+    try:
+        ref = parse_ref(target, aliases=tuple({"r9s", *(source.name for source in access.sources)}))
+    except SkillNotFound:
+        raise missing from None
+    if isinstance(ref, LocalName | LocalPath):
+        raise missing
+    with fetch_progress() as progress:
+        fetched = fetch(ref, access, progress=progress)
+    return [_Subject(one.name, f"{ref.text}:{one.origin.path or one.name}", one.files) for one in fetched.skills]
+
+
+def _waivers(app: App, file: str | None) -> tuple[Waiver, ...]:
+    if file is None:
+        return ()
+    try:
+        text = Path(app.folder, os.path.expanduser(file)).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {file!r}", hint="see docs/scan.md for the form of a waiver") from None
+    return read_waivers(text, file=file)
+
+
+def _text(scanned: Sequence[_Scanned], form: str, base: str) -> str | None:
+    reports = [(one.subject.where, one.report.report) for one in scanned]
+    if form == "sarif":
+        return as_sarif(reports, base, PAGES, _PROPERTIES)
+    return as_github(reports, base) if form == "github" else None
+
+
+# What GitHub's code scanning sorts by.
+_SECURITY_SEVERITY = {Verdict.PASS: "3.0", Verdict.REVIEW: "6.0", Verdict.BLOCK: "9.0"}
+_PROPERTIES = {
+    rule.code: {
+        "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.aitech))],
+        "precision": rule.confidence,
+        "security-severity": _SECURITY_SEVERITY[rule.verdict],
+    }
+    for rule in RULES.values()
+}
+
+
+def _row(one: _Scanned) -> dict[str, Any]:
+    report = one.report
+    return {
+        "name": one.subject.name,
+        "folder": one.subject.where,
+        "verdict": report.verdict,
+        "reach": report.reach,
+        "files": report.files,
+        "capabilities": {name: list(getattr(report.capabilities, name)) for name in report.capabilities.__slots__},
+        "findings": [_finding_row(finding) for finding in report.findings],
+    }
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    rule = finding.rule
+    return {
+        "rule": finding.code, "category": rule.category, "severity": finding.severity, "confidence": finding.confidence,
+        "reach": finding.reach, "message": finding.message, "file": finding.file, "line": finding.line,
+        "column": finding.column, "excerpt": finding.excerpt, "why": rule.why, "hint": rule.hint, "owasp": rule.owasp,
+        "aitech": rule.aitech, "waived": finding.waived or None,
+    }  # fmt: skip
+
+
+def _lines(scanned: Sequence[_Scanned], counts: dict[str, int], terminal: Terminal) -> Iterator[str]:
+    for one in scanned:
+        sign, style = _SIGNS[one.report.verdict]
+        name, where = terminal.paint(shown(one.subject.name), "bold"), terminal.paint(shown(one.subject.where), "dim")
+        yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(one.report.verdict, style)}  {where}"
+        for line in one.report.capabilities.lines():
+            yield f"  {terminal.paint(shown(line), 'dim')}"
+        yield from _finding_lines(one.report, terminal)
+    if len(scanned) > 1:
+        yield f"{len(scanned)} scanned: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+    if any(one.report.findings for one in scanned):
+        yield terminal.paint("`metier skill explain CODE` says more about a code", "dim")
+
+
+def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:
+    grave = [finding for finding in report.findings if finding.verdict is not Verdict.PASS]
+    for finding in grave[:_MOST_SHOWN]:
+        severity = terminal.paint(finding.severity, _SIGNS[finding.verdict][1])
+        yield f"  {shown(finding.problem.where)}: {severity} {finding.code}: {shown(finding.message)}"
+        if finding.excerpt:
+            yield f"      {terminal.paint('|', 'dim')} {shown(finding.excerpt)}"
+        yield f"      {terminal.paint('hint:', 'cyan')} {shown(finding.rule.hint)}"
+    if len(grave) > _MOST_SHOWN:
+        yield f"  and {len(grave) - _MOST_SHOWN} more; --format json has them all"
+    waived = sum(bool(finding.waived) for finding in report.findings)
+    notes = len(report.findings) - len(grave) - waived
+    if notes or waived:
+        kinds = ((notes, "note" if notes == 1 else "notes"), (waived, "waived"))
+        said = [f"{number} {word}" for number, word in kinds if number]
+        yield f"  {terminal.paint(' and '.join(said) + '; --format json has them', 'dim')}"
