@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from metier.install.sight import Sight
     from metier.install.store import Store
     from metier.install.targets import Level, Scope
-    from metier.runtime import Budgets, FileApprovals, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
+    from metier.mcp.live import Live
+    from metier.mcp.tools import OpenSession
+    from metier.runtime import Budgets, FileApprovals, Host, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
     from metier.runtime.permissions import Approve
     from metier.runtime.running import Runner
     from metier.runtime.telemetry import Telemetry
@@ -158,10 +160,13 @@ class App:
     @cached_property
     def selector(self) -> Selector:
         """Ranks the skills that a model may use. Its index is kept beside the cache."""
+        return self.selector_of(self.catalog)
+
+    def selector_of(self, catalog: Catalog) -> Selector:
         # Imported here: numpy costs 80 ms, and only a request needs it.
         from metier.sources.index import open_selector
 
-        usable = [entry for entry in self.catalog if entry.is_for_models]
+        usable = [entry for entry in catalog if entry.is_for_models]
         return open_selector(
             usable, str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
         )
@@ -229,19 +234,41 @@ class App:
 
     def session(self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True) -> Session:  # noqa: A002
         """A conversation over this app's skills. Kept ones can be gone on with by their id; others end with the process."""
-        from metier.runtime import Bus, Host, MemoryStore, Session
+        from metier.runtime import Session
+
+        host = self._host(approve, kept=kept, selector=_LateSelector(lambda: self.selector))
+        return Session(self.catalog, id=id, options=self.session_options(), host=host)
+
+    def _host(self, approve: Approve | None, *, kept: bool, selector: _LateSelector) -> Host:
+        from metier.runtime import Bus, Host, MemoryStore
 
         bus = Bus()
         if self.users_settings.truth("telemetry.enabled"):
             bus.subscribe(self.telemetry)
-        host = Host(
+        return Host(
             store=self.store if kept else MemoryStore(),
             runner=_LateRunner(self),
             permissions=self.permissions(approve),
             bus=bus,
-            selector=_LateSelector(self),
+            selector=selector,
         )
-        return Session(self.catalog, id=id, options=self.session_options(), host=host)
+
+    def live_skills(self, *, scripts: bool) -> tuple[Live, OpenSession]:
+        """What an MCP server offers, kept current while it runs, and the sessions that it works with."""
+        from metier.mcp.live import Live
+        from metier.runtime import Session
+
+        selectors: dict[int, _LateSelector] = {}
+
+        def open_session(catalog: Catalog) -> Session:
+            # One selector for each catalog, of which only the newest is asked.
+            if id(catalog) not in selectors:
+                selectors.clear()
+                selectors[id(catalog)] = _LateSelector(lambda: self.selector_of(catalog))
+            host = self._host(None, kept=False, selector=selectors[id(catalog)])
+            return Session(catalog, options=self.session_options(), host=host)
+
+        return Live(lambda stop: self.watch(stop, files=True), open_session, scripts=scripts), open_session
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -250,8 +277,8 @@ class App:
         settings = self.users_settings
         return otlp_telemetry(content=settings.truth("telemetry.content"), metrics=settings.truth("telemetry.metrics"))
 
-    def watch(self, stop: Event | None = None) -> Iterator[Update]:
-        return watch(self.places, self.fresh_catalog, stop=stop)
+    def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[Update]:
+        return watch(self.places, self.fresh_catalog, stop=stop, files=files)
 
     def scope(self, level: Level) -> Scope:
         """Where a user's, or this project's, installed skills are."""
@@ -315,11 +342,15 @@ class _LateRunner:
 class _LateSelector:
     """The app's selector, opened by the first request: most sessions of a command line make none."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, opened: Callable[[], Selector]) -> None:
+        self._open = opened
+
+    @cached_property
+    def _selector(self) -> Selector:
+        return self._open()
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        return self._app.selector.select(query, limit, recent=recent)
+        return self._selector.select(query, limit, recent=recent)
 
 
 def _one_of(settings: Settings, name: str, words: type[W]) -> W:

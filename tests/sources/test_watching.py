@@ -21,8 +21,8 @@ PATIENCE = 20.0
 class Watcher:
     """A watch that runs in a thread, so that a test can wait for its next update."""
 
-    def __init__(self, *places: Place) -> None:
-        self.places = places
+    def __init__(self, *places: Place, files: bool = False) -> None:
+        self.places, self.files = places, files
         self.stop = threading.Event()
         self.updates: queue.Queue[Update | BaseException] = queue.Queue()
         self.thread = threading.Thread(target=self._run)
@@ -32,7 +32,7 @@ class Watcher:
 
     def _run(self) -> None:
         try:
-            for update in watch(self.places, self.catalog, stop=self.stop):
+            for update in watch(self.places, self.catalog, stop=self.stop, files=self.files):
                 self.updates.put(update)
         except BaseException as error:
             self.updates.put(error)
@@ -55,8 +55,8 @@ def told(found: tuple[Change, ...]) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def watching(*roots: Path) -> Iterator[Watcher]:
-    watcher = Watcher(*map(place, roots))
+def watching(*roots: Path, files: bool = False) -> Iterator[Watcher]:
+    watcher = Watcher(*map(place, roots), files=files)
     watcher.thread.start()
     try:
         yield watcher
@@ -148,6 +148,16 @@ def test_a_file_that_changes_nothing_in_the_catalog_is_no_update(tmp_path: Path)
         (tmp_path / "x/notes.txt").write_text("nothing to see")
         write_skill(tmp_path, "y")
         assert {name for _, name in watcher.until(lambda so_far: ("added", "y") in so_far)} == {"y"}
+
+
+def test_whoever_asks_for_files_hears_of_every_file_of_a_skill(tmp_path: Path) -> None:
+    write_skill(tmp_path, "x")
+    (tmp_path / "x/references").mkdir()
+    with watching(tmp_path, files=True) as watcher:
+        watcher.next()
+        (tmp_path / "loose.txt").write_text("of no skill")
+        (tmp_path / "x/references/notes.txt").write_text("something to see")
+        assert {name for _, name in watcher.until(lambda so_far: ("changed", "x") in so_far)} == {"x"}
 
 
 def test_a_stop_ends_the_stream_soon(tmp_path: Path) -> None:

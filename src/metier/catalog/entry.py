@@ -19,6 +19,8 @@ __all__ = ["Entry", "Flag", "Offer", "Source", "State", "offer_of", "offer_of_ba
 class Source(StrEnum):
     """Where skills come from, in order of precedence: a later source hides an earlier one."""
 
+    MCP = "mcp"
+    """Another server offers it. Below all others, and under a name of its own: a stranger never hides what is here."""
     BUNDLED = "bundled"
     USER = "user"
     CLAUDE = "claude"

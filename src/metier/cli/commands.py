@@ -6,12 +6,13 @@ needs nothing from the others starts as if they did not exist.
 
 from __future__ import annotations
 
-__all__ = ["GROUPS", "usage"]
+__all__ = ["DEFAULTS", "GROUPS", "usage"]
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "": {
         "skill": ("", "Write, check, find and list skills."),
         "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
+        "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "session": ("", "List, show and clear sessions."),
         "policy": ("", "Show and change what skills may do."),
         "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
@@ -65,6 +66,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
         "deny": ("metier.cli.policy:deny", "Forbid a tool pattern, for all skills, or take back an approval of one."),
     },
+    "mcp": {
+        "serve": ("metier.cli.mcp_serve:serve", "Serve your skills; `metier mcp` alone does the same."),
+    },
     "cache": {
         "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
         "clean": ("metier.cli.cache:clean", "Delete downloaded skills."),
@@ -77,11 +81,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "path": ("metier.cli.configure:path", "Print where the configuration file is."),
     },
 }
+DEFAULTS = {"mcp": "serve"}
+"""The command that a group stands for when none is named: clients are configured with `metier mcp`."""
 _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
     "skill": "Write, check, find and list skills.",
     "session": "List, show and clear sessions.",
     "policy": "Show and change what skills may do.",
+    "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",
     "skill manage": "Enable, disable, update, remove and list skills.",
     "cache": "Show and clean the cache of downloaded skills.",
     "config": "Show and change settings.",

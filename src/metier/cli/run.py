@@ -18,7 +18,7 @@ from click.shell_completion import shell_complete
 from metier.app import App
 from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound
 
-from .commands import GROUPS, usage
+from .commands import DEFAULTS, GROUPS, usage
 from .result import Result, Unwritten
 from .terminal import Terminal, unarmed
 
@@ -136,6 +136,11 @@ class _Group(click.Group):
         """A group without a command is a question, and its page of commands the answer."""
         if click.get_current_context().invoked_subcommand is None:
             click.echo(usage(self.path))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.path in DEFAULTS and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
+            args = [DEFAULTS[self.path], *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(GROUPS[self.path])

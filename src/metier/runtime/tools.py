@@ -30,7 +30,7 @@ from .tool import Reply, Tool, Work
 if TYPE_CHECKING:
     from .session import Session
 
-__all__ = ["session_tools"]
+__all__ = ["file_text", "session_tools"]
 
 _MOST_FOUND = 20
 _MOST_LISTED = 200
@@ -193,12 +193,13 @@ def _read(session: Session) -> Work:
         name, path = str(arguments["skill_name"]), str(arguments["resource_name"])
         session.row(name)
         offset = arguments.get("offset")
-        return Reply(text=await in_thread(_file_text, session, name, path, offset if isinstance(offset, int) else 0))
+        return Reply(text=await in_thread(file_text, session, name, path, offset if isinstance(offset, int) else 0))
 
     return work
 
 
-def _file_text(session: Session, name: str, path: str, offset: int) -> str:
+def file_text(session: Session, name: str, path: str, offset: int) -> str:
+    """One file, or a part of it, as a model reads it; the list of what is in it for a folder."""
     try:
         data = session.read(name, path)
     except (NotFound, Refused) as error:

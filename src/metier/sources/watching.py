@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,12 +41,18 @@ class Update:
     changes: tuple[Change, ...]
 
 
-def watch(places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None) -> Iterator[Update]:
-    """First the catalog as it is, then one update for each burst of changes, until `stop` is set."""
+def watch(
+    places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None, files: bool = False
+) -> Iterator[Update]:
+    """First the catalog as it is, then one update for each burst of changes, until `stop` is set.
+
+    A catalog holds what SKILL.md files say; with `files` a change of a skill's other files is an update too.
+    """
     # Imported here: only watchers pay for the watcher.
     from watchfiles import watch as watch_files
 
     stop = stop or threading.Event()
+    started = time.time()
     catalog = rebuild()
     yield Update(catalog, ())
     while not stop.is_set():
@@ -62,9 +69,13 @@ def watch(places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: thre
         missed = True
         for changed in burst:
             if missed or changed or roots != _existing(places):
+                if missed and files:
+                    changed = changed | _younger(catalog, started)
                 missed = False
                 before, catalog = catalog, rebuild()
                 differences = changes(before, catalog)
+                if files:
+                    differences += _touched(changed, catalog, differences)
                 if differences:
                     yield Update(catalog, differences)
             if stop.is_set() or roots != _existing(places) or _is_about(changed, roots):
@@ -80,6 +91,37 @@ def changes(before: Catalog, after: Catalog) -> tuple[Change, ...]:
         *(Change(ChangeKind.ADDED, entry) for folder, entry in new.items() if folder not in old),
         *(Change(ChangeKind.CHANGED, entry) for folder, entry in new.items() if folder in old and entry != old[folder]),
     )
+
+
+def _touched(changed: Iterable[tuple[object, str]], catalog: Catalog, known: Sequence[Change]) -> tuple[Change, ...]:
+    """The skills in which another file than SKILL.md has changed."""
+    folders = {entry.folder: entry for entry in catalog.entries}
+    for change in known:
+        folders.pop(change.entry.folder, None)
+    found: dict[str, Entry] = {}
+    for _, path in changed:
+        above = os.path.dirname(os.path.realpath(path))
+        while above not in folders and len(above) > 1:
+            above = os.path.dirname(above)
+        if above in folders:
+            found[above] = folders[above]
+    return tuple(Change(ChangeKind.CHANGED, entry) for entry in found.values())
+
+
+def _younger(catalog: Catalog, than: float) -> set[tuple[FileChange, str]]:
+    """Files that may have changed before the watcher was up, as it would have told them."""
+    from watchfiles import Change as FileChange
+
+    # Clocks of file systems are coarse; a file too many costs a look at it.
+    found = (os.path.join(here, name) for entry in catalog for here, _, names in os.walk(entry.folder) for name in names)
+    return {(FileChange.modified, path) for path in found if _modified(path) > than - 1}
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_about(changed: Iterable[tuple[object, str]], roots: Sequence[str]) -> bool:

@@ -1,0 +1,110 @@
+"""What the server offers at one moment: a catalog, and of it the skills that the extension can have.
+
+An offering never changes. A change on disk makes another one, in which only the skills that changed were read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from metier.catalog import Catalog, Entry, Source
+from metier.errors import NotFound
+from metier.spec import Json, Manifest
+
+from .media import DIRECTORY, media_type
+from .published import Published, Withheld, path_in, publish
+
+__all__ = ["Offering", "offering_of"]
+
+_ABOUT_PEOPLE = ("user-invocable", "argument-hint", "parameters", "user_invocable", "argument_hint")
+
+
+@dataclass(frozen=True)  # no slots: what is asked for at every request is worked out once
+class Offering:
+    catalog: Catalog
+    published: Mapping[str, Published] = field(default_factory=dict)
+    """By name. Also those that are closed to models: a person may still ask for one by its URI."""
+    withheld: tuple[Withheld, ...] = ()
+
+    @cached_property
+    def listed(self) -> tuple[Published, ...]:
+        """What `skills/list` names, in the order of names."""
+        return tuple(each for _, each in sorted(self.published.items()) if each.source.is_for_models)
+
+    @cached_property
+    def for_models(self) -> tuple[str, ...]:
+        return tuple(entry.name for entry in served(self.catalog) if entry.is_for_models)
+
+    @cached_property
+    def for_people(self) -> Mapping[str, Manifest]:
+        """The skills that a person can start by name, each with what it says about that."""
+        found = {entry.name: _about(entry) for entry in served(self.catalog)}
+        return {name: manifest for name, manifest in found.items() if manifest.extensions.user_invocable}
+
+    def skill(self, uri: str) -> Published:
+        """The skill whose SKILL.md has this URI, summed up anew: whoever asks for one wants to know how it is now."""
+        name, path = path_in(uri)
+        known = self.published.get(name)
+        if known is None or known.uri != uri or not path:
+            raise NotFound(f"no skill has the URI {uri!r}", hint="see skills/list")
+        fresh = publish(known.source)
+        if isinstance(fresh, Withheld):
+            raise NotFound(f"the skill {name!r} can no longer be served: {fresh.reason}", hint="see skills/list")
+        return fresh
+
+    def file(self, uri: str) -> tuple[Published, str]:
+        """The skill and the path of a file that is listed."""
+        name, path = path_in(uri)
+        known = self.published.get(name)
+        if known is None or not path:
+            raise NotFound(f"nothing is at {uri!r}", hint="see skills/list")
+        return known, path
+
+    def directory(self, uri: str) -> list[dict[str, Json]]:
+        """What lies directly in a folder of a skill, as resources."""
+        name, path = path_in(uri.rstrip("/"))
+        known = self.published.get(name)
+        prefix = f"{path}/" if path else ""
+        below = [each for each in (known.files if known else ()) if each.startswith(prefix)]
+        if known is None or not below or path in known.files:
+            raise NotFound(f"{uri!r} is not a folder of a skill", hint="see skills/list")
+        children = dict.fromkeys(each[len(prefix) :].partition("/")[::2] for each in below)
+        # A folder stands once for each of its files; only that there is something below it matters.
+        names = {child: bool(rest) for child, rest in children}
+        return [_child(known, f"{prefix}{child}", is_folder=folder) for child, folder in sorted(names.items())]
+
+
+def offering_of(catalog: Catalog, *, before: Offering | None = None, touched: Iterable[str] = ()) -> Offering:
+    """The offering of a catalog. Of `before` is taken what is unchanged; `touched` are folders in which something is new."""
+    changed = frozenset(touched)
+    known: dict[Entry, Published | Withheld] = {}
+    if before is not None:
+        known |= {each.source: each for each in before.published.values()}
+        known |= {each.source: each for each in before.withheld}
+    found = [known[entry] if entry in known and entry.folder not in changed else publish(entry) for entry in served(catalog)]
+    return Offering(
+        catalog,
+        {each.name: each for each in found if isinstance(each, Published)},
+        tuple(each for each in found if isinstance(each, Withheld)),
+    )
+
+
+def served(catalog: Catalog) -> Iterable[Entry]:
+    """What is ours to serve: a skill that came from another server is that server's."""
+    return (entry for entry in catalog if entry.source is not Source.MCP)
+
+
+def _about(entry: Entry) -> Manifest:
+    if any(key in entry.offer.head for key in _ABOUT_PEOPLE):
+        return entry.manifest
+    # Nearly no skill says anything here, and parsing a thousand heads to learn that takes longer than the answer.
+    return Manifest(name=entry.name, description=entry.description)
+
+
+def _child(skill: Published, path: str, *, is_folder: bool) -> dict[str, Json]:
+    name = path.rpartition("/")[2]
+    if is_folder:
+        return {"uri": skill.uri_of(path), "name": name, "mimeType": DIRECTORY}
+    return {"uri": skill.uri_of(path), "name": name, "mimeType": media_type(path), "size": skill.files[path].size}

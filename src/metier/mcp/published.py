@@ -1,0 +1,137 @@
+"""A skill as the Skills extension of MCP (SEP-2640) has it: a URI, the frontmatter as JSON, every file with size and digest.
+
+An entry that breaks the extension's rules is worse than none: clients with typed answers drop the whole listing for it.
+So a skill that other loaders forgive is withheld here, with the reason; the tools and prompts still offer it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from urllib.parse import quote, unquote
+
+from metier.catalog import Entry
+from metier.errors import MetierError, Refused
+from metier.sources import DiskFiles
+from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resource_path, split
+from metier.spec import yaml as head_yaml
+from metier.spec.yaml import MapNode
+
+__all__ = ["EXTENSION", "MOST_BYTES", "MOST_FILES", "SCHEME", "Listed", "Published", "Withheld", "frontmatter", "publish"]
+
+EXTENSION: Final = "io.modelcontextprotocol/skills"
+SCHEME: Final = "skill://"
+MOST_FILES: Final = 512
+MOST_BYTES: Final = 16 * 1024 * 1024
+# What the standard calls text is text, however it is written: `version: 1.0` below `metadata` is the text 1.0.
+_TEXTS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
+_FORGIVEN = frozenset({"SK160"})
+"""Keys that the standard does not know are carried along, as the extension asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One file of a skill, as it was when it was listed."""
+
+    size: int
+    digest: str
+    """`sha256:` and 64 hexadecimal digits, of the raw bytes."""
+
+    @classmethod
+    def of(cls, data: bytes) -> Listed:
+        return cls(len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
+
+
+@dataclass(frozen=True)  # no slots: the answer is worked out once
+class Published:
+    source: Entry
+    frontmatter: Mapping[str, Json]
+    files: Mapping[str, Listed]
+    """By path inside the skill, SKILL.md first."""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def uri(self) -> str:
+        return self.uri_of(SKILL_FILE)
+
+    def uri_of(self, path: str) -> str:
+        return f"{SCHEME}{self.name}/{quote(path)}"
+
+    @cached_property
+    def entry(self) -> dict[str, Json]:
+        """As `skills/list` and `skills/get` answer it."""
+        resources: list[Json] = [
+            {"uri": self.uri_of(path), "digest": listed.digest, "size": listed.size} for path, listed in self.files.items()
+        ]
+        return {"uri": self.uri, "frontmatter": dict(self.frontmatter), "resources": resources}
+
+    def read(self, path: str) -> bytes:
+        """The file as it is now. Only what was listed is served: what nobody could verify is no part of the skill."""
+        if path not in self.files:
+            raise Refused(f"{self.name} lists no file {path!r}", rule="unlisted", hint="read only what the skill's entry lists")
+        return DiskFiles(self.source.folder).read(path, limit=MOST_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A skill that the extension cannot have, and why."""
+
+    source: Entry
+    reason: str
+
+
+def publish(entry: Entry) -> Published | Withheld:
+    """The skill in an entry's folder, read and summed up now."""
+    try:
+        return _publish(entry, DiskFiles(entry.folder))
+    except (MetierError, OSError) as error:
+        return Withheld(entry, str(error))
+
+
+def frontmatter(data: bytes) -> dict[str, Json]:
+    """The head of a SKILL.md as JSON, all keys; empty where there is none."""
+    tree = head_yaml.read(split(data).head)
+    if not isinstance(tree.root, MapNode):
+        return {}
+    return {
+        key.text: head_yaml.strings(value) if key.text in _TEXTS else head_yaml.plain(value) for key, value in tree.root.entries
+    }
+
+
+def path_in(uri: str) -> tuple[str, str]:
+    """The skill and the path that a URI names; the path is empty for the skill's own folder. Refused if it is none of ours."""
+    match = re.fullmatch(r"skill://([^/?#]+)(?:/([^?#]*))?", uri)
+    if match is None:
+        raise Refused(f"{uri!r} is not the URI of a skill's file", rule="uri", hint="such as skill://pdf-forms/SKILL.md")
+    # Split before it is unquoted: an encoded slash is part of a name, and no name here has one.
+    parts = [unquote(part, errors="strict") for part in (match[2] or "").split("/") if part]
+    if any("/" in part for part in parts):
+        raise Refused(f"{uri!r} hides a slash", rule="uri", hint="write the path plainly")
+    return unquote(match[1]), resource_path("/".join(parts)) if parts else ""
+
+
+def _publish(entry: Entry, files: Files) -> Published | Withheld:
+    if not is_name(entry.name):
+        return Withheld(entry, f"the name {entry.name!r} breaks the standard's rules")
+    listing = list(files.list())
+    if len(listing) > MOST_FILES:
+        return Withheld(entry, f"it has {len(listing):,} files, and the extension allows {MOST_FILES}")
+    if sum(each.size for each in listing) > MOST_BYTES:
+        return Withheld(entry, f"it is larger than {MOST_BYTES:,} bytes")
+    data = files.read(SKILL_FILE, limit=MOST_BYTES)
+    report = parse(data, folder=entry.name, verdict=Verdict.STRICT).report
+    for problem in report.errors:
+        if problem.code not in _FORGIVEN:
+            return Withheld(entry, problem.message)
+    listed = {SKILL_FILE: Listed.of(data)}
+    for each in listing:
+        if each.path != SKILL_FILE:
+            listed[each.path] = Listed.of(files.read(each.path, limit=MOST_BYTES))
+    return Published(entry, frontmatter(data), listed)

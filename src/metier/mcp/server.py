@@ -1,0 +1,193 @@
+"""The MCP server: the Skills extension, plain resources, tools and prompts, all over what is offered right now.
+
+Built on the SDK's low-level server: the answers are made of plain JSON, and the high-level one would only check them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+
+from metier import __version__
+from metier.errors import MetierError
+from metier.runtime import By, Tool
+from metier.runtime.crossing import in_thread
+from metier.spec import Json, Manifest
+
+from .live import Live
+from .paging import page
+from .published import EXTENSION
+from .resources import TEMPLATE, read, resource
+from .telling import Telling
+from .tools import OpenSession
+
+__all__ = ["SkillServer"]
+
+_INSTRUCTIONS = (
+    "Skills are instructions for tasks, written by people who know them. Before a task that a skill may cover, call "
+    "search_skills; load what fits with load_skill and follow it. Paths in a skill are relative to its folder."
+)
+# Nothing is promised: a file may change at any moment, and then a notification says so.
+_FRESH: Mapping[str, Json] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+_ABOUT = {
+    "search_skills": types.ToolAnnotations(title="Search skills", read_only_hint=True, open_world_hint=False),
+    "load_skill": types.ToolAnnotations(title="Load a skill", read_only_hint=True, open_world_hint=False),
+    "read_skill_resource": types.ToolAnnotations(title="Read a file of a skill", read_only_hint=True, open_world_hint=False),
+    "run_skill_script": types.ToolAnnotations(
+        title="Run a script of a skill", read_only_hint=False, destructive_hint=False, open_world_hint=False
+    ),
+}
+Context = Any  # Any: the SDK's ServerRequestContext, whose type parameters say nothing here
+
+
+class GetSkillParams(types.RequestParams):
+    uri: str
+
+
+class ReadDirectoryParams(types.PaginatedRequestParams):
+    uri: str
+
+
+class SkillServer:
+    """An SDK server over a Live. `server` and `options` are what a transport runs."""
+
+    def __init__(self, live: Live, open_session: OpenSession) -> None:
+        self.live, self._open_session = live, open_session
+        self.telling = Telling()
+        live.on_change(self.telling)
+        self.server: Server[Any] = Server(
+            "metier", version=__version__, title="metier", instructions=_INSTRUCTIONS,
+            on_list_tools=self._tools, on_call_tool=self._call,
+            on_list_resources=self._resources, on_list_resource_templates=_templates, on_read_resource=self._read,
+            on_list_prompts=self._prompts, on_get_prompt=self._prompt,
+            on_subscriptions_listen=self.telling.listen,
+        )  # fmt: skip
+        self.server.extensions = {EXTENSION: {"directoryRead": True}}
+        self.server.add_request_handler("skills/list", types.PaginatedRequestParams, _answering(self._list))
+        self.server.add_request_handler("skills/get", GetSkillParams, _answering(self._get))
+        self.server.add_request_handler("resources/directory/read", ReadDirectoryParams, _answering(self._directory))
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.telling.greeted)
+
+    @property
+    def options(self) -> InitializationOptions:
+        changes = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return self.server.create_initialization_options(changes)
+
+    async def _list(self, params: types.PaginatedRequestParams) -> dict[str, Json]:
+        offering = (await self.live.now()).offering
+        part, after = page(offering.listed, params.cursor, lambda skill: skill.name)
+        return _paged({"skills": [skill.entry for skill in part]}, after)
+
+    async def _get(self, params: GetSkillParams) -> dict[str, Json]:
+        offering = (await self.live.now()).offering
+        skill = await in_thread(offering.skill, params.uri)
+        return {"skill": skill.entry, **_FRESH}
+
+    async def _directory(self, params: ReadDirectoryParams) -> dict[str, Json]:
+        offering = (await self.live.now()).offering
+        part, after = page(offering.directory(params.uri), params.cursor, lambda child: str(child["name"]))
+        return _paged({"resources": list(part)}, after)
+
+    async def _resources(self, _: Context, params: types.PaginatedRequestParams | None) -> Any:
+        offering = (await self.live.now()).offering
+        part, after = _told(page)(offering.listed, params.cursor if params else None, lambda skill: skill.name)
+        return _paged({"resources": [resource(skill) for skill in part]}, after)
+
+    async def _read(self, _: Context, params: types.ReadResourceRequestParams) -> Any:
+        offering = (await self.live.now()).offering
+        uri = str(params.uri)
+        content = await in_thread(_told(read, uri=uri), offering, uri)
+        return {"contents": [content], **_FRESH}
+
+    async def _tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in (await self.live.now()).tools])
+
+    async def _call(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        for tool in (await self.live.now()).tools:
+            if tool.name == params.name:
+                reply = await tool.call(params.arguments)
+                return types.CallToolResult(content=[types.TextContent(text=reply.text)], is_error=not reply.ok)
+        raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {params.name!r}")
+
+    async def _prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        people = (await self.live.now()).offering.for_people
+        part, after = _told(page)(sorted(people), params.cursor if params else None, str)
+        return types.ListPromptsResult(prompts=[_wire_prompt(people[name]) for name in part], next_cursor=after)
+
+    async def _prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        offering = (await self.live.now()).offering
+        manifest = offering.for_people.get(params.name)
+        if manifest is None:
+            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no prompt {params.name!r}")
+        given = dict(params.arguments or {})
+        words = given.pop("arguments", "")
+
+        def activated() -> str:
+            session = self._open_session(offering.catalog)
+            return session.activate(params.name, by=By.USER, arguments=words, parameters=given).text
+
+        text = await in_thread(_told(activated))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=manifest.description, messages=[message])
+
+
+def _answering(work: Callable[[Any], Awaitable[dict[str, Json]]]) -> Callable[[Context, Any], Awaitable[dict[str, Json]]]:
+    """A method of the extension as the SDK calls it: what the client asked wrongly is its to hear."""
+
+    async def answer(_: Context, params: Any) -> dict[str, Json]:
+        try:
+            return await work(params)
+        except (MetierError, UnicodeDecodeError) as error:
+            raise _invalid(error, getattr(params, "uri", None)) from None
+
+    return answer
+
+
+def _told(function: Callable[..., Any], *, uri: str | None = None) -> Callable[..., Any]:
+    """The same function, whose errors reach the client as invalid parameters."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (MetierError, UnicodeDecodeError) as error:
+            raise _invalid(error, uri) from None
+
+    return call
+
+
+def _invalid(error: Exception, uri: str | None) -> MCPError:
+    hint = getattr(error, "hint", "")
+    data = ({"uri": uri} if uri else {}) | ({"hint": hint} if hint else {})
+    return MCPError(code=types.INVALID_PARAMS, message=str(error), data=data or None)
+
+
+def _paged(answer: dict[str, Json], after: str | None) -> dict[str, Json]:
+    return {**answer, **_FRESH, **({"nextCursor": after} if after else {})}
+
+
+async def _templates(_: Context, __: types.PaginatedRequestParams | None) -> Any:
+    return {"resourceTemplates": [dict(TEMPLATE)], **_FRESH}
+
+
+def _wire_tool(tool: Tool) -> types.Tool:
+    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=_ABOUT.get(tool.name))
+
+
+def _wire_prompt(manifest: Manifest) -> types.Prompt:
+    extensions = manifest.extensions
+    arguments: Sequence[types.PromptArgument] = [
+        types.PromptArgument(
+            name="arguments", description=extensions.argument_hint or "What to do, in your words.", required=False
+        ),
+        *(
+            types.PromptArgument(name=each.name, description=each.description or None, required=each.default is None)
+            for each in extensions.parameters
+        ),
+    ]
+    return types.Prompt(name=manifest.name, description=manifest.description, arguments=list(arguments))

@@ -1,0 +1,172 @@
+"""Running the server: on standard input and output for one client, or over HTTP for several.
+
+Over HTTP it listens on this machine only, unless a token protects it. A web page that somebody visits can reach a
+server on their own machine, so the Host and Origin of every request are checked (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import hmac
+import ipaddress
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from metier.errors import BadUsage, Conflict, Refused
+
+from .live import Live
+from .server import SkillServer
+from .tools import OpenSession
+
+if TYPE_CHECKING:
+    from anyio import AsyncFile
+
+__all__ = ["Http", "guarded", "serve_http", "serve_stdio"]
+
+Scope = MutableMapping[str, Any]
+Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Http:
+    host: str = "127.0.0.1"
+    port: int = 8642
+    """0 takes any that is free."""
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    """More names by which clients may call this server, as behind a proxy: host or host:port."""
+    origins: tuple[str, ...] = ()
+    """Web pages that may call it: https://example.com."""
+
+    def __post_init__(self) -> None:
+        if self.token is None and not _is_loopback(self.host):
+            raise Refused(
+                f"{self.host} can be reached from other machines, and no token protects it", rule="mcp-token",
+                hint="set METIER_MCP_TOKEN, or stay on 127.0.0.1",
+            )  # fmt: skip
+        if self.token is not None and (len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()):
+            raise BadUsage("the token is too short, or not plain text", hint="such as the output of `openssl rand -hex 32`")
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        names = (*_LOOPBACK, *(() if _is_any(self.host) else (name,)), *self.hosts)
+        return [form for each in dict.fromkeys(names) for form in (each, f"{each}:*")]
+
+    @property
+    def allowed_origins(self) -> list[str]:
+        own = [f"http://{each}{port}" for each in _LOOPBACK for port in ("", ":*")]
+        return [*own, *self.origins]
+
+
+async def serve_stdio(live: Live, open_session: OpenSession) -> None:
+    """Until the client closes our input."""
+    from mcp.server.stdio import stdio_server
+
+    # AsyncFile is more than the SDK uses of it: it only asks for one line after the other.
+    async with live, stdio_server(stdin=cast("AsyncFile[str]", input_lines(0))) as (receive, send):
+        served = SkillServer(live, open_session)
+        await served.server.run(receive, send, served.options)
+
+
+async def serve_http(live: Live, open_session: OpenSession, http: Http, *, ready: Callable[[str], None]) -> None:
+    """Until we are told to end. `ready` hears the address once clients can connect."""
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    async with live:
+        served = SkillServer(live, open_session)
+        security = TransportSecuritySettings(allowed_hosts=http.allowed_hosts, allowed_origins=http.allowed_origins)
+        app: Asgi = served.server.streamable_http_app(host=http.host, transport_security=security)
+        if http.token is not None:
+            app = guarded(app, http.token)
+        bound = _bound(http)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        name = f"[{http.host}]" if ":" in http.host else http.host
+        ready(f"http://{name}:{bound.getsockname()[1]}/mcp")
+        try:
+            await uvicorn.Server(config).serve(sockets=[bound])
+        finally:
+            served.telling.close()
+            bound.close()
+
+
+async def input_lines(descriptor: int) -> AsyncIterator[str]:
+    """Lines as they come. A thread reads them that nobody waits for, so an interrupted server ends though its input is open."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None](maxsize=64)
+
+    def put(line: str | None) -> None:
+        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+
+    def read() -> None:
+        # Unbuffered: the lock of a buffer, held by a thread that never ends, would keep Python from ending.
+        left = b""
+        try:
+            while data := os.read(descriptor, 1 << 16):
+                *whole, left = (left + data).split(b"\n")
+                for line in whole:
+                    put(line.decode("utf-8", "replace"))
+            put(left.decode("utf-8", "replace") if left else None)
+            put(None)
+        except (RuntimeError, OSError, concurrent.futures.CancelledError):
+            # The loop is gone, and so is whoever would have read the rest.
+            return
+
+    threading.Thread(target=read, name="metier-input", daemon=True).start()
+    while (line := await lines.get()) is not None:
+        yield line
+
+
+def guarded(app: Asgi, token: str) -> Asgi:
+    """The same application, for those who bring the token."""
+    expected = f"Bearer {token}".encode()
+
+    async def guard(scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+        if scope["type"] != "http":
+            return await app(scope, receive, send)
+        brought = [value for name, value in scope["headers"] if name == b"authorization"]
+        # One header and no more: a proxy and we must not read different ones.
+        if len(brought) == 1 and hmac.compare_digest(brought[0], expected):
+            return await app(scope, receive, send)
+        headers = [(b"www-authenticate", b'Bearer realm="metier"'), (b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b"a bearer token is needed\n"})
+        return None
+
+    return guard
+
+
+def _bound(http: Http) -> socket.socket:
+    family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((http.host, http.port))
+    except socket.gaierror:
+        bound.close()
+        raise BadUsage(f"{http.host!r} is no address of this machine", hint="such as 127.0.0.1") from None
+    except OSError as error:
+        bound.close()
+        why = (error.strerror or "error").lower()
+        raise Conflict(f"cannot listen on {http.host} port {http.port}: {why}", hint="choose another with --port") from None
+    return bound
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

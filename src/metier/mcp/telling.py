@@ -1,0 +1,54 @@
+"""Telling clients that what they listed has changed, in the way that each of the two eras of the protocol hears it.
+
+Before 2026-07-28 a client says once that it is ready, and from then on hears notifications on its connection. Since
+then it asks for a stream of them, which the SDK's listen handler serves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+)
+
+from .live import Changed
+
+__all__ = ["Telling"]
+
+
+class Telling:
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self._sessions: set[ServerSession] = set()
+        self.listen = ListenHandler(self._bus)
+
+    async def greeted(self, context: Any, _: Any) -> None:  # Any: the SDK's request context, and parameters that say nothing
+        """A client of the earlier era is ready; it is told until its connection ends."""
+        session: ServerSession = context.session
+        self._sessions.add(session)
+        # The SDK has no public way from a session to the end of its connection, and without one they would pile up.
+        session._connection.exit_stack.callback(self._sessions.discard, session)  # noqa: SLF001
+
+    async def __call__(self, changed: Changed) -> None:
+        if changed.resources:
+            await self._bus.publish(ResourcesListChanged())
+        if changed.prompts:
+            await self._bus.publish(PromptsListChanged())
+        if changed.tools:
+            await self._bus.publish(ToolsListChanged())
+        for session in tuple(self._sessions):
+            if changed.resources:
+                await session.send_resource_list_changed()
+            if changed.prompts:
+                await session.send_prompt_list_changed()
+            if changed.tools:
+                await session.send_tool_list_changed()
+
+    def close(self) -> None:
+        self.listen.close()

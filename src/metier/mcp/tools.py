@@ -1,0 +1,141 @@
+"""The tools for hosts that know MCP but not the Skills extension.
+
+A server cannot know what a model still remembers: hosts start new chats, compact old ones and share one server among
+several. So every `load_skill` answers with the whole text, and no tool asks which skill was loaded before. That also
+lets the list of tools stand still, which keeps a host's prompt cache warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metier.catalog import Catalog
+from metier.disclosure.neutral import one_line, output_text
+from metier.runtime import By, Launch, Reply, Session, Tool
+from metier.runtime.crossing import in_thread
+from metier.runtime.launching import launch
+from metier.runtime.schema import Schema, object_schema
+from metier.runtime.scripts_as_tools import reply_of
+from metier.runtime.tool import Work
+from metier.runtime.tools import file_text
+from metier.spec import Json
+
+from .offering import Offering
+
+__all__ = ["OpenSession", "server_tools"]
+
+OpenSession = Callable[[Catalog], Session]
+"""A session over a catalog, of which nothing is kept."""
+
+_MOST_FOUND = 20
+_MOST_NAMED = 500
+"""Up to so many skills a schema lists every name; beyond, the model searches."""
+
+
+def server_tools(offering: Offering, open_session: OpenSession, *, scripts: bool) -> tuple[Tool, ...]:
+    """What a model can call. Nothing, where there is no skill: a tool that can do nothing only misleads."""
+    names = offering.for_models
+    if not names:
+        return ()
+    session = open_session(offering.catalog)
+    # Each load in a session of its own: in one that goes on, the second would be told that it has the text already.
+    tools = [_search(session), _load(session, lambda: open_session(offering.catalog), names), _read(session, names)]
+    return (*tools, _run(session, names)) if scripts else tuple(tools)
+
+
+def _search(session: Session) -> Tool:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        limit = arguments.get("limit")
+        found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
+        lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
+        return Reply(text=output_text("\n".join(lines)) or "No skill fits that.")
+
+    properties: dict[str, Schema] = {
+        "query": _text("What you want to do, in a sentence."),
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 5},
+    }
+    about = "Find the skills that fit a task. Call it before a task that a skill may know better."
+    return _tool(session, "search_skills", about, properties, ("query",), work)
+
+
+def _load(session: Session, fresh: Callable[[], Session], names: tuple[str, ...]) -> Tool:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        parameters = arguments.get("parameters")
+        activation = await in_thread(
+            fresh().activate, str(arguments["skill_name"]), by=By.MODEL, arguments=str(arguments.get("arguments") or ""),
+            parameters=parameters if isinstance(parameters, dict) else None,
+        )  # fmt: skip
+        return Reply(text=activation.text)
+
+    properties: dict[str, Schema] = {
+        "skill_name": _names(names),
+        "arguments": _text("What the user asked of the skill, where it takes arguments."),
+        "parameters": {"type": "object", "description": "Values for the skill's declared parameters."},
+    }
+    about = "Load a skill: returns its instructions, which you then follow."
+    return _tool(session, "load_skill", about, properties, ("skill_name",), work)
+
+
+def _read(session: Session, names: tuple[str, ...]) -> Tool:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        name, offset = str(arguments["skill_name"]), arguments.get("offset")
+        # A skill that is closed to models does not exist for them.
+        session.shelf.usable(name, By.MODEL)
+        text = await in_thread(
+            file_text, session, name, str(arguments["resource_name"]), offset if isinstance(offset, int) else 0
+        )
+        return Reply(text=text)
+
+    offset: Schema = {
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+        "description": "Where to start, in characters, to read on.",
+    }
+    properties: dict[str, Schema] = {
+        "skill_name": _names(names),
+        "resource_name": _text("Path relative to the skill's directory; a folder's name lists the folder."),
+        "offset": offset,
+    }
+    about = "Read a file of a skill, or list one of its folders."
+    return _tool(session, "read_skill_resource", about, properties, ("skill_name", "resource_name"), work)
+
+
+def _run(session: Session, names: tuple[str, ...]) -> Tool:
+    async def work(arguments: dict[str, Json]) -> Reply:
+        name, script = str(arguments["skill_name"]), str(arguments["script_name"])
+        session.shelf.usable(name, By.MODEL)
+        words, stdin = arguments.get("args"), arguments.get("stdin")
+        wish = Launch(
+            skill=name, script=script, arguments=tuple(map(str, words)) if isinstance(words, list) else (),
+            stdin=stdin if isinstance(stdin, str) else None,
+        )  # fmt: skip
+        return reply_of(name, script, await launch(session, wish))
+
+    properties: dict[str, Schema] = {
+        "skill_name": _names(names),
+        "script_name": _text("The script's path, such as scripts/chart.py."),
+        "args": {"type": "array", "items": {"type": "string"}, "description": "The words of its command line, in order."},
+        "stdin": _text("Its standard input; empty without."),
+    }
+    about = "Run a script of a skill in a sandbox and return what it printed."
+    return _tool(session, "run_skill_script", about, properties, ("skill_name", "script_name"), work)
+
+
+def _tool(
+    session: Session, name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: Work
+) -> Tool:
+    return Tool(
+        name=name, description=about, schema=object_schema(properties, required), work=work,
+        noticed=session.noticed,
+    )  # fmt: skip
+
+
+def _names(names: tuple[str, ...]) -> Schema:
+    if len(names) > _MOST_NAMED:
+        return {"type": "string", "description": "The skill's exact name; search_skills finds it."}
+    return {"type": "string", "enum": list(names)}
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}

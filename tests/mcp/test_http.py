@@ -1,0 +1,142 @@
+"""`metier mcp --http`: several clients, a token, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastmcp import Client as FastClient
+from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.skills import SkillsClientExtension
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.subscriptions import ResourcesListChanged
+
+from builders import write_skill
+from cli.shell import Shell
+from mcp_hosts import ask, environment, home_skills, launched, run
+from metier.errors import BadUsage, Refused
+from metier.mcp import Http
+
+TOKEN = "0123456789abcdef-token"
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
+TAKES = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("http")
+    write_skill(home_skills(folder), "pdf-forms")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    with launched(home, METIER_MCP_TOKEN=TOKEN) as found:
+        yield found
+
+
+def post(address: str, **headers: str) -> httpx2.Response:
+    return httpx2.post(address, json=HELLO, headers={**TAKES, **headers}, timeout=10)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_works_over_http_in_both_eras(address: str, mode: Any) -> None:
+    async def main() -> None:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=20)
+        async with http, Client(streamable_http_client(address, http_client=http), mode=mode) as client:
+            uris = {entry["uri"] for entry in (await ask(client, "skills/list"))["skills"]}
+            assert "skill://pdf-forms/SKILL.md" in uris
+            assert not (await client.call_tool("load_skill", {"skill_name": "pdf-forms"})).is_error
+
+    run(main())
+
+
+def test_fastmcp_works_over_http_and_a_change_is_told_to_a_second_client(address: str, home: Path) -> None:
+    async def main() -> None:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=20)
+        fast = StreamableHttpTransport(address, auth=TOKEN)
+        async with (
+            http,
+            Client(streamable_http_client(address, http_client=http)) as listener,
+            FastClient(fast, extensions=[SkillsClientExtension()]) as client,
+            listener.listen(resources_list_changed=True) as stream,
+        ):
+            assert "fresh" not in {skill.frontmatter.name for skill in await client.list_skills()}
+            write_skill(home_skills(home), "fresh")
+            assert isinstance(await anext(stream.__aiter__()), ResourcesListChanged)
+            assert "fresh" in {skill.frontmatter.name for skill in await client.list_skills(cache_mode="bypass")}
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "header", [None, "Bearer wrong-token-0123456789", f"Basic {TOKEN}", f"bearer{TOKEN}", f"Bearer {TOKEN}x"]
+)
+def test_whoever_does_not_bring_the_token_gets_nothing(address: str, header: str | None) -> None:
+    answer = post(address, **({"authorization": header} if header else {}))
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"origin": "http://localhost:3000"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "http://localhost.evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1.evil.example:80"}, 421),
+    ],
+)
+def test_a_web_page_cannot_call_it_by_way_of_the_visitors_browser(address: str, headers: dict[str, str], status: int) -> None:
+    answer = post(address, authorization=f"Bearer {TOKEN}", **headers)
+    assert answer.status_code == status, answer.text
+
+
+def test_other_machines_need_a_token() -> None:
+    with pytest.raises(Refused) as caught:
+        Http(host="0.0.0.0")
+    assert caught.value.rule == "mcp-token"
+    with pytest.raises(Refused):
+        Http(host="example.com")
+    assert Http(host="0.0.0.0", token=TOKEN).token == TOKEN
+    assert Http(host="::1").host == "::1"
+    assert Http().host == "127.0.0.1"
+
+
+@pytest.mark.parametrize("token", ["short", "with\nline-0123456789", "é" * 20])
+def test_a_token_is_long_and_plain(token: str) -> None:
+    with pytest.raises(BadUsage):
+        Http(token=token)
+
+
+def test_names_behind_a_proxy_are_added_and_any_address_allows_no_name() -> None:
+    http = Http(host="0.0.0.0", token=TOKEN, hosts=("skills.example.com",), origins=("https://app.example.com",))
+    assert "skills.example.com" in http.allowed_hosts
+    assert "skills.example.com:*" in http.allowed_hosts
+    assert not any(name.startswith("0.0.0.0") for name in http.allowed_hosts)
+    assert "https://app.example.com" in http.allowed_origins
+
+
+def test_mistakes_are_one_sentence(shell: Shell, address: str) -> None:
+    port = address.rpartition(":")[2].partition("/")[0]
+    shell("mcp", "--http", "--port", port).failed(6, "cannot listen on 127.0.0.1 port")
+    shell("mcp", "--http", "--host", "0.0.0.0").failed(5, "no token protects it")
+    shell("mcp", "--http", "--token-file", "nowhere").failed(3, "no token file")
+    shell("mcp", "--port", "x").failed(2)
+    (shell.project / "empty").write_text("\n")
+    shell("mcp", "--http", "--token-file", "empty").failed(2, "is empty")
+
+
+def test_a_missing_package_is_one_sentence(shell: Shell) -> None:
+    """As without the extra: the SDK cannot be imported."""
+    (shell.project / "mcp_types.py").write_text("raise ImportError('not here')")
+    ran = shell.run("mcp", variables={**environment(shell.home), "PYTHONPATH": str(shell.project)})
+    ran.failed(4, "pip install 'metier[mcp]'")
