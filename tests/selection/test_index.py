@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import mmap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metier.selection import CorruptIndex, Selector
+from metier.selection.trained import shipped
 from selection.shelf import SHELF, Sample, sample
 
 ASKED = (
@@ -95,6 +97,13 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         bad[place] ^= 4
         with pytest.raises(CorruptIndex):
             Selector.from_buffer(bytes(bad), SHELF)
+
+
+def test_an_index_of_another_training_run_is_refused() -> None:
+    trained = shipped()
+    other = replace(trained, importance=trained.importance * 2)
+    with pytest.raises(CorruptIndex, match="other trained data"):
+        Selector.from_buffer(Selector(SHELF, trained=other).index_bytes(), SHELF)
 
 
 def test_other_bytes_are_refused() -> None:

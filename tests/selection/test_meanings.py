@@ -26,20 +26,30 @@ def test_each_skill_is_encoded_once() -> None:
 
 
 def test_what_means_the_same_rises() -> None:
-    added = learnt().bonus(f"pdf forms. {SHELF[0].description}", SHELF)
-    assert int(np.argmax(added)) == 0
+    columns = learnt().columns(f"pdf forms. {SHELF[0].description}", SHELF)
+    assert columns is not None
+    assert np.argmax(columns, axis=0).tolist() == [0, 0]
 
 
 def test_a_skill_not_learnt_is_neither_raised_nor_lowered() -> None:
     meanings = Meanings(letters)
     meanings.learn(SHELF[1:])
-    assert meanings.bonus("anything", SHELF)[0] == 0
+    columns = meanings.columns("anything", SHELF)
+    assert columns is not None
+    assert columns[0, 1] == pytest.approx(0, abs=1e-5)
+
+
+def test_without_a_learnt_skill_there_is_nothing_to_say() -> None:
+    assert Meanings(letters).columns("anything", SHELF) is None
 
 
 def test_saved_meanings_say_the_same() -> None:
     meanings = learnt()
     again = Meanings.from_buffer(meanings.to_bytes(), letters)
-    assert np.allclose(again.bonus("merge files", SHELF), meanings.bonus("merge files", SHELF))
+    before, after = (one.columns("merge files", SHELF) for one in (meanings, again))
+    assert before is not None
+    assert after is not None
+    assert np.allclose(before, after, atol=1e-3)
 
 
 def test_damaged_meanings_are_refused() -> None:

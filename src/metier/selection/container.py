@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from metier.errors import MetierError
+
 __all__ = ["Array", "CorruptIndex", "pack", "unpack"]
 
 # The element type differs from array to array and is checked by whoever opens the container.
@@ -25,14 +27,13 @@ _HEAD = struct.Struct("<8sIIQQ")  # magic, format version, length of the directo
 _ALIGN = 64
 
 
-class CorruptIndex(ValueError):
+class CorruptIndex(MetierError, ValueError):
     """The bytes are not an index that this version can read. The way out is always to build it again."""
 
     code = "corrupt-index"
-    hint = "build the index again"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the selection index cannot be used: {reason}")
+        super().__init__(f"the selection index cannot be used: {reason}", hint="build the index again")
 
 
 def pack(arrays: Mapping[str, Array], *, version: int) -> bytes:

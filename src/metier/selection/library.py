@@ -20,14 +20,32 @@ __all__ = ["Library", "Postings", "Sequences"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Where the terms of one request stand: one line for each (term, document)."""
+    """Where the terms of one request stand: one line for each (term, document). The dead have no impact."""
 
     term: Array
     row: Array
-    count: Array
     impact: Array
     frequency: Array
     """Living documents that hold each term."""
+    spans: tuple[tuple[int, Segment, int, int, int], ...]
+    """The runs of lines: term, segment, its first row, begin and end."""
+    starts: Array
+    """The first line of each run."""
+
+    def count(self, lines: Array) -> Array:
+        """How often the term stands in each field, for some lines; few are ever asked for."""
+        found = np.zeros((len(lines), len(FIELDS)), dtype=np.uint8)
+        run = np.searchsorted(self.starts, lines, side="right") - 1
+        begins = np.array([span[3] for span in self.spans], dtype=np.int64)
+        place = begins[run] + lines - self.starts[run]
+        segments = {id(span[1]): span[1] for span in self.spans}
+        if len(segments) == 1:
+            return np.asarray(self.spans[0][1].posting_count[place])
+        owner = np.array([id(span[1]) for span in self.spans])[run]
+        for number, segment in segments.items():
+            mine = owner == number
+            found[mine] = segment.posting_count[place[mine]]
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +98,26 @@ class Library:
             found = segment.vocabulary[place] == query.hashes
             begins, ends = segment.term_start[place], segment.term_start[place + 1]
             spans += [(int(t), segment, first, int(begins[t]), int(ends[t])) for t in np.flatnonzero(found)]
-        if not spans:
-            none = np.zeros(0, dtype=np.int64)
-            empty = np.zeros((0, len(FIELDS)), dtype=np.uint8)
-            return Postings(term=none, row=none, count=empty, impact=none, frequency=np.zeros(len(query)))
-        term = np.repeat([span[0] for span in spans], [span[4] - span[3] for span in spans])
-        row = np.concatenate([segment.posting_row[begin:end] + first for _, segment, first, begin, end in spans])
-        count = np.concatenate([segment.posting_count[begin:end] for _, segment, _, begin, end in spans])
-        impact = np.concatenate([segment.posting_impact[begin:end] for _, segment, _, begin, end in spans])
+        sizes = np.array([span[4] - span[3] for span in spans], dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        term = np.repeat([span[0] for span in spans], sizes) if spans else none
+        rows = [segment.posting_row[begin:end] + first for _, segment, first, begin, end in spans]
+        row = np.concatenate(rows) if spans else none
+        impact = np.concatenate([segment.posting_impact[begin:end] for _, segment, _, begin, end in spans]) if spans else none
         if self.living < len(self.alive):
-            kept = self.alive[row]
-            term, row, count, impact = term[kept], row[kept], count[kept], impact[kept]
-        frequency = np.bincount(term, minlength=len(query))
-        return Postings(term=term, row=row, count=count, impact=impact, frequency=frequency)
+            living = self.alive[row]
+            impact = impact * living
+            frequency = np.bincount(term[living], minlength=len(query))
+        else:
+            frequency = np.bincount(term, minlength=len(query))
+        return Postings(
+            term=term,
+            row=row,
+            impact=impact,
+            frequency=frequency,
+            spans=tuple(spans),
+            starts=np.cumsum(sizes) - sizes,
+        )
 
     def lengths(self, rows: Array) -> Array:
         return self._by_row("length", rows)

@@ -16,7 +16,7 @@ from .selector import Selector
 __all__ = ["LlmSelector", "Model", "parse_names", "selection_prompt"]
 
 _SHORTLIST = 30
-"""Skills shown to the model: the right one is among them nine times in ten, and the prompt stays short."""
+"""Skills shown to the model: enough that a right one is seldom missing, few enough for a short prompt."""
 _CHOSEN = 0.9
 
 

@@ -12,12 +12,11 @@ import numpy as np
 
 from .container import Array, CorruptIndex, pack, unpack
 from .document import Skill, stamp_of
+from .signals import standard
 
-__all__ = ["Encoder", "Meanings"]
+__all__ = ["Encoder", "Meanings", "meaning_columns", "meaning_text"]
 
 _FORMAT = 1
-_WEIGHT = 4.0
-"""Of a cosine beside the network's score. Anything from 4 to 8 does as well."""
 
 
 class Encoder(Protocol):
@@ -50,17 +49,27 @@ class Meanings:
         """Encode the skills not known yet; returns how many those were."""
         new = {stamp: skill for skill in skills if (stamp := stamp_of(skill)) not in self._vectors}
         if new:
-            texts = [f"{skill.name.replace('-', ' ')}. {skill.description}" for skill in new.values()]
+            texts = [meaning_text(skill) for skill in new.values()]
             self._vectors |= zip(new, self._encoder(texts).astype(np.float16), strict=True)
         return len(new)
 
-    def bonus(self, query: str, skills: Sequence[Skill]) -> Array:
-        """What to add to the score of each candidate; a skill not learnt gets what is usual among the others."""
+    def columns(self, query: str, skills: Sequence[Skill]) -> Array | None:
+        """Two more signals of each candidate; a skill not learnt gets what is usual. None when none is learnt."""
         known = [(place, self._vectors.get(stamp_of(skill))) for place, skill in enumerate(skills)]
         rows = [(place, vector) for place, vector in known if vector is not None]
-        added = np.zeros(len(skills), dtype=np.float32)
-        if rows:
-            asked = self._encoder([query])[0]
-            cosine = np.stack([vector for _, vector in rows]).astype(np.float32) @ asked
-            added[[place for place, _ in rows]] = _WEIGHT * (cosine - cosine.mean())
-        return added
+        if not rows:
+            return None
+        cosine = np.stack([vector for _, vector in rows]).astype(np.float32) @ self._encoder([query])[0]
+        near = np.full(len(skills), cosine.mean(), dtype=np.float32)
+        near[[place for place, _ in rows]] = cosine
+        return meaning_columns(near)
+
+
+def meaning_text(skill: Skill) -> str:
+    """What of a skill the sentence model reads."""
+    return f"{skill.name.replace('-', ' ')}. {skill.description}"
+
+
+def meaning_columns(near: Array) -> Array:
+    """The cosines, and how they stand to each other."""
+    return np.stack([near, standard(near)], axis=1).astype(np.float32)

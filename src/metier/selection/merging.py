@@ -57,8 +57,8 @@ def merge(segments: Sequence[Segment], alive: Sequence[Array]) -> Segment:
     for part in parts:
         used = part.term >= 0
         known[part.term[used]] = part.segment.known[used]
-    ids = [id for part in parts for id, kept in zip(part.segment.ids(), part.keep, strict=True) if kept]
-    texts = [id.encode("utf-8", "surrogatepass") for id in ids]
+    ids = [known_id for part in parts for known_id, kept in zip(part.segment.ids(), part.keep, strict=True) if kept]
+    texts = [one.encode("utf-8", "surrogatepass") for one in ids]
     sequence_term = _joined(parts, lambda part: part.term[part.segment.sequence_term[part.sequence]])
     return Segment(
         vocabulary=vocabulary,
@@ -78,6 +78,7 @@ def merge(segments: Sequence[Segment], alive: Sequence[Array]) -> Segment:
         stamp=_joined(parts, lambda part: part.segment.stamp[part.keep]),
         id_start=starts(np.array([len(text) for text in texts], dtype=np.int64), np.int32),
         id_text=np.frombuffer(b"".join(texts), dtype=np.uint8),
+        mark=segments[0].mark,
     )
 
 

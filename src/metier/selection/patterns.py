@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from metier.errors import MetierError
+
 __all__ = ["BadPattern", "Pattern", "compile_pattern"]
 
 LONGEST_PATTERN = 500
@@ -30,14 +32,14 @@ _ESCAPED = re.compile(r"\\(?:[dDwWsS]|[nrtfv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^
 _ASSERTIONS = {"^": "start", "$": "end", r"\A": "start", r"\Z": "end", r"\b": "edge", r"\B": "inside"}
 
 
-class BadPattern(ValueError):
+class BadPattern(MetierError, ValueError):
     """The pattern cannot be run safely, or cannot be read at all; the skill is matched without it."""
 
     code = "bad-pattern"
 
     def __init__(self, pattern: str, reason: str) -> None:
-        super().__init__(f"trigger pattern {pattern[:60]!r} is not used: {reason}")
-        self.hint = "write it with words, classes, groups, | and repeats only"
+        hint = "write it with words, classes, groups, | and repeats only"
+        super().__init__(f"trigger pattern {pattern[:60]!r} is not used: {reason}", hint=hint)
 
 
 class _Instruction(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .container import Array
-from .text import term_hash, terms_of, words
+from .text import sentences, term_hash, terms_of, words
 
 __all__ = ["Query", "read_query"]
 
@@ -33,6 +33,8 @@ class Query:
     counts: Array
     weights: Array
     """Count, saturated: 1 for a word said once."""
+    manner: Array
+    """By term: said in the first sentence, in the last, how often, with digits, with a capital, all in capitals."""
     follows: Array
     """Square: does the second term come right after the first?"""
 
@@ -41,7 +43,8 @@ class Query:
 
 
 def read_query(text: str) -> Query:
-    said_words = words(text[:_LONGEST])
+    parts = [words(part) for part in sentences(text[:_LONGEST])]
+    said_words = [word for part in parts for word in part]
     runs = [terms_of(word) for word in said_words]
     flat = Counter(term for run in runs for term in run)
     terms = tuple(flat)
@@ -63,5 +66,29 @@ def read_query(text: str) -> Query:
         hashes=np.array([term_hash(term) for term in terms], dtype=np.uint64),
         counts=counts,
         weights=(_REPEAT + 1) * counts / (_REPEAT + counts),
+        manner=_manner(parts, runs, terms, written, counts),
         follows=follows,
     )
+
+
+def _manner(
+    parts: list[list[str]], runs: list[tuple[str, ...]], terms: tuple[str, ...], written: dict[str, str], counts: Array
+) -> Array:
+    said = [part for part in parts if part]
+    first = {term for run in runs[: len(said[0])] for term in run} if said else set()
+    last = {term for run in runs[len(runs) - len(said[-1]) :] for term in run} if said else set()
+    opening = said[0][0] if said else ""
+    flags = [
+        (
+            term in first,
+            term in last,
+            0.0,
+            not (word := written[term]).isalpha() and any(map(str.isdigit, word)),
+            word[0].isupper() and word != opening,
+            word.isupper() and len(word) > 1,
+        )
+        for term in terms
+    ]
+    manner = np.array(flags, dtype=np.float32).reshape(-1, 6)
+    manner[:, 2] = np.minimum(counts, 4) / 4
+    return manner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from .container import Array
 from .library import Library
 from .network import Network
 from .query import Query
+from .salience import salient
 from .signals import SIGNALS, Evidence, candidates, signals, term_weights
 from .trained import Trained
 
-__all__ = ["GROUPS", "Ranked", "gather", "rank"]
+__all__ = ["GROUPS", "Ranked", "gather", "rank", "with_meaning"]
 
 GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
@@ -29,6 +30,7 @@ GROUPS = {
     "body": ("back", "length_body"),
     "all words": (
         "score", "score_z", "score_ratio", "flat", "flat_z", "coverage", "rarest", "words_all", "gap", "best_score",
+        "plain", "plain_z", "plain_ratio",
     ),
     "meaning": tuple(name for name in SIGNALS if name.startswith(("vector", "soft"))),
 }  # fmt: skip
@@ -41,6 +43,8 @@ _COLUMNS = [[SIGNALS.index(name) for name in names] for names in GROUPS.values()
 class Ranked:
     evidence: Evidence
     network: Network
+    values: Array
+    """What the network reads: the signals, and two columns more with a sentence model."""
     raw: Array
     odds: Array
     """Log-odds of the score."""
@@ -50,10 +54,10 @@ class Ranked:
     def shares(self, places: Sequence[int]) -> list[dict[str, float]]:
         """How much of a candidate's score goes when a group of signals is set to what is usual."""
         network = self.network
-        changed = np.repeat(self.evidence.values[list(places)][:, None], len(GROUPS), axis=1)
+        changed = np.repeat(self.values[list(places)][:, None], len(GROUPS), axis=1)
         for line, columns in enumerate(_COLUMNS):
             changed[:, line, columns] = network.middle[columns]
-        scores = network.scores(changed.reshape(-1, len(SIGNALS))).reshape(len(places), len(GROUPS))
+        scores = network.scores(changed.reshape(-1, changed.shape[-1])).reshape(len(places), len(GROUPS))
         lost = (self.raw[list(places)][:, None] - scores).round(3).tolist()
         return [dict(zip(GROUPS, line, strict=True)) for line in lost]
 
@@ -65,17 +69,24 @@ def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: 
     # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
     raw = network.scores(evidence.values).round(4)
     sure = confidence(evidence.values, raw, trained.networks["sure"])
-    return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, sure=sure)
+    odds = raw + network.bias
+    return Ranked(evidence=evidence, network=network, values=evidence.values, raw=raw, odds=odds, sure=sure)
+
+
+def with_meaning(ranked: Ranked, columns: Array, network: Network) -> Ranked:
+    """Ordered anew with a sentence model's view; the confidence stays."""
+    values = np.concatenate([ranked.evidence.values, columns], axis=1)
+    raw = network.scores(values).round(4)
+    return replace(ranked, network=network, values=values, raw=raw, odds=raw + network.bias)
 
 
 def gather(query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = ()) -> Evidence:
     postings = library.postings(query)
     weights = term_weights(query, postings, library.living, trained)
-    rows, scores = candidates(postings, weights, len(library.alive), limit)
+    rows = candidates(postings, weights, len(library.alive), limit)
     if library.living <= limit and len(query):
         # A library this small is looked at whole: the right skill may share no word with the request.
         also = {*also, *np.flatnonzero(library.alive).tolist()}
     extra = np.setdiff1d(np.array(sorted(also), dtype=np.int64), rows)
     rows = np.concatenate([rows, extra]).astype(np.int64)
-    scores = np.concatenate([scores, np.zeros(len(extra), dtype=np.float32)])
-    return signals(query, library, postings, weights, (rows, scores), trained)
+    return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained)

@@ -16,22 +16,23 @@ _MOST = 4
 
 def reason(query: Query, evidence: Evidence, place: int, call: Call) -> str:
     parts = list(dict.fromkeys(call.reasons))
-    bits = evidence.matched[:, place].tolist()
+    bits = [(number, bit) for number, bit in enumerate(evidence.matched[:, place].tolist()) if bit]
+    weights = evidence.weights.tolist()
     told: set[int] = set()
     for field, label in _SAID_OF:
-        terms = [number for number, bit in enumerate(bits) if bit >> field & 1 and number not in told]
+        terms = [number for number, bit in bits if bit >> field & 1 and number not in told]
         if terms:
             told.update(terms)
-            parts.append(f"{label}: {_listed(query, evidence, terms)}")
-    against = [number for number, bit in enumerate(bits) if bit == 1 << NEGATIVE]
+            parts.append(f"{label}: {_listed(query, weights, terms)}")
+    against = [number for number, bit in bits if bit == 1 << NEGATIVE]
     if against:
-        parts.append(f"but it says not for: {_listed(query, evidence, against)}")
+        parts.append(f"but it says not for: {_listed(query, weights, against)}")
     if not parts:
         parts.append("similar in meaning")
     return "; ".join(parts)
 
 
-def _listed(query: Query, evidence: Evidence, terms: list[int]) -> str:
+def _listed(query: Query, weights: list[float], terms: list[int]) -> str:
     """The weightiest terms as written, neighbours of the request joined."""
     runs: list[list[int]] = []
     for number in terms:
@@ -39,7 +40,8 @@ def _listed(query: Query, evidence: Evidence, terms: list[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    runs.sort(key=lambda run: -sum(float(evidence.weights[number]) for number in run))
+    if len(runs) > 1:
+        runs.sort(key=lambda run: -sum(weights[number] for number in run))
     phrases = [" ".join(query.written[number] for number in run) for run in runs[:_MOST]]
     more = f" and {len(runs) - _MOST} more" if len(runs) > _MOST else ""
     return ", ".join(f"'{phrase}'" for phrase in phrases) + more

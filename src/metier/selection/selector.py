@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from .match import Decision, Match, Selection, Share
 from .meanings import Meanings
 from .merging import build_all, merge
 from .query import Query, read_query
-from .ranker import Ranked, rank
+from .ranker import Ranked, rank, with_meaning
 from .reason import reason
 from .segment import Segment, open_segment
 from .trained import Trained, shipped
@@ -74,8 +73,8 @@ class Selector:
         skills that are gone is ignored. Raises `CorruptIndex`.
         """
         made = cls(weights=weights, trained=trained, meanings=meanings)
-        segment = open_segment(buffer, dimensions=made._trained.dimensions)
-        places = {id: row for row, id in enumerate(segment.ids())}
+        segment = open_segment(buffer, made._trained)
+        places = {known: row for row, known in enumerate(segment.ids())}
         stamps = segment.stamp.astype("<u8").tobytes()
         given = list(skills)
         blank: Skill = _Gone()
@@ -96,8 +95,8 @@ class Selector:
         """Does it differ from the buffer it was opened from, so that saving it is worth while?"""
         return bool(self._new) or len(self._segments) != 1 or not all(self._alive)
 
-    def __contains__(self, id: object) -> bool:
-        return id in self._row
+    def __contains__(self, skill_id: object) -> bool:
+        return skill_id in self._row
 
     def add(self, skill: Skill) -> None:
         if skill.id in self._row:
@@ -114,10 +113,10 @@ class Selector:
         self._new.append(document)
         self._known = None
 
-    def remove(self, id: str) -> None:
-        if id not in self._row:
-            raise KeyError(id)
-        self._forget(id)
+    def remove(self, skill_id: str) -> None:
+        if skill_id not in self._row:
+            raise KeyError(skill_id)
+        self._forget(skill_id)
         self._known = None
 
     def index_bytes(self) -> bytes:
@@ -134,12 +133,13 @@ class Selector:
         """
         library = self._library()
         asked = read_query(query)
-        recent_rows = [self._row[id] for id in recent if id in self._row]
+        recent_rows = [self._row[used] for used in recent if used in self._row]
         called = calls(query, library, self._triggers, self.weights, recent_rows)
         ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called)
         if self._meanings:
-            added = self._meanings.bonus(query, [self._skills[row] for row in ranked.evidence.rows])
-            ranked = replace(ranked, odds=ranked.odds + added)
+            more = self._meanings.columns(query, [self._skills[row] for row in ranked.evidence.rows])
+            if more is not None:
+                ranked = with_meaning(ranked, more, self._trained.order(len(self), meaning=True))
         matches = self._ordered(ranked, called)
         count = self.weights.max_skills if limit is None else max(0, limit)
         near = self._matches(asked, ranked, matches[: count + self.weights.rejected], called)
@@ -153,6 +153,8 @@ class Selector:
         """Places of the candidates, best first: named, then whole phrases, then by score; ties by id."""
         rows = ranked.evidence.rows.tolist()
         odds = ranked.odds.tolist()
+        if not called and len(set(odds)) == len(odds):
+            return [int(place) for place in np.argsort(-ranked.odds)]
         nobody = Call()
 
         def key(place: int) -> tuple[bool, bool, float, str]:
@@ -186,8 +188,8 @@ class Selector:
     def _triggers(self, row: int) -> Triggers:
         return read_triggers(self._skills[row])
 
-    def _forget(self, id: str) -> None:
-        row = self._row.pop(id, None)
+    def _forget(self, skill_id: str) -> None:
+        row = self._row.pop(skill_id, None)
         if row is not None:
             self._alive[row] = False
 

@@ -6,6 +6,7 @@ weights learnt on ten thousand skills hold for ten.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from .query import Query
 from .segment import BODY, FIELD_B, FIELD_LENGTH, HEADINGS, NAME, NEGATIVE, PURPOSE
 from .trained import Trained
 
-__all__ = ["SIGNALS", "Evidence", "candidates", "signals"]
+__all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "standard", "term_weights"]
 
 SIGNALS = (
     "score", "score_z", "score_ratio", "flat", "flat_z", "front", "back", "heads", "negative",
@@ -24,6 +25,7 @@ SIGNALS = (
     "phrase", "rarest", "rarest_front", "words_front", "words_all", "gap",
     "vector_front", "vector_back", "vector_front_z", "vector_back_z", "soft", "soft_z", "soft_share",
     "length_purpose", "length_body", "length_name", "query_terms", "query_mass", "query_idf", "best_score", "library",
+    "plain", "plain_z", "plain_ratio",
 )  # fmt: skip
 
 
@@ -37,7 +39,7 @@ class Evidence:
     matched: Array
     """By term and candidate: where the term stands, as bits of `segment.FIELDS`."""
     weights: Array
-    """Of each term of the request."""
+    """Of each term of the request, by what matters in it."""
 
 
 def term_weights(query: Query, postings: Postings, living: int, trained: Trained) -> Array:
@@ -46,27 +48,28 @@ def term_weights(query: Query, postings: Postings, living: int, trained: Trained
     return np.asarray((local + trained.rarity(trained.places(query.hashes))) / 2 * query.weights, dtype=np.float32)
 
 
-def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> tuple[Array, Array]:
-    """The best `limit` rows by BM25F and their scores, best first; ties go to the earlier row."""
+def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Array:
+    """The best `limit` rows by BM25F, best first; ties go to the earlier row."""
     scores = np.bincount(postings.row, weights=postings.impact * weights[postings.term], minlength=rows)
     if len(scores) > limit:
         cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         found = np.flatnonzero(scores >= max(cut, 1e-9))
     else:
         found = np.flatnonzero(scores > 0)
-    best = found[np.lexsort((found, -scores[found]))][:limit]
-    return best, (scores[best] / 255).astype(np.float32)
+    return found[np.lexsort((found, -scores[found]))][:limit]
 
 
 def signals(
-    query: Query, library: Library, postings: Postings, weights: Array, found: tuple[Array, Array], trained: Trained
+    query: Query, library: Library, postings: Postings, weights: tuple[Array, Array], rows: Array, trained: Trained
 ) -> Evidence:
-    rows, score = found
-    counts = _counts_by_candidate(query, postings, rows, len(library.alive))
+    """`weights` of the terms: by rarity alone, and by what matters in this request; they have the same sum."""
+    plain_weights, moved = weights
+    counts, impacts = by_candidate(query, postings, rows, len(library.alive))
     lengths = library.lengths(rows).astype(np.float32)
-    mass = float(weights.sum()) or 1.0
-    column = _lexical(counts, lengths, weights, mass, score)
-    column |= _sequences(query, library, rows, weights, mass, trained)
+    mass = float(moved.sum()) or 1.0
+    plain, score = plain_weights @ impacts, moved @ impacts
+    column = _lexical(counts, lengths, moved, mass, score)
+    column |= _sequences(query, library, rows, moved, mass, trained)
     column |= _vectors(query, library, rows, trained)
     size = len(rows)
     column |= {
@@ -78,21 +81,27 @@ def signals(
         "query_idf": np.full(size, mass / max(1.0, float(query.weights.sum())) / 8),
         "best_score": np.full(size, float(score.max(initial=0)) / mass),
         "library": np.full(size, np.log1p(library.living) / 10),
+        "plain": plain / mass,
+        "plain_z": standard(plain),
+        "plain_ratio": plain / (float(plain.max(initial=0)) or 1.0),
     }
     values = np.stack([column[name] for name in SIGNALS], axis=1).astype(np.float32)
     bits = (counts > 0).astype(np.uint8) @ (1 << np.arange(5, dtype=np.uint8))
-    return Evidence(rows=rows, values=values, matched=bits, weights=weights)
+    return Evidence(rows=rows, values=values, matched=bits, weights=moved)
 
 
-def _counts_by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> Array:
-    """Counts by term, candidate and field."""
+def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array]:
+    """Counts by term, candidate and field; impacts by term and candidate."""
     slot = np.full(total, -1, dtype=np.int32)
     slot[rows] = np.arange(len(rows))
     place = slot[postings.row]
     kept = np.flatnonzero(place >= 0)
     counts = np.zeros((len(query), len(rows), 5), dtype=np.float32)
-    counts[postings.term[kept], place[kept]] = postings.count[kept]
-    return counts
+    impacts = np.zeros((len(query), len(rows)), dtype=np.float32)
+    term, place = postings.term[kept], place[kept]
+    counts[term, place] = postings.count(kept)
+    impacts[term, place] = postings.impact[kept] / np.float32(255)
+    return counts, impacts
 
 
 def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: Array) -> dict[str, Array]:
@@ -107,10 +116,10 @@ def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: 
     best = float(score.max(initial=0)) or 1.0
     return {
         "score": score / mass,
-        "score_z": _standard(score),
+        "score_z": standard(score),
         "score_ratio": score / best,
         "flat": flat_score,
-        "flat_z": _standard(flat_score),
+        "flat_z": standard(flat_score),
         "front": weights @ (front / (1 + front)) / mass,
         "back": weights @ (normal[..., BODY] / (1.5 + normal[..., BODY])) / mass,
         "heads": weights @ (normal[..., HEADINGS] / (1 + normal[..., HEADINGS])) / mass,
@@ -135,9 +144,9 @@ def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass
     group = words.owner * width + words.sentence
     total = np.bincount(group, weights=rarity, minlength=size * width).reshape(size, width)
     seen = np.bincount(group, weights=rarity * hit, minlength=size * width).reshape(size, width)
-    said = np.zeros((size * width, len(query) + 1), dtype=bool)
-    said[group, words.asked] = True  # what was not asked for falls into the last column
-    by_sentence = (said[:, :-1] @ weights).reshape(size, width)
+    said = np.unique(group[hit] * len(query) + words.asked[hit])
+    sentence, term = np.divmod(said, max(1, len(query)))
+    by_sentence = np.bincount(sentence, weights=weights[term], minlength=size * width).reshape(size, width)
     inside = np.flatnonzero(hit[:-1] & hit[1:] & (group[:-1] == group[1:]))
     inside = inside[query.follows[words.asked[inside], words.asked[inside + 1]]]
     pairs = np.minimum(weights[words.asked[inside]], weights[words.asked[inside + 1]])
@@ -170,7 +179,7 @@ def _soft(query: Query, weights: Array, words: Sequences, rarity: Array, size: i
     echoed = np.bincount(words.owner, weights=rarity * near.max(axis=1)[column], minlength=size)
     return {
         "soft": soft,
-        "soft_z": _standard(soft),
+        "soft_z": standard(soft),
         "soft_share": echoed / np.maximum(np.bincount(words.owner, weights=rarity, minlength=size), 4.0),
     }
 
@@ -179,18 +188,21 @@ def _vectors(query: Query, library: Library, rows: Array, trained: Trained) -> d
     if not trained.dimensions:
         none = np.zeros(len(rows), dtype=np.float32)
         return dict.fromkeys(("vector_front", "vector_back", "vector_front_z", "vector_back_z"), none)
-    stored = library.vectors(rows).astype(np.float32)
-    lengths = np.sqrt(np.einsum("csd,csd->cs", stored, stored))
-    cosine = stored @ trained.text_vector(query.hashes, query.counts) / np.maximum(lengths, 1e-6)
+    stored = library.vectors(rows).astype(np.float32).reshape(-1, trained.dimensions)
+    lengths = np.sqrt(np.einsum("cd,cd->c", stored, stored))
+    dots = np.einsum("cd,d->c", stored, trained.text_vector(query.hashes, query.counts))
+    cosine = (dots / np.maximum(lengths, 1e-6)).reshape(-1, 2)
     return {
         "vector_front": cosine[:, 0],
         "vector_back": cosine[:, 1],
-        "vector_front_z": _standard(cosine[:, 0]),
-        "vector_back_z": _standard(cosine[:, 1]),
+        "vector_front_z": standard(cosine[:, 0]),
+        "vector_back_z": standard(cosine[:, 1]),
     }
 
 
-def _standard(values: Array) -> Array:
+def standard(values: Array) -> Array:
     if not len(values):
         return values
-    return np.asarray((values - values.mean()) / (values.std() + 1e-3) / 3, dtype=np.float32)
+    centred = values - values.sum() / len(values)
+    spread = math.sqrt(float(np.dot(centred, centred)) / len(values)) + 1e-3
+    return np.asarray(centred / (3 * spread), dtype=np.float32)

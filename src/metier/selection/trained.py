@@ -6,9 +6,10 @@ because most programs that import metier never rank anything.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -19,34 +20,68 @@ from .network import Network, read_network
 
 __all__ = ["TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
 
-TRAINED_FORMAT = 1
+TRAINED_FORMAT = 2
+NETWORKS = ("salience", "many", "few", "many_meaning", "few_meaning", "sure")
 _FEW = 1_500
 """Skills in the largest library that counts as small."""
+_SHORT = 64
+"""Dimensions that two words are compared in. The axes are ordered, so the first hold most."""
+_ONE_THREAD = 1 << 18
 _BODY_TERMS = 96
 """A body's vector is made of its weightiest terms: the rest pulls every long document to the same middle."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Trained:
     vocabulary: Array
     """Hashes of the stems known beforehand, sorted."""
     frequency: Array
     """Background documents that hold each stem."""
     documents: int
+    in_front: Array
+    """Background documents that hold each stem in name or description, and in the name."""
+    in_name: Array
     importance: Array
     """Learnt weight of each stem in a vector."""
     vectors: Array
     """One signed byte a dimension."""
     networks: Mapping[str, Network]
-    """"many" and "few" order the candidates of a large and of a small library; "sure" is for the confidence."""
+    """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library,
+    "many_meaning" and "few_meaning" those with a sentence model's columns; "sure" is for the confidence."""
+
+    @cached_property
+    def mark(self) -> int:
+        """Tells one training run from another; every run ends with other importances."""
+        return zlib.crc32(self.importance.tobytes(), zlib.crc32(self.vocabulary.tobytes()))
+
+    @cached_property
+    def topical(self) -> Array:
+        """How readily a stem goes into a description, when it is in the skill at all."""
+        return np.log((self.in_front + 0.5) / (self.frequency + 1.0)).astype(np.float32)
+
+    @cached_property
+    def naming(self) -> Array:
+        return np.log((self.in_name + 0.5) / (self.in_front + 1.0)).astype(np.float32)
+
+    @cached_property
+    def strength(self) -> Array:
+        return np.asarray(self.importance * np.sqrt(self._squares) / 10, dtype=np.float32)
+
+    @cached_property
+    def _squares(self) -> Array:
+        squares = np.empty(len(self.vectors), dtype=np.float32)
+        for at in range(0, len(squares), 4096):
+            wide = self.vectors[at : at + 4096].astype(np.float32)
+            squares[at : at + 4096] = np.einsum("td,td->t", wide, wide)
+        return squares
 
     @property
     def dimensions(self) -> int:
         return int(self.vectors.shape[1])
 
-    def order(self, living: int) -> Network:
+    def order(self, living: int, *, meaning: bool = False) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
-        return self.networks["few" if living <= _FEW else "many"]
+        return self.networks[("few" if living <= _FEW else "many") + ("_meaning" if meaning else "")]
 
     def places(self, hashes: Array) -> Array:
         """Where each hash stands in the vocabulary, or -1."""
@@ -57,24 +92,36 @@ class Trained:
 
     def rarity(self, places: Array) -> Array:
         """Background idf by place; -1, a word never seen, is the rarest of all."""
+        return np.asarray(self._rarity[places])
+
+    @cached_property
+    def _rarity(self) -> Array:
         frequency = np.append(self.frequency, 0.5)
-        return np.log1p((self.documents + 0.5) / (frequency[places] + 0.5)).astype(np.float32)
+        return np.log1p((self.documents + 0.5) / (frequency + 0.5)).astype(np.float32)
 
     def text_vector(self, hashes: Array, counts: Array) -> Array:
         """The unit vector of a text given by its terms; zeros when none is known."""
         place = self.places(hashes)
         known = place >= 0
         weight = self.importance[place[known]] * _saturated(counts[known])
-        return _unit(weight @ self.vectors[place[known]].astype(np.float32))
+        return _unit(np.einsum("t,td->d", weight, self.vectors[place[known]].astype(np.float32)))
 
     def nearness(self, places: Array, others: Array) -> Array:
         """Cosines of the words at `places` (rows) and at `others` (columns); nothing is near a place of -1."""
-        rows, columns = self.vectors[places].astype(np.float32), self.vectors[others].astype(np.float32)
-        return np.asarray(rows @ columns.T * self._scale(rows, places)[:, None] * self._scale(columns, others))
+        left, right = self._short[places], self._short[others].T
+        # In blocks so small that the linear algebra library does not wake its threads: for products of this size that
+        # costs more than it saves, on a busy machine ten times more.
+        size = max(1, _ONE_THREAD // max(1, right.size))
+        blocks = [left[at : at + size] @ right for at in range(0, len(left), size)]
+        return np.concatenate(blocks) if blocks else np.zeros((0, right.shape[1]), dtype=np.float32)
 
-    @staticmethod
-    def _scale(vectors: Array, places: Array) -> Array:
-        return np.asarray((places >= 0) / np.maximum(np.sqrt(np.einsum("td,td->t", vectors, vectors)), 1e-6))
+    @cached_property
+    def _short(self) -> Array:
+        """The leading dimensions of each word, of length one; the last row, which -1 means, is zeros."""
+        short = np.zeros((len(self.vectors) + 1, min(_SHORT, self.dimensions)), dtype=np.float32)
+        short[:-1] = self.vectors[:, :_SHORT]
+        short /= np.maximum(np.sqrt(np.einsum("td,td->t", short, short)), 1e-6)[:, None]
+        return short
 
     def document_vectors(self, vocabulary: Array, row: Array, term: Array, counts: Array, rows: int) -> Array:
         """Two vectors a document, in signed bytes; the postings come in order of row."""
@@ -109,9 +156,11 @@ def read_trained(buffer: Any) -> Trained:
         vocabulary=arrays["vocabulary"],
         frequency=arrays["frequency"],
         documents=int(arrays["documents"][0]),
+        in_front=arrays["in_front"],
+        in_name=arrays["in_name"],
         importance=arrays["importance"],
         vectors=arrays["vectors"],
-        networks={name: read_network(arrays, name) for name in ("many", "few", "sure")},
+        networks={name: read_network(arrays, name) for name in NETWORKS},
     )
 
 

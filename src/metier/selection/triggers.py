@@ -36,11 +36,15 @@ class Call:
     """What remains after each trigger has spoken, as independent witnesses."""
     whole_phrase: bool = False
     bonus: float = 0.0
-    """Log-odds for recent use: enough to win a tie, not enough to call a skill that nothing else speaks for."""
+    """Log-odds for a verb and for recent use: enough to win a tie, not enough to call a skill that nothing else speaks for."""
     reasons: list[str] = field(default_factory=list)
 
     def witness(self, sure: float, reason: str) -> None:
         self.doubt *= 1 - sure
+        self.reasons.append(reason)
+
+    def help(self, odds: float, reason: str) -> None:
+        self.bonus += odds
         self.reasons.append(reason)
 
 
@@ -57,9 +61,7 @@ def calls(
     if library.has_triggers:
         _triggered(text, library, triggers_of, weights, found)
     for row in recent_rows:
-        call = found.setdefault(row, Call())
-        call.bonus = weights.recent
-        call.reasons.append("used recently")
+        found.setdefault(row, Call()).help(weights.recent, "used recently")
     return found
 
 
@@ -79,7 +81,7 @@ def _triggered(
             sure = weights.phrase if length > 1 else weights.keyword
             call.witness(sure, f"{'phrase' if length > 1 else 'keyword'} {phrase!r}")
         for row in _rows(library, phrase, Kind.VERB):
-            found.setdefault(row, Call()).witness(weights.verb, f"verb {phrase!r}")
+            found.setdefault(row, Call()).help(weights.verb, f"verb {phrase!r}")
     for row in library.phrase_rows(0, Kind.PATTERN):
         for pattern in triggers_of(row).patterns:
             if _matches(pattern, text[:_PATTERN_TEXT]):

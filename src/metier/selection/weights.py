@@ -13,13 +13,14 @@ class Weights:
     """Activated when the caller sets no limit."""
     candidates: int = 100
     """Taken from the word index and looked at closely."""
-    activate: float = 0.33
+    activate: float = 0.12
     """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
-    suggest: float = 0.12
+    suggest: float = 0.05
     """Least confidence to mention one."""
     keyword: float = 0.6
     """How sure one trigger keyword alone makes us."""
-    verb: float = 0.25
+    verb: float = 1.8
+    """Log-odds added by a trigger verb: a verb alone suggests a skill at most."""
     phrase: float = 0.85
     """A trigger keyword of several words, found whole."""
     pattern: float = 0.7

@@ -1,0 +1,56 @@
+"""Which words of a request matter: a small network weighs each by how rare it is, where it stands, how it is written.
+
+Rarity alone is fooled by dates, names of people and the scenery of a long task. Words that skills use in their names
+and descriptions, and the words of the last sentence, which usually says what to do, count for more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .container import Array
+from .query import Query
+from .trained import Trained
+
+__all__ = ["CUES", "cues", "salient"]
+
+CUES = (
+    "rarity", "rarity_squared", "topical", "naming", "importance", "known", "place", "first_sentence", "last_sentence",
+    "count", "digits", "capital", "capitals", "length", "rank", "share", "ratio",
+)  # fmt: skip
+_MOST = 3.0
+"""Largest change, up or down, as a logarithm."""
+
+
+def cues(query: Query, weights: Array, trained: Trained) -> Array:
+    """What is known of each term of the request; `weights` are those by rarity alone."""
+    size = len(query)
+    place = trained.places(query.hashes)
+    known = place >= 0
+    rarity = weights / query.weights / 8
+    rank = np.empty(size)
+    rank[np.argsort(-weights, kind="stable")] = np.arange(size)
+    columns = [
+        rarity,
+        rarity * rarity,
+        np.where(known, trained.topical[place], 0),
+        np.where(known, trained.naming[place], 0),
+        np.where(known, trained.strength[place], 0),
+        known,
+        np.arange(size) / max(1, size),
+        *query.manner.T,
+        np.full(size, np.log1p(size) / 5),
+        rank / 16,
+        8 * weights / max(1e-3, float(weights.sum())),
+        weights / max(1e-3, float(weights.max(initial=0))),
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def salient(query: Query, weights: Array, trained: Trained) -> Array:
+    """The weights, moved between the terms; their sum stays."""
+    network = trained.networks.get("salience")
+    if network is None or not len(query):
+        return weights
+    moved = weights * np.exp(np.clip(network.scores(cues(query, weights, trained)), -_MOST, _MOST))
+    return np.asarray(moved * (weights.sum() / moved.sum()), dtype=np.float32)
