@@ -11,8 +11,9 @@ import pytest
 import skills_ref
 
 from metier.errors import InvalidSkill, NotFound, Refused
-from metier.spec import FileEntry, Files, MemoryFiles, Verdict, check, load, parse
+from metier.spec import FileEntry, Files, MemoryFiles, Verdict, check, load, parse, split
 from metier.spec.manifest import manifest_from
+from metier.spec.parse import closely
 from metier.spec.quick import quick_fields
 
 CORPUS = Path(__file__).parents[1] / "data" / "spec"
@@ -120,13 +121,21 @@ def test_the_quick_road_answers_as_the_slow_one_or_not_at_all(case: Case) -> Non
     data = content(case)
     if data is None:
         return
-    parsed = parse(data, folder=case["folder"])
+    parsed = closely(split(data), case["folder"], Verdict.LENIENT)
     quick = quick_fields(parsed.document.head, case["folder"]) if parsed.document.has_head else None
     if quick is not None:
         manifest = manifest_from(quick.fields, name=case["folder"], description=quick.fields["description"].strip())
         assert manifest == (parsed.manifest, ())
         # A byte order mark is a matter of the file, which the caller of the quick road looks at first.
         assert quick.warned == (parsed.report.problems != parsed.document.problems)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.STRICT, Verdict.LENIENT])
+@pytest.mark.parametrize("case", CASES)
+def test_both_roads_find_the_same(case: Case, verdict: Verdict) -> None:
+    data = content(case)
+    if data is not None:
+        assert parse(data, folder=case["folder"], verdict=verdict) == closely(split(data), case["folder"], verdict)
 
 
 @pytest.mark.parametrize("case", CASES)

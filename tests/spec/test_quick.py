@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.spec import Manifest, parse
+from metier.spec import Manifest, Verdict, split
 from metier.spec.manifest import manifest_from
+from metier.spec.parse import closely
 from metier.spec.quick import quick_fields
 
 PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
@@ -23,7 +24,7 @@ def quick(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manif
 
 
 def slow(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
-    return parse(f"---\n{head}{extra}---\n".encode(), folder=folder).manifest
+    return closely(split(f"---\n{head}{extra}---\n".encode()), folder, Verdict.LENIENT).manifest
 
 
 @pytest.mark.parametrize(

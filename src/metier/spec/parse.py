@@ -19,7 +19,7 @@ from .rescue import quote_colons
 from .rules import check_fields
 from .yaml import Json, MapNode, Node, Scalar, Tree, plain, read, strings
 
-__all__ = ["Parsed", "parse"]
+__all__ = ["Parsed", "closely", "parse"]
 
 _HEAD_LINE = 2
 # NEL and the Unicode separators end a line in YAML, so its marks count them.
@@ -42,6 +42,18 @@ class Parsed:
 def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> Parsed:
     """Read one SKILL.md. `folder` is the name of its folder; without it, nothing is compared with the name."""
     document = split(data)
+    if document.has_head and not document.problems and folder and verdict is not Verdict.COMPAT:
+        # Imported here: whoever only asks for the parts of a file need not load a YAML parser for it.
+        from .quick import quick_manifest
+
+        manifest = quick_manifest(document.head, folder, strict=verdict is Verdict.STRICT)
+        if manifest is not None:
+            return Parsed(manifest=manifest, report=Report(), document=document)
+    return closely(document, folder, verdict)
+
+
+def closely(document: Document, folder: str | None, verdict: Verdict) -> Parsed:
+    """Every problem with its place, for a head about which there may be something to say."""
     found = list(document.problems)
     manifest = None
     if document.has_head:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import yaml_rs
 
 from .extensions import EXTENSION_KEYS, TEXT_KEYS, WRITTEN_KEYS, read_extensions
-from .manifest import STANDARD_KEYS
+from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .name import is_name
-from .rules import LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION
+from .rules import LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION, looks_like_a_date
 
-__all__ = ["Fields", "Quick", "quick_fields"]
+__all__ = ["Fields", "Quick", "quick_fields", "quick_manifest"]
 
 Fields = dict[str, Any]  # Any: text, booleans, lists and maps of them, as YAML had them
 
@@ -60,6 +60,18 @@ def quick_fields(head: str, folder: str) -> Quick | None:
     if warned is None or not _has_clean_extensions(fields):
         return None
     return Quick(fields, warned)
+
+
+def quick_manifest(head: str, folder: str, *, strict: bool = False) -> Manifest | None:
+    """The manifest of a head about which there is nothing to say, not even a warning; None if there may be."""
+    quick = quick_fields(head, folder)
+    if quick is None or quick.warned:
+        return None
+    if strict and not (
+        quick.fields.keys() <= _STANDARD and not any(map(looks_like_a_date, quick.fields.get("metadata", _EMPTY).values()))
+    ):
+        return None
+    return manifest_from(quick.fields, name=folder, description=quick.fields["description"].strip())[0]
 
 
 def _is_unusual(head: str) -> bool:

@@ -14,7 +14,7 @@ from .problem import Problem
 from .tools import has_outer_comma, is_balanced, read_tools, write_tools
 from .yaml import ListNode, MapNode, Node, Scalar, resolved
 
-__all__ = ["LONGEST_COMPATIBILITY", "LONGEST_DESCRIPTION", "UNSEEN", "check_fields"]
+__all__ = ["LONGEST_COMPATIBILITY", "LONGEST_DESCRIPTION", "UNSEEN", "check_fields", "looks_like_a_date"]
 
 LONGEST_DESCRIPTION = 1024
 LONGEST_COMPATIBILITY = 500
@@ -104,7 +104,7 @@ def metadata_is_text_to_text(fields: MapNode, folder: str | None) -> Iterator[Pr
             yield _at(value, "SK141", f"metadata.{key.text} is a list", "write the words with spaces between them")
         elif not isinstance(value, Scalar):
             yield _at(value, "SK141", f"metadata.{key.text} is not a text", "flatten it into several keys")
-        elif not value.quoted and (not isinstance(resolved(value), str) or _DATE.fullmatch(value.text)):
+        elif not value.quoted and (not isinstance(resolved(value), str) or looks_like_a_date(value.text)):
             yield _at(value, "SK142", f"metadata.{key.text} is not quoted, so other parsers read no text there",
                       f'write "{value.text}"')  # fmt: skip
 
@@ -153,6 +153,11 @@ _RULES: tuple[Rule, ...] = (
     keys_are_known,
     text_can_be_seen,
 )
+
+
+def looks_like_a_date(text: str) -> bool:
+    """Would some parser of YAML make a date of it?"""
+    return _DATE.fullmatch(text) is not None
 
 
 def _at(node: Node, code: str, message: str, hint: str = "") -> Problem:

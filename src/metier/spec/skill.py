@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from metier.errors import InvalidSkill, NotFound, Refused
 
 from .codes import Verdict, problem
-from .compat import check_compat
 from .document import Document
 from .files import SKILL_FILE, FileEntry, Files, resource_path
 from .manifest import Manifest
@@ -68,6 +67,9 @@ def check(files: Files, *, folder: str | None = None, verdict: Verdict = Verdict
 
 
 def _check_compat(files: Files, folder: str) -> Report:
+    # Imported here: it brings PyYAML along, and is asked for by name.
+    from .compat import check_compat
+
     for name in (SKILL_FILE, SKILL_FILE.lower()):
         try:
             return check_compat(files.read(name, limit=LONGEST_SKILL_FILE * 16), folder=folder)
