@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -243,3 +244,48 @@ def test_a_folder_of_a_tree_must_hold_what_its_links_need() -> None:
     with pytest.raises(Refused, match="link out of the skill"):
         tree.below("a")
     assert tree.below("shared").members == (Member("x", b"1"),)
+
+
+WHEN = 1_700_000_000
+
+
+def times(skill: Contents) -> dict[str, int | None]:
+    return {member.path: member.time for member in skill.members}
+
+
+@pytest.mark.parametrize("to", Format)
+def test_times_survive_where_they_are_asked_for_and_change_nothing_where_not(to: Format) -> None:
+    skill = Contents([Member("SKILL.md", SKILL, time=WHEN * 10**9 + 5), Member("x", b"1")])
+    assert times(unpack(pack(skill, to=to, times=True))) == {"SKILL.md": WHEN * 10**9, "x": None}
+    assert times(unpack(pack(skill, to=to))) == {"SKILL.md": None, "x": None}
+    assert pack(skill, to=to) == pack(Contents([Member("SKILL.md", SKILL), Member("x", b"1")]), to=to)
+    assert unpack(pack(skill, to=to, times=True)) == skill
+
+
+@pytest.mark.parametrize(
+    ("style", "exact"), [(tarfile.USTAR_FORMAT, 0), (tarfile.GNU_FORMAT, 0), (tarfile.PAX_FORMAT, 500_000_000)]
+)
+def test_a_tar_of_somebody_else_keeps_its_times(style: int, exact: int) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", format=style) as archive:
+        info = tarfile.TarInfo("SKILL.md")
+        info.size, info.mtime = len(SKILL), WHEN + 0.5 if exact else WHEN
+        archive.addfile(info, io.BytesIO(SKILL))
+    assert times(unpack(buffer.getvalue())) == {"SKILL.md": WHEN * 10**9 + exact}
+
+
+def test_a_zip_of_somebody_else_keeps_its_times() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("SKILL.md", (2024, 2, 29, 12, 30, 58)), SKILL)
+        archive.writestr(zipfile.ZipInfo("odd", (2024, 2, 31, 25, 61, 58)), b"")
+    assert times(unpack(buffer.getvalue())) == {"SKILL.md": 1_709_209_858 * 10**9, "odd": None}
+
+
+def test_a_zip_that_info_zip_wrote_keeps_the_exact_second(tmp_path: Path) -> None:
+    if not shutil.which("zip"):
+        pytest.skip("there is no zip here")
+    (tmp_path / "SKILL.md").write_bytes(SKILL)
+    os.utime(tmp_path / "SKILL.md", (WHEN + 1, WHEN + 1))
+    subprocess.run(["zip", "-q", "x.zip", "SKILL.md"], cwd=tmp_path, env={**os.environ, "TZ": "Asia/Tokyo"}, check=True)
+    assert times(unpack((tmp_path / "x.zip").read_bytes())) == {"SKILL.md": (WHEN + 1) * 10**9}

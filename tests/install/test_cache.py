@@ -154,3 +154,10 @@ def test_many_processes_write_the_same_cache_at_once(cache: SkillCache) -> None:
     assert cache.verify() == ()
     assert len(cache.recall("shared") or {}) == 80
     assert not [file for file in files(cache) if file.name.startswith(".") and not file.name.endswith(".lock")]
+
+
+def test_times_of_files_survive_the_cache(tmp_path: Path) -> None:
+    cache = SkillCache(str(tmp_path))
+    found = cache.get(cache.put(Contents([Member("SKILL.md", b"x", time=1_700_000_000 * 10**9), Member("new", b"")])))
+    assert found is not None
+    assert [member.time for member in found.members] == [1_700_000_000 * 10**9, None]

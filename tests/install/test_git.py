@@ -513,3 +513,10 @@ def test_the_environment_that_git_gets_has_no_word_of_ours_in_its_arguments(repo
         assert here.refs().head
         assert server.log[-1].headers["x-api-key"] == "s3cret"
     assert "s3cret" not in (tmp_path / "seen").read_text()
+
+
+def test_a_file_is_as_old_as_its_commit(repository: Repository, tmp_path: Path) -> None:
+    repository.commit({"SKILL.md": SKILL, "run.sh": ("100755", "x")})
+    here = local(repository, tmp_path)
+    with here.tree(head(here)) as tree:
+        assert {member.time for member in tree.contents("").members} == {1_700_000_000 * 10**9}

@@ -1,11 +1,18 @@
 """A skill as one file: packed the same way every time, unpacked in memory and only when every byte is accounted for."""
 
-from .contents import Contents, Link, Member
+from __future__ import annotations
+
+from metier.lazy import on_demand
+
+from .contents import Contents, Link, Member, gathered
 from .digest import digest, digest_of, file_hashes
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits
 from .names import collision_key, portable_path
-from .packing import Format, pack
-from .unpacking import sniff, unpack, unwrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .packing import Format, pack
+    from .unpacking import sniff, unpack, unwrap
 
 __all__ = [
     "REPOSITORY_LIMITS",
@@ -19,9 +26,19 @@ __all__ = [
     "digest",
     "digest_of",
     "file_hashes",
+    "gathered",
     "pack",
     "portable_path",
     "sniff",
     "unpack",
     "unwrap",
 ]
+
+if not TYPE_CHECKING:  # a copy of a folder packs and unpacks nothing
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "metier.archive.packing": ("Format", "pack"),
+            "metier.archive.unpacking": ("sniff", "unpack", "unwrap"),
+        },
+    )

@@ -1,4 +1,4 @@
-"""All files of a skill in memory, with what a folder has beside bytes: execute bits and links.
+"""All files of a skill in memory, with what a folder has beside bytes: execute bits, links and times.
 
 A Contents that exists is safe to write: every name is portable, no two are one file on some system, no file is also a
 folder, and every link ends at a file or folder inside. Archives, git trees and folders all become this before anybody
@@ -7,20 +7,23 @@ else sees them, so there is one place that decides, and it decides on the whole 
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from metier.errors import NotFound
-from metier.spec import FileEntry, resource_path
+from metier.spec import FileEntry, Files, resource_path
 from metier.spec.files import too_large
 
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits, refused
 from .names import collision_key, portable_path
 
-__all__ = ["LONGEST_TARGET", "Contents", "Link", "Member"]
+__all__ = ["EXECUTABLE", "LINK", "LONGEST_TARGET", "PLAIN", "Contents", "Link", "Member", "gathered"]
+
+PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
 
 LONGEST_TARGET = 1024
 _MOST_HOPS = 8
@@ -32,6 +35,8 @@ class Member:
     path: str
     data: bytes
     executable: bool = False
+    time: int | None = field(default=None, compare=False)
+    """When it was last changed, in ns since 1970, where its source says so. Not a part of what the skill is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Link:
 class Contents:
     """The Files of a skill that is not on disk yet."""
 
-    __slots__ = ("_links", "_members")
+    __slots__ = ("_hashes", "_links", "_members")
 
     def __init__(
         self,
@@ -57,11 +62,12 @@ class Contents:
         """Folders that an archive names leave no trace here, but their names are judged as if they did."""
         self._members: dict[str, Member] = {}
         self._links: dict[str, str] = {}
+        self._hashes: dict[str, tuple[str, str]] | None = None
         keys: dict[str, str] = {}
         for member in members:
             path = _claimed(member.path, keys, limits)
             limits.check_file(path, len(member.data))
-            self._members[path] = member if path == member.path else Member(path, member.data, member.executable)
+            self._members[path] = member if path == member.path else replace(member, path=path)
         for link in links:
             self._links[_claimed(link.path, keys, limits)] = unicodedata.normalize("NFC", link.target)
         named = [portable_path(folder, limits) for folder in folders]
@@ -90,6 +96,18 @@ class Contents:
         return tuple(Link(path, target) for path, target in sorted(self._links.items()))
 
     @property
+    def hashes(self) -> Mapping[str, tuple[str, str]]:
+        """Mode and hex SHA-256 of every file and link, sorted by path as bytes; computed once."""
+        if self._hashes is None:
+            found = {
+                path: (EXECUTABLE if member.executable else PLAIN, hashlib.sha256(member.data).hexdigest())
+                for path, member in self._members.items()
+            }
+            found |= {path: (LINK, hashlib.sha256(target.encode()).hexdigest()) for path, target in self._links.items()}
+            self._hashes = dict(sorted(found.items(), key=lambda item: item[0].encode()))
+        return self._hashes
+
+    @property
     def size(self) -> int:
         return sum(len(member.data) for member in self._members.values())
 
@@ -112,8 +130,7 @@ class Contents:
         prefix = f"{folder}/" if folder else ""
         cut = len(prefix)
         return Contents(
-            (Member(path[cut:], member.data, member.executable) for path, member in self._members.items()
-             if path.startswith(prefix)),
+            (replace(member, path=path[cut:]) for path, member in self._members.items() if path.startswith(prefix)),
             (Link(path[cut:], target) for path, target in self._links.items() if path.startswith(prefix)),
             limits=limits,
         )  # fmt: skip
@@ -182,6 +199,13 @@ class Contents:
             else:
                 return path
         return path
+
+
+def gathered(files: Files) -> Contents:
+    """The same files in memory."""
+    return Contents(
+        Member(entry.path, files.read(entry.path, limit=SKILL_LIMITS.file), entry.executable) for entry in files.list()
+    )
 
 
 def joined(link: str, target: str) -> str | None:

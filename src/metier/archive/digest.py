@@ -17,23 +17,20 @@ from collections.abc import Mapping
 
 from metier.spec import Files
 
-from .contents import Contents
+from .contents import EXECUTABLE, LINK, PLAIN, Contents
 from .limits import SKILL_LIMITS
 
 __all__ = ["EXECUTABLE", "LINK", "PLAIN", "digest", "digest_of", "file_hashes"]
 
-PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
-
 
 def file_hashes(files: Files) -> dict[str, tuple[str, str]]:
     """Mode and hex SHA-256 of every file and link, by path."""
+    if isinstance(files, Contents):
+        return dict(files.hashes)
     hashes: dict[str, tuple[str, str]] = {}
     for entry in files.list():
         data = files.read(entry.path, limit=SKILL_LIMITS.file)
         hashes[entry.path] = (EXECUTABLE if entry.executable else PLAIN, hashlib.sha256(data).hexdigest())
-    if isinstance(files, Contents):
-        for link in files.links:
-            hashes[link.path] = (LINK, hashlib.sha256(link.target.encode()).hexdigest())
     return dict(sorted(hashes.items(), key=lambda item: item[0].encode()))
 
 

@@ -40,6 +40,7 @@ class _Said:
     path: bytes | None = None
     target: bytes | None = None
     size: int | None = None
+    time: bytes | None = None
 
 
 def gunzip(data: bytes, limits: Limits) -> bytes:
@@ -71,7 +72,7 @@ def untar(data: bytes, limits: Limits) -> Contents:
     members: list[Member] = []
     links: list[Link] = []
     folders: list[str] = []
-    for kind, path, target, body, mode in _walk(data, limits):
+    for kind, path, target, body, (mode, time) in _walk(data, limits):
         match kind:
             case "folder":
                 if path.rstrip("/") not in ("", "."):
@@ -79,7 +80,7 @@ def untar(data: bytes, limits: Limits) -> Contents:
             case "link":
                 links.append(Link(_plain(path), target))
             case _:
-                members.append(Member(_plain(path), body, bool(mode & 0o111)))
+                members.append(Member(_plain(path), body, bool(mode & 0o111), time))
         limits.check_count(len(members) + len(links) + len(folders))
     return Contents(members, links, folders=folders, limits=limits)
 
@@ -89,7 +90,7 @@ def _plain(path: str) -> str:
     return path.removeprefix("./")
 
 
-def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, int]]:
+def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, tuple[int, int | None]]]:
     position, said, total = 0, _Said(), 0
     while True:
         block = data[position : position + _BLOCK]
@@ -123,7 +124,7 @@ def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, i
         target = _text(said.target if said.target is not None else _cut(block[157:257])) if what == "link" else ""
         if len(target) > LONGEST_TARGET:
             raise refused("link", f"{path!r} is a link to something that is no path")
-        yield what, path, target, data[begin : begin + size], _octal(block[100:108])
+        yield what, path, target, data[begin : begin + size], (_octal(block[100:108]), _time(said, block))
         said = _Said()
     _check_rest(data, position, said)
 
@@ -154,6 +155,14 @@ def _octal(field: bytes) -> int:
     if not re.fullmatch(rb"[0-7]*", text):
         raise refused("tar", "a header has a number that is none, or one too large for any skill")
     return int(text or b"0", 8)
+
+
+def _time(said: _Said, block: bytes) -> int | None:
+    """In ns. Zero is what reproducible archives say, and means nothing."""
+    if said.time is not None and (exact := re.fullmatch(rb"([0-9]{1,11})(?:\.([0-9]{0,9})[0-9]*)?", said.time)):
+        return int(exact[1]) * 1_000_000_000 + int((exact[2] or b"").ljust(9, b"0")) or None
+    field = block[136:148]
+    return _octal(field) * 1_000_000_000 or None if field[0] not in (0x80, 0xFF) else None
 
 
 def _name(block: bytes) -> bytes:
@@ -196,6 +205,8 @@ def _extend(said: _Said, kind: bytes, body: bytes) -> None:
                 said.target = value
             case b"size" if said.size is None and re.fullmatch(rb"[0-9]{1,12}", value):
                 said.size = int(value)
+            case b"mtime" if kind == b"x":
+                said.time = value
             case _ if not _HARMLESS.fullmatch(key):
                 raise refused(
                     "tar", f"a header sets {key.decode('utf-8', 'replace')!r} twice, badly, or in a way not known here"

@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from .contents import LONGEST_TARGET, Contents, Link, Member
 from .limits import Limits, refused
@@ -23,7 +24,8 @@ _ENCRYPTED = 1 | 1 << 6 | 1 << 13
 _HAS_DESCRIPTOR = 1 << 3
 _UTF8 = 1 << 11
 _PATCH = 1 << 5
-_ZIP64, _UNICODE_PATH = 0x0001, 0x7075
+_ZIP64, _UNICODE_PATH, _TIMESTAMP = 0x0001, 0x7075, 0x5455
+_NO_DAY = (1 << 5) | 1
 _NEWEST = 63
 """The version of the format that everybody reads, in tenths."""
 _MODES = {0: "file", 0o100000: "file", 0o040000: "folder", 0o120000: "link"}
@@ -41,6 +43,8 @@ class _Listed:
     size: int
     mode: int
     offset: int
+    time: int | None
+    """In ns since 1970."""
 
     @property
     def path(self) -> str:
@@ -67,7 +71,7 @@ def unzip(data: bytes, limits: Limits) -> Contents:
             case "link":
                 links.append(Link(one.path, _target(one, body)))
             case _:
-                members.append(Member(one.path, body, bool(one.mode & 0o111)))
+                members.append(Member(one.path, body, bool(one.mode & 0o111), one.time))
     return Contents(members, links, folders=folders, limits=limits)
 
 
@@ -80,7 +84,7 @@ def _directory(data: bytes, limits: Limits) -> Iterator[_Listed]:
     for _ in range(count):
         if data[position : position + 4] != _DIRECTORY or position + 46 > start + size:
             raise refused("zip-lies", "the zip's directory is broken")
-        (system, needed, flags, method, _, crc, packed, plain, name, extra, comment, disk, _, attributes, offset) = (
+        (system, needed, flags, method, stamp, crc, packed, plain, name, extra, comment, disk, _, attributes, offset) = (
             struct.unpack_from("<HHHHIIIIHHHHHII", data, position + 4)
         )
         fields = position + 46
@@ -91,9 +95,10 @@ def _directory(data: bytes, limits: Limits) -> Iterator[_Listed]:
             raise refused("method", f"the zip needs a reader of version {needed & 0xFF}")
         # Only a Unix zip has modes; elsewhere those bits mean other things.
         mode = attributes >> 16 if system >> 8 == 3 else 0
+        more = data[fields + name : fields + name + extra]
         one = _Listed(name=data[fields : fields + name], flags=flags, method=method, crc=crc, packed=packed, size=plain,
-                      mode=mode, offset=offset)  # fmt: skip
-        _check(one, data[fields + name : fields + name + extra], limits)
+                      mode=mode, offset=offset, time=_time(stamp, more))  # fmt: skip
+        _check(one, more, limits)
         yield one
         position = after
     if position != start + size:
@@ -138,6 +143,25 @@ def _check(one: _Listed, extra: bytes, limits: Limits) -> None:
     limits.check_file(one.path, one.size)
     if one.method == 0 and one.size != one.packed:
         raise refused("zip-lies", f"{shown} is stored in another size than it has")
+
+
+def _time(stamp: int, extra: bytes) -> int | None:
+    """The exact time where a Unix program left one, else the clock on somebody's wall, taken for UTC; a zip has no zones."""
+    position = 0
+    while position + 9 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, position)
+        if kind == _TIMESTAMP and size >= 5 and extra[position + 4] & 1:
+            return int(struct.unpack_from("<I", extra, position + 5)[0]) * 1_000_000_000
+        position += 4 + size
+    day, clock = stamp >> 16, stamp & 0xFFFF
+    if day <= _NO_DAY:
+        # The first day a zip knows is what reproducible archives say.
+        return None
+    try:
+        when = datetime(1980 + (day >> 9), day >> 5 & 15, day & 31, clock >> 11, clock >> 5 & 63, (clock & 31) * 2, tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(when.timestamp()) * 1_000_000_000
 
 
 def _check_extra(extra: bytes, name: bytes, shown: str) -> None:

@@ -49,7 +49,7 @@ class SkillCache:
         file = self._file(key)
         if not os.path.exists(file):
             # Stored, not deflated: reading it back is the hot path, and skills are small.
-            data = pack(contents, level=0)
+            data = pack(contents, level=0, times=True)
             try:
                 _store(file, data)
             except OSError:

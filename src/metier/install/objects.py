@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -114,16 +115,26 @@ class GitTree:
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
-        head = self._objects.read(self.commit, "commit", limit=1 << 20)
-        if head is None or not head.startswith(b"tree "):
-            raise NotFound(f"the remote did not send commit {self.commit}", hint="check the commit")
-        top = head[5 : 5 + len(self.commit)].decode("ascii")
+        top = self._head[5 : 5 + len(self.commit)].decode("ascii")
         try:
             return _Walk(self._objects).all(top)
         except Refused as refusal:
             if refusal.rule != "repository-size" or not self._below:
                 raise
             return _Walk(self._objects, only=self._below).all(top)
+
+    @cached_property
+    def _head(self) -> bytes:
+        head = self._objects.read(self.commit, "commit", limit=1 << 20)
+        if head is None or not head.startswith(b"tree "):
+            raise NotFound(f"the remote did not send commit {self.commit}", hint="check the commit")
+        return head
+
+    @property
+    def _time(self) -> int | None:
+        """A commit of depth one says of its files only that they are no younger than it."""
+        found = re.search(rb"^committer [^\n]* ([0-9]{1,11}) [+-][0-9]{4}$", self._head.partition(b"\n\n")[0], re.MULTILINE)
+        return int(found[1]) * 1_000_000_000 if found else None
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Bring the contents of these files, in one round trip."""
@@ -168,7 +179,7 @@ class GitTree:
             if kind == "link":
                 links.append(Link(path[len(prefix) :], data.decode("utf-8", "replace")))
             else:
-                members.append(Member(path[len(prefix) :], data, kind == "executable"))
+                members.append(Member(path[len(prefix) :], data, kind == "executable", self._time))
         return Contents(members, links, limits=limits)
 
 
