@@ -7,31 +7,19 @@ current folder, flags) and looks nothing else up, so a test builds one as easily
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from metier.catalog import Catalog, Policy
 from metier.config import Plain, Settings, read_settings
 from metier.errors import BadConfig, BadUsage
-from metier.sources import (
-    Limits,
-    Machine,
-    MetadataCache,
-    Place,
-    SkillLoader,
-    Trust,
-    Update,
-    catalog_of,
-    standard_places,
-    watch,
-)
 
 if TYPE_CHECKING:
+    from threading import Event
+
+    from metier.catalog import Catalog, Policy
     from metier.install.cache import SkillCache
     from metier.install.fetching import Access
     from metier.install.ports import Scan
@@ -45,11 +33,15 @@ if TYPE_CHECKING:
     from metier.runtime.running import Runner
     from metier.runtime.telemetry import Telemetry
     from metier.selection import Selection, Selector
+    from metier.sources import Limits, Machine, Place, SkillLoader, Trust, Update
 
 __all__ = ["App"]
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 W = TypeVar("W", bound=StrEnum)
+
+
+# Rooms are imported where they are used: a listing must not pay for what runs scripts, nor an installation for a catalog.
 
 
 class App:
@@ -80,6 +72,8 @@ class App:
 
     @cached_property
     def trust(self) -> Trust:
+        from metier.sources import Trust
+
         return Trust(str(self.home / "trust.json"))
 
     @cached_property
@@ -97,6 +91,8 @@ class App:
 
     @cached_property
     def policy(self) -> Policy:
+        from metier.catalog import Policy
+
         words = self.settings.words
         return Policy(
             disabled=frozenset(words("skills.disabled")),
@@ -109,6 +105,8 @@ class App:
 
     @cached_property
     def machine(self) -> Machine:
+        from metier.sources import Machine
+
         return Machine(self.environment.get("PATH"))
 
     @cached_property
@@ -125,6 +123,8 @@ class App:
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
+        from metier.sources import standard_places
+
         return standard_places(
             home=self.user_home,
             user_dir=self.user_dir,
@@ -139,6 +139,8 @@ class App:
         return self.fresh_catalog()
 
     def fresh_catalog(self) -> Catalog:
+        from metier.sources import MetadataCache, catalog_of
+
         return catalog_of(
             self.places,
             policy=self.policy,
@@ -149,12 +151,16 @@ class App:
 
     @property
     def limits(self) -> Limits:
+        from metier.sources import Limits
+
         return Limits(
             depth=self.settings.number("skills.max_depth"), directories=self.settings.number("skills.max_directories")
         )
 
     @cached_property
     def loader(self) -> SkillLoader:
+        from metier.sources import SkillLoader
+
         return SkillLoader(self.catalog)
 
     @cached_property
@@ -176,8 +182,6 @@ class App:
         """The settings without the project's file: trusting a folder for its skills must not let it write your policy."""
         return read_settings([self.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
 
-    # The runtime is imported where it is used: a listing must not pay for what runs scripts.
-
     @cached_property
     def store(self) -> SqliteStore:
         from metier.runtime import SqliteStore
@@ -192,6 +196,8 @@ class App:
 
     def permissions(self, approve: Approve | None = None) -> Permissions:
         """What the user allows. `approve` is asked about the rest; without it the rest is refused."""
+        import shutil
+
         from metier.runtime import Permissions, Policy, Verdict
 
         settings = self.users_settings
@@ -278,6 +284,8 @@ class App:
         return otlp_telemetry(content=settings.truth("telemetry.content"), metrics=settings.truth("telemetry.metrics"))
 
     def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[Update]:
+        from metier.sources import watch
+
         return watch(self.places, self.fresh_catalog, stop=stop, files=files)
 
     def scope(self, level: Level) -> Scope:

@@ -148,6 +148,8 @@ def test_a_read_only_place_leaves_the_old_state(open_path: Path) -> None:
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from pathlib import Path
         from install.making import *
+        # What is imported on the way lies where only root may read.
+        prepared("pdf").report, installed(store_in(Path(sys.argv[1], "first")), prepared("pdf"))
         if os.getuid() == 0:
             os.setgroups([]); os.setgid(65534); os.setuid(65534)
         root = Path(sys.argv[1])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,19 @@ def test_executable_bits_links_and_times_survive_and_setuid_does_not(tmp_path: P
     assert (placed / "run.sh").stat().st_mode & 0o7777 == 0o755
     assert (placed / "run.sh").stat().st_mtime_ns == 10**18
     assert os.readlink(placed / "latest.md") == "SKILL.md"
+
+
+def test_a_copy_that_is_made_again_has_the_links_modes_and_times_of_the_skill(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    installed(store, prepared("pdf", links=[("latest.md", "SKILL.md")]), targets=("claude-code",), mode=Mode.COPY)
+    os.utime(tmp_path / "home/.agents/skills/pdf/scripts/run.sh", ns=(10**18, 10**18))
+    shutil.rmtree(tmp_path / "home/.claude/skills/pdf")
+    store.sync()
+    copy = tmp_path / "home/.claude/skills/pdf"
+    assert os.readlink(copy / "latest.md") == "SKILL.md"
+    assert (copy / "scripts/run.sh").stat().st_mode & 0o7777 == 0o755
+    assert (copy / "scripts/run.sh").stat().st_mtime_ns == 10**18
+    assert {verdict.condition for verdict in verify(store)} == {Condition.OK}
 
 
 def test_an_update_does_not_make_unchanged_files_look_new(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,6 @@ from metier.install.ports import Fetcher
 from metier.install.prepare import Prepared, prepare
 from metier.install.refs import parse_ref
 from metier.install.repository import Found, select, wanted_by_default
-from metier.install.restore import restore
 from metier.install.steps import Edits, Verb
 from metier.install.store import How, Outcome, Store
 from metier.install.targets import Level, Mode, read_targets
@@ -103,9 +101,11 @@ class _Visit:
         self.asks = sys.stdin.isatty() and sys.stderr.isatty() and not options["yes"]
 
     def brought(self, refs: Sequence[str], progress: Progress, *, listed: bool) -> list[tuple[str, Fetched]]:
-        if self.asks and not (self.named or self.options["every"] or listed):
+        if len(refs) == 1 or (self.asks and not (self.named or self.options["every"] or listed)):
             # A question is asked from the thread that hears Ctrl-C, and one at a time.
             return [self._fetched(ref, progress, listed=listed) for ref in refs]
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(self.access.workers) as pool:
             return list(pool.map(lambda ref: self._fetched(ref, progress, listed=listed), refs))
 
@@ -214,6 +214,8 @@ def _how(
 def _restored(
     app: App, *, project: bool, user: bool, offline: bool, headers: tuple[str, ...], insecure_http: bool, **options: Any
 ) -> Result:
+    from metier.install.restore import restore
+
     stores = chosen_stores(app, project=project, user=user)
     store = stores[0] if stores else app.installed(Level.USER)
     access = access_of(app, offline=offline, headers=headers, insecure_http=insecure_http)

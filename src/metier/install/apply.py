@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 
 from metier.spec import Files
 
 from .journal import At, Journal, Move, leftovers, recover, stage_below, sweep
 from .lock import Lock, render_lock
-from .stage import old_times, write_copy, write_skills
+from .stage import flush, old_times, write_copy, write_skills
 from .steps import Step, Verb, refuse_conflicts
 from .targets import Level, Scope
 
@@ -44,16 +42,8 @@ def held(scope: Scope, at: At = nowhere) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What is written for a skill: its files, and their times where its source has some."""
-
-    files: Files
-    times: Mapping[str, int] = field(default_factory=dict)
-
-
 def apply(
-    steps: Sequence[Step], material: Mapping[str, Material], lock: Lock, scope: Scope, *, at: At = nowhere
+    steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock, scope: Scope, *, at: At = nowhere
 ) -> tuple[tuple[str, str], ...]:
     """Do the steps and write the lock; the scope must be held. What was kept comes back as (what, where)."""
     refuse_conflicts(steps)
@@ -61,9 +51,11 @@ def apply(
     with ExitStack() as stack:
         bench = _Bench(scope, stack, at)
         try:
-            bench.stage(steps, material)
+            bench.stage(steps, skills)
             bench.stage_lock(lock)
             at("staged")
+            flush(stage for stage, _ in bench.stages.values())
+            at("flushed")
             journal = bench.journal()
         except BaseException:
             bench.clear()
@@ -105,7 +97,7 @@ class _Bench:
             self.at(f"stage made in {os.path.basename(parent) or parent}")
         return os.path.join(self.stages[parent][1], str(len(self.moves)))
 
-    def stage(self, steps: Sequence[Step], material: Mapping[str, Material]) -> None:
+    def stage(self, steps: Sequence[Step], skills: Mapping[str, Files]) -> None:
         # First, because the journal is written there.
         self.place_for(self.scope.lock_file)
         writes = []
@@ -117,8 +109,7 @@ class _Bench:
                 continue
             staged = self.place_for(step.path)
             if step.verb in _WRITES:
-                files, times = material[step.name].files, material[step.name].times
-                writes.append((staged, files, times or old_times(step.path, files)))
+                writes.append((staged, skills[step.name], old_times(step.path, skills[step.name])))
             elif step.verb is Verb.LINK:
                 os.symlink(step.target, staged)
             self.moves.append(Move(staged, step.path))
@@ -131,8 +122,6 @@ class _Bench:
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(render_lock(lock).encode())
-            stream.flush()
-            os.fsync(stream.fileno())
         self.moves.append(Move(staged, self.scope.lock_file))
 
     def journal(self) -> Journal:
@@ -140,8 +129,7 @@ class _Bench:
         return Journal(self.scope.journal, tuple(stage for stage, _ in self.stages.values()), tuple(moves))
 
     def clear(self) -> None:
-        for stage, _ in self.stages.values():
-            shutil.rmtree(stage, ignore_errors=True)
+        sweep([stage for stage, _ in self.stages.values()])
 
     def _save(self, step: Step) -> None:
         """Copied, not moved: until the journal is written nothing that stands may change."""

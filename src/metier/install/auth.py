@@ -11,10 +11,12 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from metier.errors import BadConfig, BadUsage, MetierError
 
-from .forges import Address, read_address
+if TYPE_CHECKING:
+    from .forges import Address
 
 __all__ = ["Credentials", "Headers", "Source", "origin_of", "parse_header", "read_sources"]
 
@@ -38,6 +40,8 @@ class Source:
     """`bearer:…` or `token:…`, in which `${VARIABLE}` stands for the environment's value."""
 
     def covers(self, address: Address) -> bool:
+        from .forges import read_address
+
         base = read_address(self.url)
         inside, outside = base.path.rstrip("/").split("/"), address.path.split("/")
         # By parts: /skills is not /skills-of-somebody-else.
@@ -93,6 +97,8 @@ class Credentials:
         token = self.token(url)
         if not token:
             return ()
+        from .forges import read_address
+
         user = _TOKEN_USERS.get(read_address(url).host, "x-access-token")
         return (("Authorization", f"Basic {base64.b64encode(f'{user}:{token}'.encode()).decode()}"),)
 
@@ -136,6 +142,8 @@ def _source(name: str, value: object, where: str) -> Source:
 
 
 def _address(url: str) -> Address | None:
+    from .forges import read_address
+
     try:
         return read_address(url)
     except MetierError:

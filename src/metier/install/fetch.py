@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
 from metier.errors import MetierError, Unavailable
 
-from .fetch_git import fetch_git
 from .fetch_local import fetch_archive_file, fetch_name, fetch_path
-from .fetch_web import fetch_archive, fetch_registry, fetch_site, fetch_skill_file
 from .fetched import Fetched
 from .fetching import Access, Choose, Job, Progress, Stage, everything
 from .kinds import ArchiveFile, Git, HttpArchive, HttpSkillFile, LocalName, LocalPath, Ref, Registry, WellKnown
@@ -41,6 +38,8 @@ def fetch_all(
         except MetierError as error:
             return error
 
+    from concurrent.futures import ThreadPoolExecutor
+
     wanted = list(refs)
     with ThreadPoolExecutor(max_workers=max(1, min(access.workers, len(wanted)))) as pool:
         return tuple(pool.map(one, wanted))
@@ -54,6 +53,16 @@ def _dispatch(ref: Ref, job: Job) -> Fetched:
             return fetch_path(ref, job)
         case ArchiveFile():
             return fetch_archive_file(ref, job)
+        case _:
+            return _from_afar(ref, job)
+
+
+def _from_afar(ref: Git | HttpArchive | HttpSkillFile | WellKnown | Registry, job: Job) -> Fetched:
+    # Imported here: what is on this disk needs none of it.
+    from .fetch_git import fetch_git
+    from .fetch_web import fetch_archive, fetch_registry, fetch_site, fetch_skill_file
+
+    match ref:
         case Git():
             return fetch_git(ref, job)
         case HttpArchive():

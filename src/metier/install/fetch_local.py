@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import groupby
 
-from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, Contents, Limits, Link, Member, unpack, unwrap
+from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, Contents, Limits, Link, Member
 from metier.archive.limits import refused
-from metier.errors import NotFound, Refused, SkillNotFound, Unavailable
+from metier.errors import MetierError, NotFound, Refused, SkillNotFound, Unavailable
 from metier.sources.disk import DiskFiles
 from metier.sources.walk import SKIPPED_NAMES
 from metier.spec import SKILL_FILE
@@ -23,6 +25,9 @@ __all__ = ["FolderTree", "fetch_archive_file", "fetch_name", "fetch_path", "read
 
 _MOST_FILES = 200_000
 _LARGEST_ARCHIVE = 256 * 1024 * 1024
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def fetch_name(ref: LocalName, job: Job) -> Fetched:
@@ -66,6 +71,9 @@ def fetch_archive_file(ref: ArchiveFile, job: Job) -> Fetched:
 
 def opened(data: bytes) -> ContentsTree:
     """An archive of one skill or of many."""
+    # Imported here: a folder is no archive.
+    from metier.archive import unpack, unwrap
+
     return ContentsTree(unwrap(unpack(data, limits=REPOSITORY_LIMITS), limits=REPOSITORY_LIMITS))
 
 
@@ -131,24 +139,70 @@ class FolderTree:
         members: list[Member] = []
         links: list[Link] = []
         total = 0
-        for path in wanted:
-            kind, inner = self.nodes[path].kind, path[len(prefix) :]
-            if kind == "special":
-                raise refused("special", f"{path!r} is a device, pipe or socket")
-            if kind == "link":
-                links.append(Link(inner, self._target(path)))
-                continue
-            data = self._files.read(path, limit=limits.file)
-            total += len(data)
-            limits.check_total(total)
-            members.append(Member(inner, data, kind == "executable"))
+        # By folder: each is opened once, however many files it has.
+        for above, paths in groupby(sorted(wanted, key=_above), key=_above):
+            here = self._opened(above)
+            try:
+                for path in paths:
+                    kind, name, inner = self.nodes[path].kind, path.rpartition("/")[2], path[len(prefix) :]
+                    if kind == "special":
+                        raise refused("special", f"{path!r} is a device, pipe or socket")
+                    if kind == "link":
+                        links.append(Link(inner, os.readlink(name, dir_fd=here)))
+                        continue
+                    member = _member(inner, name, here, limits)
+                    total += len(member.data)
+                    limits.check_total(total)
+                    members.append(member)
+            except MetierError:
+                # A refusal is an OSError too.
+                raise
+            except OSError as error:
+                raise _changed(error) from error
+            finally:
+                os.close(here)
         return Contents(members, links, limits=limits)
 
-    def _target(self, path: str) -> str:
-        try:
-            return os.readlink(os.path.join(self._files.folder, path))
-        except OSError as error:
-            raise NotFound(f"{path!r} changed while it was read", hint="try again") from error
+    def _opened(self, folder: str) -> int:
+        """A descriptor of a folder below ours, reached without following a link."""
+        here = os.open(self._files.folder, _FOLDER)
+        for part in filter(None, folder.split("/")):
+            try:
+                below = os.open(part, _FOLDER, dir_fd=here)
+            except OSError as error:
+                raise _changed(error) from error
+            finally:
+                os.close(here)
+            here = below
+        return here
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _member(inner: str, name: str, folder: int, limits: Limits) -> Member:
+    """What the file is, by what was opened and not by what was listed before."""
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise refused("special", f"{inner!r} is a device, pipe or socket")
+        limits.check_file(inner, status.st_size)
+        data = os.read(descriptor, status.st_size + 1)
+        while len(data) < status.st_size and (more := os.read(descriptor, status.st_size + 1 - len(data))):
+            data += more
+        if len(data) != status.st_size:
+            raise NotFound(f"{inner!r} changed while it was read", hint="try again")
+    finally:
+        os.close(descriptor)
+    return Member(inner, data, bool(status.st_mode & 0o111), status.st_mtime_ns)
+
+
+def _changed(error: OSError) -> MetierError:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Unavailable(f"{error.filename} cannot be read: permission denied", hint="check its permissions", retryable=False)
+    return NotFound(f"{error.filename!r} changed while it was read", hint="try again")
 
 
 def _kind(mode: int) -> str:

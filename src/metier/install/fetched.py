@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from metier.spec import Files
+if TYPE_CHECKING:
+    from metier.spec import Files
 
-from .repository import Found
+    from .repository import Found
 
 __all__ = ["Fetched", "FetchedSkill", "Origin"]
 

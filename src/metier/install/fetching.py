@@ -10,18 +10,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metier.archive import SKILL_LIMITS, Contents, Limits, digest
 from metier.errors import NotFound, SkillNotFound
 
-from .auth import Credentials, Headers, Source
-from .cache import SkillCache
 from .fetched import Fetched, FetchedSkill, Origin
-from .gitrun import GitProgram, find_git
-from .http import Http
 from .repository import LEFT_OUT, Found, Search, find_skills, select, wanted_by_default
 from .tree import Tree
+
+if TYPE_CHECKING:
+    from .auth import Credentials, Headers, Source
+    from .cache import SkillCache
+    from .gitrun import GitProgram
+    from .http import Http
 
 __all__ = ["Access", "Choose", "Job", "Progress", "Stage", "Step", "everything"]
 
@@ -74,16 +76,25 @@ class Access:
     timeout: float = 120.0
     workers: int = 8
 
+    # Imported where they are used: a folder on this disk needs neither the web nor git, and together they cost as much as
+    # copying twelve megabytes.
+
     @cached_property
     def http(self) -> Http:
+        from .http import Http
+
         return Http(insecure=self.insecure, environment=self.environment, timeout=self.timeout)
 
     @cached_property
     def git(self) -> GitProgram:
+        from .gitrun import find_git
+
         return find_git(self.environment, timeout=self.timeout)
 
     @cached_property
     def credentials(self) -> Credentials:
+        from .auth import Credentials
+
         return Credentials(headers=self.headers, sources=self.sources, environment=self.environment)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from metier.archive import SKILL_LIMITS, Contents, Member, file_hashes
+from metier.archive import Contents, file_hashes, gathered
 from metier.errors import InvalidSkill, Refused, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
 
@@ -22,7 +21,6 @@ class Prepared:
     entry: Locked
     """As the lock will have it, but for where it goes and when."""
     files: Files
-    times: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -55,7 +53,7 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         version=skill.origin.version or manifest.extensions.version or "",
         dependencies=manifest.extensions.dependencies,
     )
-    return Prepared(entry=entry, files=files, times=_times(skill))
+    return Prepared(entry=entry, files=files)
 
 
 def _called(skill: FetchedSkill) -> str:
@@ -69,17 +67,12 @@ def _called(skill: FetchedSkill) -> str:
 
 def _renamed(files: Files, name: str) -> Files:
     """The same skill, whose SKILL.md says the name it has here, for agents that go by the file and not by the folder."""
-    data = files.read(SKILL_FILE, limit=SKILL_LIMITS.file)
-    written = _with_name(data, name)
+    contents = files if isinstance(files, Contents) else gathered(files)
     members = [
-        Member(
-            entry.path,
-            written if entry.path == SKILL_FILE else files.read(entry.path, limit=SKILL_LIMITS.file),
-            entry.executable,
-        )
-        for entry in files.list()
+        replace(member, data=_with_name(member.data, name)) if member.path == SKILL_FILE else member
+        for member in contents.members
     ]
-    return Contents(members, files.links if isinstance(files, Contents) else ())
+    return Contents(members, contents.links)
 
 
 def _with_name(data: bytes, name: str) -> bytes:
@@ -96,18 +89,3 @@ def _with_name(data: bytes, name: str) -> bytes:
         return data
     head = file.head.edited(edits[:1])
     return (file.opening + "".join(line.text + line.end for line in head.lines) + file.closing + file.body).encode()
-
-
-def _times(skill: FetchedSkill) -> dict[str, int]:
-    """A copy of a folder on this machine keeps its files' times; a download has none that mean anything."""
-    if skill.origin.kind != "path":
-        return {}
-    root = os.path.join(skill.origin.url, skill.origin.path)
-    times: dict[str, int] = {}
-    for entry in skill.files.list():
-        try:
-            times[entry.path] = os.lstat(os.path.join(root, entry.path)).st_mtime_ns
-        except OSError:
-            # It came from elsewhere, or is gone by now.
-            continue
-    return times

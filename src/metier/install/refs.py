@@ -14,7 +14,6 @@ from urllib.parse import unquote
 from metier.errors import Refused, SkillNotFound
 from metier.spec import is_name
 
-from .forges import parse_address, parse_without_scheme
 from .kinds import (
     ARCHIVE_ENDINGS,
     FORMS,
@@ -75,6 +74,9 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
     if re.match(r"[A-Za-z0-9+.-]+::", text):
         raise Refused(f"{text!r} asks git to run a program", rule="git-transport", hint="use https, ssh or git@host:path")
     if "://" in text:
+        # Imported here: most of what people type is no address.
+        from .forges import parse_address
+
         return parse_address(text, github_host=github_host)
     prefix, colon, rest = text.partition(":")
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not _HOST.match(text):
@@ -124,6 +126,8 @@ def _scp(text: str, match: re.Match[str], typed: str) -> Git:
 def _shorthand(text: str, typed: str, github_host: str) -> Ref:
     first = text.split("/", 1)[0]
     if _HOST.fullmatch(first):
+        from .forges import parse_without_scheme
+
         return parse_without_scheme(text, typed, github_host=github_host)
     rest, ref, skill = split_fragment(text, typed)
     if at := _AT.fullmatch(rest):

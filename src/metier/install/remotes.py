@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
 from metier.errors import MetierError, NotFound, SkillNotFound, Unavailable, suggested_name
 from metier.spec import SKILL_FILE, is_name, parse
 
 from .fetch import fetch
-from .fetch_git import remote_of
 from .fetch_local import FolderTree
 from .fetched import Fetched, FetchedSkill, Origin
 from .fetching import Access, Job, Progress
-from .git import GitRemote
 from .kinds import ArchiveFile, Git, HttpArchive, LocalPath, Ref, Registry, WellKnown, is_commit
 from .lock import Locked
 from .ports import Brought, Newest
 from .refs import parse_ref
 from .repository import LEFT_OUT
 from .tree import Tree
+
+if TYPE_CHECKING:
+    from .git import GitRemote
 
 __all__ = ["Remotes"]
 
@@ -39,9 +39,17 @@ class Remotes:
         self.access, self.progress = access, progress
 
     def exact(self, entries: Sequence[Locked]) -> list[Brought]:
-        return self._in_groups(
-            entries, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _itself
+        cache = self.access.cache
+        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
+        rest = [entry for entry in entries if entry.name not in known]
+        brought = self._in_groups(
+            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _itself
         )
+        found = dict(zip((entry.name for entry in rest), brought, strict=True))
+        return [
+            _skill(known[entry.name], entry.origin, entry.digest) if entry.name in known else found[entry.name]
+            for entry in entries
+        ]
 
     def latest(self, entries: Sequence[Locked]) -> list[Brought]:
         return self._in_groups(
@@ -69,20 +77,10 @@ class Remotes:
         )
 
     def _exact(self, entries: Sequence[Locked]) -> list[Brought]:
-        cache = self.access.cache
-        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
-        rest = [entry for entry in entries if entry.name not in known]
-        if rest and self.access.offline and rest[0].origin.kind not in ("path", "archive"):
-            error = Unavailable(f"{rest[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
-                                hint="fetch it once without --offline")  # fmt: skip
-            brought: Sequence[Brought] = [error] * len(rest)
-        else:
-            brought = self._brought(rest, rest[0].origin.commit) if rest else []
-        found = dict(zip((entry.name for entry in rest), brought, strict=True))
-        return [
-            _skill(known[entry.name], entry.origin, entry.digest) if entry.name in known else found[entry.name]
-            for entry in entries
-        ]
+        if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
+            raise Unavailable(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
+                              hint="fetch it once without --offline")  # fmt: skip
+        return self._brought(entries, entries[0].origin.commit)
 
     def _latest(self, entries: Sequence[Locked]) -> list[Brought]:
         origin = entries[0].origin
@@ -159,6 +157,8 @@ class Remotes:
         return str((record or {}).get("digest", ""))
 
     def _remote(self, url: str) -> GitRemote:
+        from .fetch_git import remote_of
+
         return remote_of(_git(url), Job(ref=url, access=self.access, progress=self.progress))
 
     def _web_ref(self, entry: Locked, version: str) -> Ref:
@@ -194,8 +194,13 @@ class Remotes:
             except MetierError as error:
                 return [failed(error)] * len(group)
 
-        with ThreadPoolExecutor(max(1, min(self.access.workers, len(groups)))) as pool:
-            answers = list(pool.map(one, groups.values()))
+        if len(groups) < 2:
+            answers = [one(group) for group in groups.values()]
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(min(self.access.workers, len(groups))) as pool:
+                answers = list(pool.map(one, groups.values()))
         by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
                    for entry, answer in zip(group, found, strict=True)}  # fmt: skip
         return [by_name[entry.name] for entry in entries]

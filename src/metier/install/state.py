@@ -6,7 +6,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -59,10 +58,13 @@ def look(path: str) -> Seen:
 
 def look_at_all(paths: list[str]) -> dict[str, Seen]:
     """The same for many. Hashing lets go of Python's lock, so a few at once are quicker."""
-    if len(paths) < 4:
+    there = [path for path in paths if os.path.lexists(path)]
+    if len(there) < 4:
         return {path: look(path) for path in paths}
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1) + 2) as pool:
-        return dict(zip(paths, pool.map(look, paths), strict=True))
+        return dict.fromkeys(paths, ABSENT) | dict(zip(there, pool.map(look, there), strict=True))
 
 
 def _hashes(folder: str, prefix: str) -> Iterator[tuple[str, tuple[str, str]]]:

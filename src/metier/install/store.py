@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from metier.errors import BadConfig, Conflict, Refused
+from metier.spec import Files
 
-from .apply import Material, apply, held, nowhere
+from .apply import apply, held, nowhere
 from .fetched import FetchedSkill, Origin
 from .journal import At
 from .lock import Lock, Locked, parse_lock
@@ -138,7 +139,7 @@ class Store:
             missing = {step.name for step in steps if step.verb in _WRITES} - skills.keys()
             if missing:
                 raise Conflict(f"{', '.join(sorted(missing))}: changed while this ran", hint="try again")
-            self._apply(steps, {name: Material(files=skill.files, times=skill.times) for name, skill in skills.items()}, lock)
+            self._apply(steps, {name: skill.files for name, skill in skills.items()}, lock)
         return Outcome(steps=steps, lock=lock)
 
     def remove(self, names: Collection[str], *, dry_run: bool = False) -> Outcome:
@@ -171,7 +172,7 @@ class Store:
             self._apply(steps, material, lock)
         return Outcome(steps=steps, lock=lock)
 
-    def _planned(self, skills: Sequence[Prepared], how: How) -> tuple[tuple[Step, ...], Lock, dict[str, Material]]:
+    def _planned(self, skills: Sequence[Prepared], how: How) -> tuple[tuple[Step, ...], Lock, dict[str, Files]]:
         lock = self.lock()
         wanted = [
             Wanted(
@@ -188,8 +189,7 @@ class Store:
         entries = [want.placed.entry for want in wanted]
         # What is as it was keeps its date, so that doing nothing changes nothing.
         entries = [_undated(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
-        material = {skill.name: Material(files=skill.files, times=skill.times) for skill in skills}
-        return steps, lock.with_(entries), material
+        return steps, lock.with_(entries), {skill.name: skill.files for skill in skills}
 
     def _restoring(self, how: How) -> tuple[tuple[Step, ...], Lock]:
         lock = self.lock()
@@ -210,9 +210,9 @@ class Store:
         old = {name: self.placed(lock[name]) for name in names}
         return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
 
-    def _repairs(self) -> tuple[tuple[Step, ...], dict[str, Material], Lock]:
+    def _repairs(self) -> tuple[tuple[Step, ...], dict[str, Files], Lock]:
         # Imported here: reading skills from disk is only needed to copy one.
-        from metier.sources import DiskFiles
+        from .fetch_local import read_folder
 
         lock = self.lock()
         old = {entry.name: self.placed(entry) for entry in lock}
@@ -221,8 +221,8 @@ class Store:
         steps = plan([Wanted(placed=placed) for placed in present], old, disk)
         # An edited skill is still the one to link to; its folder is not our business here.
         steps = tuple(step for step in steps if step.path != old[step.name].folder)
-        material = {placed.entry.name: Material(files=DiskFiles(placed.folder)) for placed in present}
-        return steps, material, lock
+        copied = {step.name for step in steps if step.verb in _WRITES}
+        return steps, {name: read_folder(old[name].folder) for name in copied}, lock
 
     def _only_restores(self, skills: Sequence[Prepared]) -> bool:
         lock = self.lock()
@@ -233,11 +233,11 @@ class Store:
             for skill in skills
         )
 
-    def _apply(self, steps: Sequence[Step], material: Mapping[str, Material], lock: Lock) -> tuple[tuple[str, str], ...]:
+    def _apply(self, steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock) -> tuple[tuple[str, str], ...]:
         if not changes(steps) and lock == self.lock() and self.exists:
             return ()
         portable = Lock({entry.name: replace(entry, origin=self._portable(entry.origin)) for entry in lock})
-        return apply([step for step in steps if step.verb is not Verb.KEEP], material, portable, self.scope, at=self._at)
+        return apply([step for step in steps if step.verb is not Verb.KEEP], skills, portable, self.scope, at=self._at)
 
     def _portable(self, origin: Origin) -> Origin:
         """A source inside the project is written relative to it, so that the lock means the same for whoever clones it."""
