@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,16 +78,19 @@ def section(
     skills: Iterable[Listed],
     *,
     mount_path: str = "skills",
+    folders: Mapping[str, str] | None = None,
     visibility: Visibility = Visibility.FULL,
     count: Count = estimated_tokens,
 ) -> Disclosure:
+    """`folders` says by name where a skill lies below the mount path, for one whose folder is not called like it."""
     listed = sorted(skills, key=lambda skill: skill.name)
     if not listed:
         return Disclosure()
     if visibility is Visibility.SUMMARY:
         text = "Available skills: " + ", ".join(for_markdown(skill.name) for skill in listed)
         return Disclosure.of(text, Tier.NAMES, named=_names(listed), count=count)
-    block = indented_xml([(skill.name, skill.description, f"{mount_path}/{skill.name}") for skill in listed])
+    below = {skill.name: skill.name for skill in listed} | dict(folders or {})
+    block = indented_xml([(skill.name, skill.description, f"{mount_path}/{below[skill.name]}") for skill in listed])
     return Disclosure.of(f"{block}\n\n{_SECTION_STEPS}", Tier.CATALOG, full=_names(listed), count=count)
 
 

@@ -1,0 +1,27 @@
+"""Skills in every framework. Each speaks to its SDK in one file and needs one extra; all stand on the same neutral tools.
+
+from metier.adapters.openai import OpenAISkills
+from metier.adapters.openai_agents import with_skills
+from metier.adapters.claude import SkillsWorkspace
+...
+"""
+
+from __future__ import annotations
+
+from metier.lazy import on_demand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .bridge import MissingSdk, Skills
+    from .weakincentives import AgentSkillsSection, SkillMetadata
+
+__all__ = ["AgentSkillsSection", "MissingSdk", "SkillMetadata", "Skills"]
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "metier.adapters.bridge": ("MissingSdk", "Skills"),
+            "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
+        },
+    )

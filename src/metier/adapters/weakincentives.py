@@ -1,0 +1,159 @@
+"""The skills of a folder as one section of a prompt, as seed 002 draws it.
+
+With weakincentives installed (Python 3.12 or later) it is a real MarkdownSection of that package; without, the same
+class stands alone and only renders. Either way it reads the folder once, when it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from metier.catalog import Entry
+from metier.disclosure import Visibility, section
+from metier.errors import NotFound
+from metier.sources import discover
+from metier.spec import resource_path
+
+__all__ = ["AgentSkillsSection", "AgentSkillsSectionParams", "SkillMetadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMetadata:
+    """What a section knows of a skill."""
+
+    name: str
+    description: str
+    path: Path
+    """Of the skill's folder, absolute."""
+    license: str | None = None
+    compatibility: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSkillsSectionParams:
+    """The section takes none."""
+
+
+P = TypeVar("P")
+
+
+class _Alone(Generic[P]):
+    """What AgentSkillsSection uses of weakincentives' MarkdownSection, for where that is not installed."""
+
+    def __init__(
+        self, *, title: str, key: str, template: str, summary: str, default_params: P, accepts_overrides: bool
+    ) -> None:
+        self.title, self.key, self.template, self.summary = title, key, template, summary
+        self.default_params, self.accepts_overrides = default_params, accepts_overrides
+
+    def effective_visibility(self) -> Visibility:
+        return Visibility.FULL
+
+
+if TYPE_CHECKING:
+    _Section = _Alone
+else:
+    try:
+        from weakincentives.prompt import MarkdownSection as _Section
+    except ImportError:
+        _Section = _Alone
+
+
+class _Found(tuple[SkillMetadata, ...]):
+    """The skills of a section. The released package *calls* `section.skills` for what it should copy into an agent's home,
+    which is nothing: these are mounted into the workspace."""
+
+    __slots__ = ()
+
+    def __call__(self) -> tuple[()]:
+        return ()
+
+
+class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
+    """Tells a model which skills its workspace holds, below `mount_path`, and how to start one.
+
+    `session` is whatever the program calls one; it is handed back and never looked at.
+    """
+
+    def __init__(
+        self, *, session: Any, skills_dir: os.PathLike[str] | str, allowed_skills: Sequence[str] = (),
+        denied_skills: Sequence[str] = (), mount_path: str = "skills", accepts_overrides: bool = False,
+    ) -> None:  # fmt: skip
+        # Any: weakincentives' Session, ours, or another's.
+        self._root = os.path.realpath(skills_dir)
+        if not os.path.isdir(self._root):
+            raise NotFound(
+                f"there is no folder {os.fspath(skills_dir)!r}", hint="give the folder that holds the skills' folders"
+            )
+        self._mount = resource_path(mount_path)
+        self._session = session
+        self._filters = (tuple(allowed_skills), tuple(denied_skills))
+        entries = [entry for entry in discover(self._root, allow=allowed_skills, deny=denied_skills) if entry.is_for_models]
+        self._found = _Found(_metadata(entry) for entry in entries)
+        # Where a lenient name is not its folder's, or the skill lies deeper, the model must be sent to the folder.
+        folders = {entry.name: os.path.relpath(entry.folder, self._root) for entry in entries}
+        self._texts = {
+            visibility: section(entries, mount_path=self._mount, folders=folders, visibility=visibility).text
+            for visibility in Visibility
+        }
+        super().__init__(
+            title="Agent Skills",
+            key=_key(self._mount),
+            # A template substitutes `$name`, and a description may well cost $5.
+            template=self._texts[Visibility.FULL].replace("$", "$$"),
+            summary=self._texts[Visibility.SUMMARY].replace("$", "$$"),
+            default_params=AgentSkillsSectionParams(),
+            accepts_overrides=accepts_overrides,
+        )
+
+    @property
+    def skills(self) -> _Found:
+        """What was found and passed the filters, by name."""
+        return self._found
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    def clone(self, **kwargs: object) -> AgentSkillsSection:
+        """The same section for another `session`; the folder is read again."""
+        allowed, denied = self._filters
+        same: dict[str, Any] = {
+            "session": self._session, "skills_dir": self._root, "allowed_skills": allowed, "denied_skills": denied,
+            "mount_path": self._mount, "accepts_overrides": self.accepts_overrides,
+        }  # fmt: skip
+        return type(self)(**{**same, **{name: value for name, value in kwargs.items() if name in same}})
+
+    def render_body(
+        self, params: object = None, *, visibility: Any = None, path: tuple[str, ...] = (), session: object = None
+    ) -> str:
+        """The XML catalog and how to start a skill (FULL), or only names (SUMMARY); nothing without skills."""
+        del params, path, session
+        wanted = self.effective_visibility() if visibility is None else visibility
+        # Theirs and ours are different enums of the same two words.
+        return self._texts[Visibility(getattr(wanted, "value", wanted))]
+
+
+def _metadata(entry: Entry) -> SkillMetadata:
+    manifest = entry.manifest
+    return SkillMetadata(
+        name=entry.name,
+        description=entry.description,
+        path=Path(entry.folder),
+        license=manifest.license,
+        compatibility=manifest.compatibility,
+        allowed_tools=manifest.allowed_tools,
+        metadata=manifest.metadata,
+    )
+
+
+def _key(mount: str) -> str:
+    """Of the mount path, so that two sections of one prompt have different ones."""
+    return re.sub(r"[^a-z0-9._-]+", "-", mount.lower().replace("/", ".")).strip("-._")[:64] or "skills"
