@@ -14,6 +14,7 @@ from metier.lazy import on_demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .adapters import AdapterConformance
     from .approvals import ApprovalsConformance
     from .files import FilesContract
     from .machine import FakeMachine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .stores import StoreConformance
 
 _ROOMS = {
+    "metier.testing.adapters": ("AdapterConformance",),
     "metier.testing.approvals": ("ApprovalsConformance",),
     "metier.testing.files": ("FilesContract",),
     "metier.testing.machine": ("FakeMachine",),
@@ -32,6 +34,7 @@ _ROOMS = {
     "metier.testing.stores": ("StoreConformance",),
 }
 __all__ = [
+    "AdapterConformance",
     "ApprovalsConformance",
     "Call",
     "FakeMachine",
