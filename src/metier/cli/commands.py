@@ -68,6 +68,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "mcp": {
         "serve": ("metier.cli.mcp_serve:serve", "Serve your skills; `metier mcp` alone does the same."),
+        "install": ("metier.cli.mcp_install:install", "Configure a client to start the server."),
     },
     "cache": {
         "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),

@@ -1,0 +1,194 @@
+"""JSON with comments and trailing commas, changed the way its owner would: everything that is not meant stays as it is.
+
+Editors and agents keep their settings in it, and people write notes there. So nothing is parsed and written anew; the
+place is found, and only the text there is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from metier.spec import Json
+
+__all__ = ["Malformed", "read", "with_member"]
+
+_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PLAIN = re.compile(r"[^\s,\]}/]+")
+_DEEPEST = 200
+
+
+class Malformed(ValueError):
+    """With the line at which it is."""
+
+
+class _Member(NamedTuple):
+    key: str
+    at: int
+    """Where its key starts."""
+    start: int
+    end: int
+    """Of its value."""
+    value: Json
+
+
+def read(text: str) -> Json:
+    """The value that the text stands for; an empty one, or one of comments only, is an empty object."""
+    start = _blank(text, 0)
+    if start == len(text):
+        return {}
+    value, end = _value(text, start, 0)
+    if _blank(text, end) != len(text):
+        raise _malformed(text, end, "more than one value")
+    return value
+
+
+def with_member(text: str, path: Sequence[str], value: Json) -> str:
+    """The text with this value at this path of keys; objects on the way are made where there are none."""
+    read(text)  # all of it must be sound before a part of it is changed
+    start = _blank(text, 0)
+    if start == len(text):
+        return (
+            text + ("\n" if text and not text.endswith("\n") else "") + _rendered(_nested(path, value), "", "  ", "\n") + "\n"
+        )
+    return _with_member(text, start, path, value)
+
+
+def _with_member(text: str, start: int, path: Sequence[str], value: Json) -> str:
+    if text[start] != "{":
+        raise _malformed(text, start, "an object is needed here")
+    members, close = _members(text, start, 0)
+    found = next((each for each in reversed(members) if each.key == path[0]), None)
+    if found is None:
+        return _inserted(text, start, members, close, path[0], _nested(path[1:], value))
+    if len(path) > 1 and text[found.start] == "{":
+        return _with_member(text, found.start, path[1:], value)
+    indent = _indent(text, found.at)
+    new = _rendered(_nested(path[1:], value), indent, _unit(text), _newline(text))
+    return text[: found.start] + new + text[found.end :]
+
+
+def _inserted(text: str, start: int, members: Sequence[_Member], close: int, key: str, value: Json) -> str:
+    unit, newline, base = _unit(text), _newline(text), _indent(text, start)
+    indent = _indent(text, members[-1].at) if members and _stands_alone(text, members[-1].at) else base + unit
+    line = f"{indent}{json.dumps(key, ensure_ascii=False)}: {_rendered(value, indent, unit, newline)}"
+    # After everything that stands before the closing brace, also a remark about the last member.
+    last = len(text[:close].rstrip())
+    after = newline + base if not text[last:close].count("\n") else text[last:close]
+    if not members:
+        return f"{text[:last]}{newline}{line}{after}{text[close:]}"
+    end = members[-1].end
+    comma = "" if text[_blank(text, end)] == "," else ","
+    return f"{text[:end]}{comma}{text[end:last]}{newline}{line}{after}{text[close:]}"
+
+
+def _members(text: str, start: int, depth: int) -> tuple[list[_Member], int]:
+    """The members of the object at `start`, and where its closing brace is."""
+    members: list[_Member] = []
+    at = _blank(text, start + 1)
+    while text[at : at + 1] != "}":
+        if text[at : at + 1] != '"':
+            raise _malformed(text, at, "a key in double quotes is needed here")
+        key, end = _string(text, at)
+        colon = _blank(text, end)
+        if text[colon : colon + 1] != ":":
+            raise _malformed(text, colon, "a colon is needed here")
+        first = _blank(text, colon + 1)
+        value, last = _value(text, first, depth + 1)
+        members.append(_Member(key, at, first, last, value))
+        at = _separated(text, last, "}")
+    return members, at
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Json, int]:
+    if depth > _DEEPEST:
+        raise _malformed(text, at, "it is nested too deeply")
+    first = text[at : at + 1]
+    if first == "{":
+        members, close = _members(text, at, depth)
+        return {each.key: each.value for each in members}, close + 1
+    if first == "[":
+        items, close = _items(text, at, depth)
+        return items, close + 1
+    if first == '"':
+        return _string(text, at)
+    plain = _PLAIN.match(text, at)
+    try:
+        return (json.loads(plain[0]), plain.end()) if plain else _nothing(text, at)
+    except ValueError:
+        raise _malformed(text, at, "not a value") from None
+
+
+def _items(text: str, start: int, depth: int) -> tuple[list[Json], int]:
+    items: list[Json] = []
+    at = _blank(text, start + 1)
+    while text[at : at + 1] != "]":
+        item, end = _value(text, at, depth + 1)
+        items.append(item)
+        at = _separated(text, end, "]")
+    return items, at
+
+
+def _separated(text: str, at: int, close: str) -> int:
+    """Where the next part starts, or the closing sign is; a comma before that is forgiven."""
+    at = _blank(text, at)
+    if text[at : at + 1] == ",":
+        return _blank(text, at + 1)
+    if text[at : at + 1] != close:
+        raise _malformed(text, at, f"a comma or {close} is needed here")
+    return at
+
+
+def _string(text: str, at: int) -> tuple[str, int]:
+    found = _STRING.match(text, at)
+    if found is None:
+        raise _malformed(text, at, "a text that does not end")
+    try:
+        return str(json.loads(found[0])), found.end()
+    except ValueError:
+        raise _malformed(text, at, "not a text") from None
+
+
+def _nothing(text: str, at: int) -> tuple[Json, int]:
+    raise _malformed(text, at, "a value is missing")
+
+
+def _blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _nested(path: Sequence[str], value: Json) -> Json:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _rendered(value: Json, indent: str, unit: str, newline: str) -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + indent)
+
+
+def _indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _stands_alone(text: str, at: int) -> bool:
+    return not text[text.rfind("\n", 0, at) + 1 : at].strip()
+
+
+def _unit(text: str) -> str:
+    """One step of indentation, as the file has it."""
+    found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return ("\t" if found[1][0] == "\t" else found[1]) if found else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _malformed(text: str, at: int, why: str) -> Malformed:
+    return Malformed(f"line {text.count(chr(10), 0, at) + 1}: {why}")
