@@ -13,7 +13,7 @@ from metier.spec import Skill
 from .activation import Activation, Active, By, Mode, Plain
 from .content import Content, Filling, parameter_values, render
 from .host import Options
-from .shelf import body_of
+from .shelf import body_of, shown_files
 
 __all__ = ["Asked", "answer", "arriving", "rendered"]
 
@@ -66,9 +66,8 @@ def again(skill: Skill, present: Active, asked: Asked, options: Options) -> Acti
 
 def rendered(skill: Skill, row: Active, options: Options) -> Content:
     filling = Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
-    files = [entry.path for entry in skill.resources()]
     return render(
-        skill.name, body_of(skill), filling, files, budget=options.instruction_tokens, count=options.count,
+        skill.name, body_of(skill), filling, shown_files(skill), budget=options.instruction_tokens, count=options.count,
         most_files=options.listed_files,
     )  # fmt: skip
 

@@ -14,7 +14,10 @@ from .activation import By
 from .digest import tree_digest
 from .permissions import Asker
 
-__all__ = ["Shelf", "body_of"]
+__all__ = ["Shelf", "body_of", "shown_files"]
+
+# What proves a skill is for its author: an agent that used it would only pay for the list.
+_PROOF = ("evals/", "tests/")
 
 
 class Shelf:
@@ -82,6 +85,11 @@ class _Needs(Mapping[str, tuple[str, ...]]):
 
     def __len__(self) -> int:
         return len(self._catalog)
+
+
+def shown_files(skill: Skill) -> list[str]:
+    """The files that a model is told about."""
+    return [entry.path for entry in skill.resources() if not entry.path.startswith(_PROOF)]
 
 
 def body_of(skill: Skill) -> str:

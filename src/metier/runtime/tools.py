@@ -24,7 +24,7 @@ from .patterns import Request
 from .schema import Schema, object_schema
 from .scripts.reading import script_paths
 from .scripts_as_tools import reply_of, script_tools
-from .shelf import body_of
+from .shelf import body_of, shown_files
 from .tool import Reply, Tool, Work
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
     if loose:
         about = "Deactivate a skill that is no longer needed."
         yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
-    readable = [skill.name for skill in active if skill.resources() or _is_trimmed(session, skill)]
+    readable = [skill.name for skill in active if shown_files(skill) or _is_trimmed(session, skill)]
     if readable:
         yield _read_tool(session, readable)
     scripts = {skill.name: script_paths(skill) for skill in active} if session.host.runner is not None else {}
