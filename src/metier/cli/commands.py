@@ -16,6 +16,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "session": ("", "List, show and clear sessions."),
         "policy": ("", "Show and change what skills may do."),
         "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
+        "registry": ("", "Run a registry of your own."),
         "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
         "config": ("", "Show and change settings."),
         "cache": ("", "Show and clean the cache of downloaded skills."),
@@ -70,6 +71,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("metier.cli.mcp_serve:serve", "Serve your skills; `metier mcp` alone does the same."),
         "install": ("metier.cli.mcp_install:install", "Configure a client to start the server."),
     },
+    "registry": {
+        "serve": ("metier.cli.registry:serve", "Serve a registry of skills."),
+    },
     "cache": {
         "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
         "clean": ("metier.cli.cache:clean", "Delete downloaded skills."),
@@ -91,6 +95,7 @@ _ABOUT = {
     "policy": "Show and change what skills may do.",
     "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",
     "skill manage": "Enable, disable, update, remove and list skills.",
+    "registry": "Run a registry of your own.",
     "cache": "Show and clean the cache of downloaded skills.",
     "config": "Show and change settings.",
 }

@@ -87,6 +87,11 @@ KEYS: dict[str, Key] = {
         Key(name="model.name", kind=Kind.TEXT, text="the model that chat, agents and evals ask: openai:NAME, anthropic:NAME, or a name that base_url knows"),
         Key(name="model.base_url", kind=Kind.TEXT, variables=("OPENAI_BASE_URL",), text="an OpenAI-compatible server that is asked instead of the provider's own"),
         Key(name="model.key_variable", kind=Kind.TEXT, text="the environment variable that holds the key; by default the provider's (OPENAI_API_KEY, ANTHROPIC_API_KEY)"),
+        Key(name="registry.db", kind=Kind.TEXT, variables=("METIER_DB",), text="where your own registry keeps rows: sqlite:///path or postgresql://…"),
+        Key(name="registry.blobs", kind=Kind.TEXT, variables=("METIER_BLOBS",), text="where it keeps archives: file:///path or s3://bucket?endpoint=…"),
+        Key(name="registry.url", kind=Kind.TEXT, default="", text="how clients reach it, if by another address than its own"),
+        Key(name="registry.rate_limits", kind=Kind.TRUTH, default=True, text="count requests by visitor, and refuse floods"),
+        Key(name="registry.proxy_blobs", kind=Kind.TRUTH, default=False, text="send bytes of an object store itself instead of pointing to it"),
         Key(name="cache.enabled", kind=Kind.TRUTH, default=True, text="remember what SKILL.md files say between runs"),
     )
 }  # fmt: skip

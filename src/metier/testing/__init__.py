@@ -16,9 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .adapters import AdapterConformance
     from .approvals import ApprovalsConformance
+    from .blobs import BlobsConformance
     from .files import FilesContract
     from .machine import FakeMachine
     from .model import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
+    from .registry import RegistryStoreConformance
     from .runners import FakeRunner, RunnerConformance, run_now
     from .sessions import Recorder, Ticking, skill_folder
     from .stores import StoreConformance
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 _ROOMS = {
     "metier.testing.adapters": ("AdapterConformance",),
     "metier.testing.approvals": ("ApprovalsConformance",),
+    "metier.testing.blobs": ("BlobsConformance",),
     "metier.testing.files": ("FilesContract",),
     "metier.testing.machine": ("FakeMachine",),
     "metier.testing.model": ("Call", "Fault", "ModelRequest", "ModelServer", "Said", "calls", "fails", "says"),
+    "metier.testing.registry": ("RegistryStoreConformance",),
     "metier.testing.runners": ("FakeRunner", "RunnerConformance", "run_now"),
     "metier.testing.sessions": ("Recorder", "Ticking", "skill_folder"),
     "metier.testing.stores": ("StoreConformance",),
@@ -36,6 +40,7 @@ _ROOMS = {
 __all__ = [
     "AdapterConformance",
     "ApprovalsConformance",
+    "BlobsConformance",
     "Call",
     "FakeMachine",
     "FakeRunner",
@@ -44,6 +49,7 @@ __all__ = [
     "ModelRequest",
     "ModelServer",
     "Recorder",
+    "RegistryStoreConformance",
     "RunnerConformance",
     "Said",
     "StoreConformance",

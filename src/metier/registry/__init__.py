@@ -1,0 +1,25 @@
+"""A registry of skills: publish, search, version and serve them, from one laptop to a cluster.
+
+`wire` is what both ends speak. `store` and `blobs` keep rows and bytes behind two small ports. `registry` decides: the JSON
+API in `server` and the pages in `web` both ask it, and neither talks to a store. `client` is the other end of the wire.
+"""
+
+from metier.lazy import on_demand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .options import Options
+    from .registry import Registry, open_registry
+    from .server.app import create_app
+
+__all__ = ["Options", "Registry", "create_app", "open_registry"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "metier.registry.options": ("Options",),
+            "metier.registry.registry": ("Registry", "open_registry"),
+            "metier.registry.server.app": ("create_app",),
+        },
+    )

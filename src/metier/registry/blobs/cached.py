@@ -1,0 +1,55 @@
+"""Blobs that were asked for lately, kept in memory. Their names are their contents, so nothing here grows stale."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+
+from metier.registry.ports import Blobs
+
+__all__ = ["CachedBlobs"]
+
+_LARGEST = 1024 * 1024
+
+
+class CachedBlobs:
+    def __init__(self, blobs: Blobs, *, size: int) -> None:
+        self._blobs = blobs
+        self._size = size
+        self._held = 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    async def get(self, name: str) -> bytes:
+        data = self._kept.get(name)
+        if data is not None:
+            self._kept.move_to_end(name)
+            return data
+        data = await self._blobs.get(name)
+        if len(data) <= _LARGEST:
+            self._held += len(data) - len(self._kept.pop(name, b""))
+            self._kept[name] = data
+            while self._held > self._size:
+                self._held -= len(self._kept.popitem(last=False)[1])
+        return data
+
+    async def put(self, name: str, data: bytes) -> None:
+        await self._blobs.put(name, data)
+
+    async def has(self, name: str) -> bool:
+        return await self._blobs.has(name)
+
+    async def delete(self, name: str) -> None:
+        self._held -= len(self._kept.pop(name, b""))
+        await self._blobs.delete(name)
+
+    def names(self) -> AsyncIterator[tuple[str, int]]:
+        return self._blobs.names()
+
+    async def link(self, name: str, *, filename: str, seconds: int) -> str | None:
+        return await self._blobs.link(name, filename=filename, seconds=seconds)
+
+    async def ping(self) -> None:
+        await self._blobs.ping()
+
+    async def close(self) -> None:
+        await self._blobs.close()

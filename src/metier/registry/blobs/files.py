@@ -1,0 +1,139 @@
+"""Blobs as files: written beside their place, flushed, renamed into it. A reader sees all of one or none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator
+
+from metier.errors import NotFound, Unavailable
+
+__all__ = ["FileBlobs", "checked", "no_blob"]
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+_SMALL = 1024 * 1024
+_TEMPORARY = ".new-"
+_ABANDONED_SECONDS = 3600
+
+
+class FileBlobs:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    async def put(self, name: str, data: bytes) -> None:
+        checked(name, data)
+        await asyncio.to_thread(self._put, name, data)
+
+    async def get(self, name: str) -> bytes:
+        try:
+            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                # A small file is read sooner than a thread wakes up.
+                size = os.fstat(descriptor).st_size
+                data = os.read(descriptor, size) if size <= _SMALL else await asyncio.to_thread(_read, descriptor, size)
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            raise no_blob(name) from None
+        except OSError as error:
+            raise _unavailable(error) from error
+        return data
+
+    async def has(self, name: str) -> bool:
+        return os.path.exists(self._path(name))
+
+    async def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(name))
+
+    async def names(self) -> AsyncIterator[tuple[str, int]]:
+        for name, written in await asyncio.to_thread(self._listed):
+            yield name, written
+
+    async def link(self, name: str, *, filename: str, seconds: int) -> str | None:  # noqa: ARG002  (files have no address)
+        return None
+
+    async def ping(self) -> None:
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            if not os.access(self.folder, os.W_OK) or os.statvfs(self.folder).f_flag & os.ST_RDONLY:
+                raise Unavailable("the registry's folder of archives is read-only", hint="try again later")
+        except OSError as error:
+            raise _unavailable(error) from error
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _path(self, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise no_blob(name)
+        return os.path.join(self.folder, "sha256", name[:2], name[2:4], name)
+
+    def _put(self, name: str, data: bytes) -> None:
+        path = self._path(name)
+        folder = os.path.dirname(path)
+        temporary = None
+        try:
+            if os.path.exists(path) and os.path.getsize(path) == len(data):
+                # Whoever collects what no row names must see that somebody is about to name it.
+                os.utime(path)
+                return
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=_TEMPORARY)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+            _flush_folder(folder)
+        except OSError as error:
+            if temporary:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            raise _unavailable(error) from error
+
+    def _listed(self) -> list[tuple[str, int]]:
+        """All blobs; what a crash left beside them is swept on the way."""
+        found: list[tuple[str, int]] = []
+        for folder, _, files in os.walk(os.path.join(self.folder, "sha256")):
+            for file in files:
+                path = os.path.join(folder, file)
+                with contextlib.suppress(FileNotFoundError):
+                    stat = os.stat(path)
+                    if _NAME.fullmatch(file):
+                        found.append((file, int(stat.st_mtime * 1000)))
+                    elif file.startswith(_TEMPORARY) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
+                        os.unlink(path)
+        return sorted(found)
+
+
+def checked(name: str, data: bytes) -> None:
+    if hashlib.sha256(data).hexdigest() != name:
+        raise ValueError(f"these bytes are not {name}")
+
+
+def no_blob(name: str) -> NotFound:
+    return NotFound(f"there is no blob {name[:64]!r}", hint="the registry's archives and its database do not fit together")
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as stream:
+        return stream.read(size)
+
+
+def _flush_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unavailable(error: OSError) -> Unavailable:
+    why = (error.strerror or str(error)).lower()
+    return Unavailable(f"the registry cannot use its archives: {why}", hint="try again in a moment; nothing was changed")

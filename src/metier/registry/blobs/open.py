@@ -1,0 +1,25 @@
+"""An address to a store of blobs."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from metier.errors import BadUsage
+from metier.registry.ports import Blobs
+
+from .files import FileBlobs
+
+__all__ = ["open_blobs"]
+
+
+def open_blobs(url: str) -> Blobs:
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and parts.path:
+        return FileBlobs(unquote(parts.path))
+    if parts.scheme in ("s3", "gs", "az", "memory"):
+        from .objects import ObjectBlobs
+
+        return ObjectBlobs.at(url)
+    raise BadUsage(
+        f"{url!r} is no address of a blob store", hint="write file:///path, s3://bucket, gs://bucket or az://container"
+    )

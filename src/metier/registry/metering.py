@@ -1,0 +1,65 @@
+"""Downloads, counted once for each identity and day, written once a second.
+
+An identity is a keyed hash of a token or an address: it tells two visitors apart and nobody who they are. A crash loses
+the last second of counts, and never a release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from metier.errors import Unavailable
+
+from .access import Caller
+from .model import Moment
+from .ports import Accounts, Downloads
+
+__all__ = ["Metering"]
+
+_MOST_WAITING = 100_000
+"""While the database is away. More than that is not counted; memory is worth more than a number."""
+
+
+class Metering:
+    def __init__(self, downloads: Downloads, clock: Callable[[], Moment], secret: bytes) -> None:
+        self._downloads = downloads
+        self._clock = clock
+        self._secret = secret
+        self._waiting: dict[tuple[int, str], str] = {}
+        self._counted: set[tuple[int, str]] = set()
+        self._day = ""
+
+    @classmethod
+    async def start(cls, downloads: Downloads, accounts: Accounts, clock: Callable[[], Moment]) -> Metering:
+        """All workers hash with the same key, or one visitor would be several."""
+        secret = await accounts.setting("identity-key", secrets.token_hex(32))
+        return cls(downloads, clock, bytes.fromhex(secret))
+
+    def count(self, package: int, version: str, caller: Caller) -> None:
+        who = f"token:{caller.token.id}" if caller.token else f"address:{caller.address}"
+        identity = hmac.digest(self._secret, who.encode(), hashlib.sha256).hex()[:32]
+        key = (package, identity)
+        if key not in self._counted and len(self._waiting) < _MOST_WAITING:
+            self._waiting[key] = version
+
+    async def flush(self) -> int:
+        """Write what waits; what could not be written waits on."""
+        day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
+        if day != self._day:
+            self._day = day
+            self._counted.clear()
+        if not self._waiting:
+            return 0
+        waiting, self._waiting = self._waiting, {}
+        try:
+            added = await self._downloads.count(day, [(package, version, who) for (package, who), version in waiting.items()])
+        except Unavailable:
+            self._waiting = {**waiting, **self._waiting}
+            return 0
+        if len(self._counted) < _MOST_WAITING:
+            self._counted.update(waiting)
+        return added

@@ -1,0 +1,64 @@
+"""What visitors report and moderators decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metier.errors import BadUsage, NotFound
+
+from .access import Caller
+from .model import Event, Kind, Moment, Status
+from .ports import Store
+from .reading import Reading
+from .wire import Report
+
+__all__ = ["REASONS", "Moderating"]
+
+REASONS = ("malicious", "secret", "impersonation", "spam", "licence", "other")
+_STATES = ("accepted", "rejected")
+
+
+class Moderating:
+    def __init__(self, store: Store, reading: Reading, clock: Callable[[], Moment]) -> None:
+        self._store = store
+        self._reading = reading
+        self._clock = clock
+
+    async def report(self, caller: Caller, kind: Kind, name: str, report: Report) -> int:
+        if report.reason not in REASONS:
+            raise BadUsage(f"{report.reason[:40]!r} is no reason", hint=f"choose from {', '.join(REASONS)}")
+        card = await self._reading.card(caller, kind, name)
+        full = Report(reason=report.reason, details=report.details[:2000], version=report.version[:128], reporter=caller.name)
+        event = Event(self._clock(), caller.name, "report", f"{kind}:{name}", report.reason)
+        return await self._store.report(full, card.id, event=event)
+
+    async def reports(self, caller: Caller, *, state: str = "open", before: int | None = None) -> list[Report]:
+        caller.need(caller.is_admin, "read reports", scope="admin")
+        return await self._store.reports(state=state, before=before)
+
+    async def resolve(self, caller: Caller, report: int, *, state: str, note: str = "") -> None:
+        caller.need(caller.is_admin, "decide on reports", scope="admin")
+        if state not in _STATES:
+            raise BadUsage(f"{state[:40]!r} is no decision", hint=f"choose from {', '.join(_STATES)}")
+        event = Event(self._clock(), caller.name, "report-resolve", f"report:{report}", f"{state} {note}"[:500])
+        if not await self._store.resolve(report, state=state, note=note[:500], event=event):
+            raise NotFound(f"there is no open report {report}", hint="see the list of reports")
+
+    async def quarantine(self, caller: Caller, kind: Kind, name: str, *, reason: str) -> None:
+        """Take it out of sight until somebody has looked at it."""
+        await self._set(caller, kind, name, Status.QUARANTINED, "quarantine", reason)
+
+    async def release(self, caller: Caller, kind: Kind, name: str) -> None:
+        await self._set(caller, kind, name, Status.ACTIVE, "quarantine-end", "")
+
+    async def _set(self, caller: Caller, kind: Kind, name: str, status: Status, action: str, reason: str) -> None:
+        caller.need(caller.is_admin, "decide on quarantine", scope="admin")
+        card = await self._store.card(kind, name)
+        if card is None or card.status == Status.DELETED:
+            raise NotFound(f"no {kind} is named {name[:80]!r} here", hint="search for it")
+        event = Event(self._clock(), caller.name, action, f"{kind}:{name}", reason[:500])
+        await self._store.set_status(card.id, status, reason=reason[:500], event=event)
+
+    async def audit(self, caller: Caller, *, subject: str = "", before: int | None = None) -> list[tuple[int, Event]]:
+        caller.need(caller.is_admin, "read the audit log", scope="admin")
+        return await self._store.events(subject=subject, before=before)

@@ -1,0 +1,111 @@
+"""An upload to a release: judged whole, its bytes stored, then all its rows in one transaction.
+
+Bytes come first. A worker that dies between the two leaves bytes that no row names, which the next collection takes away;
+the other order would leave a release without bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from metier.errors import BadUsage, InvalidSkill
+from metier.spec import Problem, Report, Severity, is_name
+
+from .access import Caller
+from .admission import Admitted, Judge, admit
+from .model import Card, Draft, Kind, Moment, Release, Visibility
+from .ports import Blobs, Store
+from .wire import Finding
+
+__all__ = ["RESERVED", "Intent", "Published", "Publishing", "findings_of"]
+
+RESERVED = frozenset("""
+    admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi owners
+    publish readyz registry reports robots-txt search security settings skills static t tokens trending well-known
+""".split())  # noqa: SIM905  # fmt: skip
+"""No namespace is called like a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a publisher wants of an upload."""
+
+    kind: Kind = Kind.SKILL
+    namespace: str = ""
+    """Empty is the token's own."""
+    visibility: Visibility | None = None
+    version: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    admitted: Admitted
+    card: Card | None
+    release: Release | None
+    created: bool
+
+
+class Publishing:
+    def __init__(self, store: Store, blobs: Blobs, clock: Callable[[], Moment], judge: Judge | None) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._clock = clock
+        self._judge = judge
+        # Unpacking may take 70 MB; a worker does one at a time and stays small.
+        self._turn = asyncio.Semaphore(1)
+
+    def namespace(self, caller: Caller, wanted: str) -> str:
+        """The namespace that an upload goes to, if the caller may publish there. Asked before a byte is read."""
+        acting = caller.acts_for
+        chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
+        caller.need(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
+        if not is_name(chosen) or chosen in RESERVED - {"admin"}:
+            raise BadUsage(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
+        return chosen
+
+    async def publish(self, caller: Caller, data: bytes, intent: Intent) -> Published:
+        namespace = self.namespace(caller, intent.namespace)
+        async with self._turn:
+            admitted = await asyncio.to_thread(admit, data, kind=intent.kind, judge=self._judge, version=intent.version)
+        if intent.dry_run:
+            return Published(admitted, None, None, False)
+        if admitted.is_refused:
+            raise InvalidSkill(
+                f"{admitted.name} may not be published", report=_report(admitted.findings),
+                hint="every finding has its file and line; see them without publishing with dry_run=1",
+            )  # fmt: skip
+        await self._blobs.put(admitted.archive_name, admitted.archive)
+        card, release, created = await self._store.publish(self._draft(caller, namespace, admitted, intent), caller.acts_for)
+        return Published(admitted, card, release, created)
+
+    def _draft(self, caller: Caller, namespace: str, admitted: Admitted, intent: Intent) -> Draft:
+        return Draft(
+            kind=admitted.kind, name=admitted.name, namespace=namespace, visibility=intent.visibility, version=admitted.version,
+            digest=admitted.digest, archive=admitted.archive_name, size=len(admitted.archive),
+            description=admitted.description, author=admitted.author or namespace, license=admitted.license,
+            tags=admitted.tags, details=admitted.details_json, verdict=admitted.verdict, findings=admitted.findings_json,
+            words=admitted.words, spellings=admitted.spellings, publisher=caller.name, at=self._clock(),
+        )  # fmt: skip
+
+
+def findings_of(release: Release) -> list[Finding]:
+    return msgspec.json.decode(release.findings, type=list[Finding])
+
+
+def _report(findings: tuple[Finding, ...]) -> Report:
+    return Report.of(
+        Problem(
+            code=each.rule,
+            severity=Severity(each.severity),
+            message=each.message,
+            file=each.file,
+            line=each.line,
+            hint=each.hint,
+        )
+        for each in findings
+    )

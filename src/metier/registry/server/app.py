@@ -1,0 +1,206 @@
+"""The registry as an ASGI application.
+
+One door for every request: find the route, count it against the visitor's limit, learn who asks, answer, and turn whatever
+goes wrong into one clear answer. No middleware: each layer would cost as much as reading a skill from the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.registry.access import Unauthenticated
+from metier.registry.admission import Judge
+from metier.registry.background import background
+from metier.registry.model import Kind
+from metier.registry.options import Options
+from metier.registry.registry import Registry, now, open_registry
+
+from . import problems, system
+from .answers import Answer, Headers
+from .limits import RateLimits, as_headers
+from .metrics import Metrics
+from .packages import package_routes
+from .routing import Call, Route, Routes
+
+__all__ = ["COOKIE", "RegistryApp", "create_app"]
+
+COOKIE = "metier_token"
+_log = logging.getLogger("metier.registry")
+_READ_METHODS = ("GET", "HEAD", "OPTIONS")
+Sender = Callable[[Scope, Receive, Send, Headers], Awaitable[None]]
+
+
+def create_app(
+    options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now, routes: Iterable[Route] = ()
+) -> RegistryApp:
+    """An application that opens its registry when the server starts it. `routes` are further ones, such as pages."""
+    parts: Sequence[Route] = (
+        *package_routes(Kind.SKILL), *package_routes(Kind.AGENT), *system.ROUTES, *routes,
+    )  # fmt: skip
+    return RegistryApp(options, Routes(parts), judge=judge, clock=clock)
+
+
+class RegistryApp:
+    def __init__(self, options: Options, routes: Routes, *, judge: Judge | None, clock: Callable[[], int]) -> None:
+        self.options = options
+        self.routes = routes
+        self.metrics = Metrics()
+        self.limits = RateLimits(options.rates, lambda: clock() / 1000)
+        self.registry: Registry | None = None
+        self._judge = judge
+        self._clock = clock
+        self.page_problem: Callable[[Call, MetierError], ASGIApp] | None = None
+        """How an error looks on a page; pages set it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Registry]:
+        """The registry, open, with its background work."""
+        self.registry = await open_registry(self.options, judge=self._judge, clock=self._clock)
+        task = asyncio.create_task(background(self.registry, self.metrics.events))
+        try:
+            yield self.registry
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            registry, self.registry = self.registry, None
+            with contextlib.suppress(Unavailable):
+                await registry.close()
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            async with self.running():
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except MetierError as error:
+            await send({"type": "lifespan.startup.failed", "message": f"{error} ({error.hint})"})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        found, params = self.routes.find(scope["path"])
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        route = found.get(method)
+        call = Call(scope, receive)
+        call.params = params
+        extra: Headers = ()
+        try:
+            if route is None or self.registry is None:
+                raise _no_route(found, scope)
+            call.registry = self.registry
+            call.base = self.options.url or _base(scope)
+            scope["metier.app"] = self
+            answer, extra = await self._asked(route, call)
+        except MetierError as error:
+            answer = self._problem(route, call, error)
+        except Exception:
+            _log.exception("%s %s", scope["method"], scope["path"])
+            mistake = MetierError("the registry made a mistake", hint="it was logged; try again, or tell whoever runs it")
+            answer = self._problem(route, call, mistake)
+        if type(answer) is Answer:
+            await answer(scope, receive, send, extra)
+            status = answer.status
+        else:
+            status = getattr(answer, "status_code", 200)
+            await answer(scope, receive, send)
+        self.metrics.request(method, route.path if route else "-", status, time.perf_counter() - started)
+
+    async def _asked(self, route: Route, call: Call) -> tuple[ASGIApp, Headers]:
+        heads = dict(call.scope["headers"])
+        address = self._address(call.scope, heads)
+        token, from_cookie = _token(heads, call.params)
+        if not route.rate:
+            extra: Headers = ()
+        else:
+            bad = self.limits.seen("bad", address) if token else None
+            allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
+            if allowed and allowed[1] < 0:
+                raise problems.TooMany(limit=allowed[0], seconds=allowed[2])
+            extra = as_headers(allowed) if allowed else ()
+        if from_cookie and route.method not in _READ_METHODS:
+            _check_origin(call, heads)
+        try:
+            call.caller = await call.registry.tokens.caller(token, address=address, now=call.registry.clock())
+        except Unauthenticated:
+            self.limits.take("bad", address, has_token=False)
+            if not from_cookie or route.kind != "page":
+                raise
+            # A page is shown to whoever comes; an old cookie only means that nobody is logged in.
+            call.caller = await call.registry.tokens.caller(None, address=address, now=0)
+            token = ""
+        call.token = token
+        return await route.endpoint(call), extra
+
+    def _address(self, scope: Scope, heads: dict[bytes, bytes]) -> str:
+        if self.options.trust_proxy and b"x-forwarded-for" in heads:
+            return heads[b"x-forwarded-for"].decode("latin-1").rpartition(",")[2].strip()
+        client = scope.get("client")
+        return client[0] if client else ""
+
+    def _problem(self, route: Route | None, call: Call, error: MetierError) -> ASGIApp:
+        is_page = route.kind == "page" if route else b"text/html" in dict(call.scope["headers"]).get(b"accept", b"")
+        if is_page and self.page_problem:
+            return self.page_problem(call, error)
+        if (route and route.kind == "plain") or call.scope["path"].startswith("/api/v1"):
+            return problems.plain(error)
+        return problems.problem(error)
+
+
+def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
+    if found and scope["method"] not in found:
+        allowed = ", ".join(sorted({*found, *(["HEAD"] if "GET" in found else [])}))
+        return problems.MethodNotAllowed(scope["method"], allowed)
+    return NotFound(f"there is nothing at {scope['path'][:200]!r}", hint="see /openapi.json for everything there is")
+
+
+def _base(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"host":
+            return f"{scope['scheme']}://{value.decode('latin-1')}"
+    host, port = scope["server"]
+    return f"{scope['scheme']}://{host}:{port}"
+
+
+def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
+    """The token of a request, and whether a browser added it by itself."""
+    if b"authorization" in heads:
+        scheme, _, text = heads[b"authorization"].decode("latin-1").strip().partition(" ")
+        if scheme.lower() != "bearer" or not text:
+            raise Unauthenticated("the Authorization header holds no token", hint="send `Authorization: Bearer mtr_…`")
+        return text.strip(), False
+    if "token" in params:
+        return params["token"], False
+    if b"cookie" in heads and COOKIE.encode() in heads[b"cookie"]:
+        try:
+            morsel = SimpleCookie(heads[b"cookie"].decode("latin-1")).get(COOKIE)
+        except CookieError:
+            morsel = None
+        if morsel and morsel.value:
+            return morsel.value, True
+    return "", False
+
+
+def _check_origin(call: Call, heads: dict[bytes, bytes]) -> None:
+    """A change that a cookie allows must come from our own pages."""
+    origin = heads.get(b"origin", b"").decode("latin-1")
+    if urlsplit(origin).netloc != urlsplit(call.base).netloc:
+        raise Refused(
+            "this change did not come from the registry's own pages", rule="origin", hint="use a page of the registry"
+        )

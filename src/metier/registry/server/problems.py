@@ -1,0 +1,106 @@
+"""Errors as RFC 9457 has them, as plain text where a client expects that, or as a page."""
+
+from __future__ import annotations
+
+from metier.errors import (
+    Ambiguous,
+    BadName,
+    BadUsage,
+    Conflict,
+    InvalidSkill,
+    MetierError,
+    NotFound,
+    Refused,
+    Unavailable,
+)
+from metier.registry.access import Unauthenticated
+from metier.registry.wire import Finding, Problem
+
+from .answers import Answer, Headers, json_answer, text_answer
+
+__all__ = ["MethodNotAllowed", "TooLarge", "TooMany", "plain", "problem", "status_of"]
+
+_DOCS = "/docs#problem-"
+_RETRY_SECONDS = 5
+
+
+class TooLarge(MetierError):
+    code = "too-large"
+
+    def __init__(self, what: str, *, limit: int, size: int | None = None) -> None:
+        has = f"{size:,} bytes" if size is not None else f"more than {limit:,} bytes"
+        super().__init__(f"{what} has {has}; the limit is {limit:,}", hint="leave out what the skill does not need")
+        self.limit = limit
+
+
+class TooMany(MetierError):
+    code = "too-many-requests"
+
+    def __init__(self, *, limit: int, seconds: int) -> None:
+        super().__init__(f"more than {limit:,} requests in a minute", hint=f"wait {seconds} seconds")
+        self.seconds = seconds
+
+
+class MethodNotAllowed(MetierError):
+    code = "method-not-allowed"
+
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(f"{method[:20]} is not possible here", hint=f"use {allowed}")
+        self.allowed = allowed
+
+
+_STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
+    (Unauthenticated, 401, "Token needed"),
+    (NotFound, 404, "Not found"),
+    (Ambiguous, 404, "Not found"),
+    (InvalidSkill, 422, "Not admitted"),
+    (TooLarge, 413, "Too large"),
+    (TooMany, 429, "Too many requests"),
+    (MethodNotAllowed, 405, "Method not allowed"),
+    (Conflict, 409, "Conflict"),
+    (Unavailable, 503, "Unavailable for a moment"),
+    (BadUsage, 400, "Bad request"),
+    (BadName, 400, "Bad request"),
+)
+
+
+def status_of(error: MetierError) -> tuple[int, str]:
+    if isinstance(error, Refused):
+        if error.rule in ("archive-size", "archive-count", "archive-ratio"):
+            return 413, "Too large"
+        return (422, "Not admitted") if error.rule.startswith("archive-") else (403, "Refused")
+    return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Our mistake"))
+
+
+def problem(error: MetierError) -> Answer:
+    status, title = status_of(error)
+    code = error.rule if isinstance(error, Refused) else error.code
+    findings = [
+        Finding(rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint)
+        for one in (error.report if isinstance(error, InvalidSkill) else ())
+    ]
+    limit = error.limit if isinstance(error, TooLarge) else 0
+    body = Problem(type=_DOCS + code, title=title, status=status, detail=str(error), code=code, hint=error.hint,
+                   findings=findings, limit=limit)  # fmt: skip
+    answer = json_answer(body, status=status, headers=_headers(error))
+    answer.type = b"application/problem+json"
+    return answer
+
+
+def plain(error: MetierError) -> Answer:
+    status, _ = status_of(error)
+    return text_answer(f"{error}. {error.hint}".strip(), status=status, headers=_headers(error))
+
+
+def _headers(error: MetierError) -> Headers:
+    match error:
+        case Unauthenticated():
+            return ((b"www-authenticate", b'Bearer realm="metier"'), (b"cache-control", b"no-store"))
+        case TooMany():
+            return ((b"retry-after", b"%d" % error.seconds), (b"cache-control", b"no-store"))
+        case Unavailable():
+            return ((b"retry-after", b"%d" % _RETRY_SECONDS), (b"cache-control", b"no-store"))
+        case MethodNotAllowed():
+            return ((b"allow", error.allowed.encode()), (b"cache-control", b"no-store"))
+        case _:
+            return ((b"cache-control", b"no-store"),)

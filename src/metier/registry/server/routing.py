@@ -1,0 +1,114 @@
+"""Which function answers which path.
+
+A tree of path parts, so that finding one of a hundred routes costs as much as finding one of three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from metier.registry.access import ANONYMOUS, Caller
+from metier.registry.registry import Registry
+
+__all__ = ["Call", "Endpoint", "Query", "Route", "Routes"]
+
+
+class Call(Request):
+    """A request, with who asks and what the path named."""
+
+    registry: Registry
+    params: dict[str, str]
+    caller: Caller = ANONYMOUS
+    token: str = ""
+    """The text of the token that came with it."""
+    base: str
+    """Where the client reached us."""
+
+
+Endpoint = Callable[[Call], Awaitable[ASGIApp]]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parameter behind the question mark, for the API's description."""
+
+    name: str
+    about: str
+    schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})  # Any: JSON Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    method: str
+    path: str
+    """`/skills/{name}`; `{path...}` takes the rest."""
+    endpoint: Endpoint
+    about: str = ""
+    rate: str = "read"
+    """Which of the limits it counts for: read, download or write; empty for none."""
+    kind: str = "api"
+    """How its errors look: api (problem JSON), plain (text) or page."""
+    answers: Any = None  # Any: a type, for the API's description
+    body: Any = None
+    query: tuple[Query, ...] = ()
+    status: int = 200
+    auth: str = ""
+    """The scope it needs, in words."""
+
+
+class _Node:
+    __slots__ = ("any", "literal", "param", "rest", "routes")
+
+    def __init__(self) -> None:
+        self.literal: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.param = ""
+        self.rest = ""
+        self.routes: dict[str, Route] = {}
+
+
+class Routes:
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.all = tuple(routes)
+        self._root = _Node()
+        for route in self.all:
+            self._add(route)
+
+    def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+        """The routes of a path by method, and what its parts are; nothing if no route has such a path."""
+        node = self._root
+        params: dict[str, str] = {}
+        parts = path.split("/")
+        for place, part in enumerate(parts[1:], 1):
+            following = node.literal.get(part)
+            if following is None:
+                if node.any is None or not part:
+                    if node.rest and part:
+                        params[node.rest] = "/".join(parts[place:])
+                        return node.routes, params
+                    return {}, params
+                params[node.any.param] = part
+                following = node.any
+            node = following
+        return ({}, params) if node.rest else (node.routes, params)
+
+    def _add(self, route: Route) -> None:
+        node = self._root
+        for part in route.path.split("/")[1:]:
+            if part.endswith("...}"):
+                node.rest = part[1:-4]
+            elif part.startswith("{"):
+                if node.any is None:
+                    node.any = _Node()
+                node.any.param = part[1:-1]
+                node = node.any
+            else:
+                node = node.literal.setdefault(part, _Node())
+        if route.method in node.routes:
+            raise ValueError(f"two routes for {route.method} {route.path}")
+        node.routes[route.method] = route

@@ -1,0 +1,30 @@
+"""Is it up, how is it doing, and what can it do?"""
+
+from __future__ import annotations
+
+from .answers import Answer, json_answer, text_answer
+from .routing import Call, Route
+
+__all__ = ["ROUTES"]
+
+
+async def healthz(_call: Call) -> Answer:
+    """The process answers. Whether it could do its work is another question, and a restart no answer to it."""
+    return json_answer({"status": "ok"}, headers=((b"cache-control", b"no-store"),))
+
+
+async def readyz(call: Call) -> Answer:
+    await call.registry.ping()
+    return json_answer({"status": "ready"}, headers=((b"cache-control", b"no-store"),))
+
+
+async def metrics(call: Call) -> Answer:
+    return text_answer(call.scope["metier.app"].metrics.text(), type=b"text/plain; version=0.0.4; charset=utf-8")
+
+
+ROUTES = (
+    Route(method="GET", path="/healthz", endpoint=healthz, rate="", about="Is the process alive?", answers=dict[str, str]),
+    Route(method="GET", path="/readyz", endpoint=readyz, rate="", about="Can it reach its database and its archives?",
+          answers=dict[str, str]),
+    Route(method="GET", path="/metrics", endpoint=metrics, rate="", about="Counters, for Prometheus.", answers=str),
+)  # fmt: skip

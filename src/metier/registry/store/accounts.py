@@ -1,0 +1,100 @@
+"""Tokens, signing keys, settings and the audit log."""
+
+from __future__ import annotations
+
+from metier.registry.model import Event, SigningKey, Token
+
+from .engine import Engine
+from .packages import add_event
+
+__all__ = ["AccountRows"]
+
+_TOKEN = "id, prefix, holder, scopes, note, created, expires, revoked"  # noqa: S105  (columns)
+_KEY = ", ".join(SigningKey.__struct_fields__)
+
+
+class AccountRows:
+    engine: Engine
+
+    async def token(self, hashed: str) -> Token | None:
+        rows = await self.engine.rows(f"select {_TOKEN} from token where hashed = ?", (hashed,))
+        return _token(rows[0]) if rows else None
+
+    async def tokens(self, holder: str | None = None) -> list[Token]:
+        where, arguments = ("where holder = ?", (holder,)) if holder is not None else ("", ())
+        rows = await self.engine.rows(f"select {_TOKEN} from token {where} order by id", arguments)
+        return [_token(row) for row in rows]
+
+    async def add_token(self, token: Token, hashed: str, *, event: Event, first: bool = False) -> Token | None:
+        async with self.engine.writing() as work:
+            if first:
+                # Several workers start at once, and one of them shall show a token.
+                await self.engine.lock(work, "metier-first-token")
+                if await work.rows("select 1 from token limit 1"):
+                    return None
+            rows = await work.rows(
+                "insert into token (hashed, prefix, holder, scopes, note, created, expires) values (?, ?, ?, ?, ?, ?, ?)"
+                f" returning {_TOKEN}",
+                (hashed, token.prefix, token.holder, " ".join(token.scopes), token.note, token.created, token.expires),
+            )
+            await add_event(work, event)
+        return _token(rows[0])
+
+    async def revoke_token(self, token: int, *, event: Event) -> bool:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "update token set revoked = ? where id = ? and revoked is null returning id", (event.at, token)
+            )
+            if rows:
+                await add_event(work, event)
+        return bool(rows)
+
+    async def keys(self, namespace: str) -> list[SigningKey]:
+        rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
+        return [SigningKey(*row) for row in rows]
+
+    async def add_key(self, key: SigningKey, *, event: Event) -> SigningKey:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "insert into signing_key (namespace, keyid, public, note, created) values (?, ?, ?, ?, ?)"
+                f" on conflict (namespace, keyid) do update set note = excluded.note returning {_KEY}",
+                (key.namespace, key.keyid, key.public, key.note, key.created),
+            )
+            await add_event(work, event)
+        return SigningKey(*rows[0])
+
+    async def revoke_key(self, namespace: str, keyid: str, *, event: Event) -> bool:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "update signing_key set revoked = ? where namespace = ? and keyid = ? and revoked is null returning id",
+                (event.at, namespace, keyid),
+            )
+            if rows:
+                await add_event(work, event)
+        return bool(rows)
+
+    async def events(self, *, subject: str = "", before: int | None = None, limit: int = 50) -> list[tuple[int, Event]]:
+        where, arguments = (" and subject = ?", (subject,)) if subject else ("", ())
+        rows = await self.engine.rows(
+            f"select id, at, actor, action, subject, details from audit where id < ?{where} order by id desc limit ?",
+            (before or 1 << 62, *arguments, limit),
+        )
+        return [(row[0], Event(*row[1:])) for row in rows]
+
+    async def note(self, event: Event) -> None:
+        async with self.engine.writing() as work:
+            await add_event(work, event)
+
+    async def setting(self, key: str, default: str) -> str:
+        rows = await self.engine.rows("select value from setting where key = ?", (key,))
+        if rows:
+            return str(rows[0][0])
+        async with self.engine.writing() as work:
+            await work.rows("insert into setting (key, value) values (?, ?) on conflict (key) do nothing", (key, default))
+            rows = await work.rows("select value from setting where key = ?", (key,))
+        return str(rows[0][0])
+
+
+def _token(row: tuple[object, ...]) -> Token:
+    fields = dict(zip(_TOKEN.split(", "), row, strict=True))
+    return Token(**{**fields, "scopes": tuple(str(fields["scopes"]).split())})  # type: ignore[arg-type]

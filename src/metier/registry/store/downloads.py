@@ -1,0 +1,79 @@
+"""Downloads, counted once for each identity and day. Rows of past days are never written again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from metier.registry.model import Card, Filters
+from metier.registry.wire import Day
+
+from .engine import Engine
+from .packages import CARD
+from .searching import narrowed
+
+__all__ = ["DownloadRows"]
+
+_CARD = ", ".join(f"p.{column}" for column in CARD.split(", "))
+_BATCH = 500
+
+
+class DownloadRows:
+    engine: Engine
+
+    async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
+        # Sorted, so that two workers who count the same wait for each other and never in a ring.
+        wanted = sorted({(package, identity): version for package, version, identity in seen}.items())
+        fresh: Counter[tuple[int, str]] = Counter()
+        # A count that the power takes with it is a count less, not a skill less.
+        async with self.engine.writing(durable=False) as work:
+            for start in range(0, len(wanted), _BATCH):
+                part = dict(wanted[start : start + _BATCH])
+                new = await work.rows(
+                    f"insert into download_seen (day, package, identity) values {', '.join(['(?, ?, ?)'] * len(part))}"
+                    " on conflict do nothing returning package, identity",
+                    [value for package, identity in part for value in (day, package, identity)],
+                )
+                fresh.update((package, part[package, identity]) for package, identity in new)
+            for (package, version), number in sorted(fresh.items()):
+                alive = await work.rows(
+                    "update package set downloads = downloads + ? where id = ? returning id", (number, package)
+                )
+                if alive:
+                    await work.rows(
+                        "insert into download_day (package, day, version, downloads) values (?, ?, ?, ?)"
+                        " on conflict (package, day, version) do update"
+                        " set downloads = download_day.downloads + excluded.downloads",
+                        (package, day, version, number),
+                    )
+        return sum(fresh.values())
+
+    async def days(self, package: int, *, since: str) -> list[Day]:
+        rows = await self.engine.rows(
+            "select day, cast(sum(downloads) as bigint) from download_day where package = ? and day >= ?"
+            " group by day order by day",
+            (package, since),
+        )
+        return [Day(day=row[0], downloads=row[1]) for row in rows]
+
+    async def trending(self, filters: Filters, *, since: str, limit: int) -> list[tuple[Card, int]]:
+        where, arguments = narrowed(filters)
+        rows = await self.engine.rows(
+            f"select {_CARD}, d.total from package p join (select package, cast(sum(downloads) as bigint) as total"
+            f" from download_day where day >= ? group by package) d on d.package = p.id"
+            f" where {where} order by d.total desc, p.name limit ?",
+            (since, *arguments, limit),
+        )
+        return [(Card(*row[:-1]), row[-1]) for row in rows]
+
+    async def totals(self) -> dict[str, int]:
+        rows = await self.engine.rows(
+            "select (select count(*) from package where status <> 'deleted'), (select count(*) from release),"
+            " (select cast(coalesce(sum(downloads), 0) as bigint) from package),"
+            " (select cast(coalesce(sum(size), 0) as bigint) from release)"
+        )
+        return dict(zip(("packages", "releases", "downloads", "bytes"), rows[0], strict=True))
+
+    async def forget_identities(self, *, before: str) -> None:
+        async with self.engine.writing(durable=False) as work:
+            await work.rows("delete from download_seen where day < ?", (before,))

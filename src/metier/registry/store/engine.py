@@ -1,0 +1,39 @@
+"""The little that SQLite and PostgreSQL must do alike for one SQL text to run on both.
+
+Placeholders are `?`. A read is one statement and sees what was committed before it. A write is a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+__all__ = ["Engine", "Row", "Work"]
+
+Row = tuple[Any, ...]  # Any: what the columns of a statement are, only the statement knows
+
+
+class Work(Protocol):
+    """Inside one transaction."""
+
+    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
+
+    async def many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None: ...
+
+
+class Engine(Protocol):
+    dialect: str
+
+    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
+
+    def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Work]:
+        """Committed when the block ends, rolled back when it raises. What is not durable may be lost with the power."""
+
+    async def card(self, columns: str, kind: str, name: str) -> Row | None:
+        """One row of `package`: what is asked more often than everything else together, so an engine may be clever here."""
+
+    async def lock(self, work: Work, name: str) -> None:
+        """Nobody else holds this name until the transaction ends."""
+
+    async def close(self) -> None: ...

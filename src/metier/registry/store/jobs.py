@@ -1,0 +1,48 @@
+"""Work that waits in the database, so that it survives a worker and is done by one."""
+
+from __future__ import annotations
+
+from metier.registry.model import Moment
+from metier.registry.wire import Job
+
+from .engine import Engine
+
+__all__ = ["JobRows"]
+
+
+class JobRows:
+    engine: Engine
+
+    async def enqueue(self, kind: str, subject: str, *, due: Moment) -> None:
+        async with self.engine.writing() as work:
+            await work.rows(
+                "insert into job (kind, subject, due) values (?, ?, ?)"
+                " on conflict (kind, subject) do update"
+                " set due = case when job.due < excluded.due then job.due else excluded.due end",
+                (kind, subject, due),
+            )
+
+    async def claim(self, *, now: Moment, lease: int) -> Job | None:
+        due = "select id from job where due <= ? and claimed <= ? order by due, id limit 1"
+        if not await self.engine.rows(due, (now, now)):
+            # The usual answer costs a read; only a job costs a write.
+            return None
+        skip = " for update skip locked" if self.engine.dialect == "postgresql" else ""
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                f"update job set claimed = ?, attempts = attempts + 1 where id = ({due}{skip})"
+                " returning id, kind, subject, attempts",
+                (now + lease, now, now),
+            )
+        return Job(id=rows[0][0], kind=rows[0][1], subject=rows[0][2], attempts=rows[0][3]) if rows else None
+
+    async def finish(self, job: int, *, again: Moment | None = None) -> None:
+        async with self.engine.writing() as work:
+            if again is None:
+                await work.rows("delete from job where id = ?", (job,))
+            else:
+                await work.rows("update job set due = ?, claimed = 0, attempts = 0, error = '' where id = ?", (again, job))
+
+    async def fail(self, job: int, *, error: str, retry: Moment) -> None:
+        async with self.engine.writing() as work:
+            await work.rows("update job set due = ?, claimed = 0, error = ? where id = ?", (retry, error, job))

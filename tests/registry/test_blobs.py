@@ -1,0 +1,43 @@
+"""Every keeper of bytes holds the one suite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from metier.registry.blobs import CachedBlobs, FileBlobs, open_blobs
+from metier.registry.ports import Blobs
+from metier.testing import BlobsConformance
+from registry.servers import ObjectStore
+
+
+class TestFiles(BlobsConformance):
+    @asynccontextmanager
+    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+        yield FileBlobs(str(folder / "blobs"))
+
+
+class TestCached(BlobsConformance):
+    @asynccontextmanager
+    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+        yield CachedBlobs(FileBlobs(str(folder / "blobs")), size=100)
+
+
+class TestObjects(BlobsConformance):
+    @pytest.fixture(autouse=True)
+    def _server(self, object_store: ObjectStore) -> None:
+        self.store = object_store
+
+    @asynccontextmanager
+    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+        yield open_blobs(self.store.url(f"metier/{token_hex(4)}"))
+
+
+class TestMemory(BlobsConformance):
+    @asynccontextmanager
+    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+        yield open_blobs("memory://")
