@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from metier.mcp.live import Live
     from metier.mcp.tools import OpenSession
     from metier.runtime import Budgets, FileApprovals, Host, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
+    from metier.runtime.interpreters import Interpreters
     from metier.runtime.permissions import Approve
     from metier.runtime.running import Runner
     from metier.runtime.telemetry import Telemetry
@@ -228,14 +229,33 @@ class App:
 
     @cached_property
     def runner(self) -> Runner:
+        return self._runner_with(None)
+
+    def runner_for(self, module: str) -> Runner:
+        """The runner with a Python that has this module: the one on PATH if it does, else our own."""
+        import importlib.util
+        import subprocess
+        import sys
+
+        from metier.runtime.interpreters import Interpreters
+
+        found = shutil.which("python3", path=self.environment.get("PATH"))
+        has_it = (
+            found and not subprocess.run([found, "-I", "-c", f"import {module}"], capture_output=True, check=False).returncode
+        )
+        if has_it or importlib.util.find_spec(module) is None:
+            return self.runner
+        return self._runner_with(Interpreters(which=lambda name: sys.executable if name == "python3" else shutil.which(name)))
+
+    def _runner_with(self, interpreters: Interpreters | None) -> Runner:
         from metier.runtime import Level
         from metier.runtime.running import Runner
 
-        runner = Runner()
+        runner = Runner(interpreters=interpreters)
         require = self.session_options().limits.require
         if require in (Level.LIMITS, Level.OFF) and runner.best() is None:
             # The weak levels are never chosen silently: here the user has named one.
-            return Runner(level=require)
+            return Runner(level=require, interpreters=interpreters)
         return runner
 
     def session(self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True) -> Session:  # noqa: A002

@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 
 from metier.app import App
-from metier.catalog import Entry
-from metier.errors import NotFound, SkillNotFound
+from metier.catalog import Entry, Source, State
+from metier.errors import InvalidSkill, NotFound, SkillNotFound
+from metier.sources import Place, catalog_of
 from metier.sources.walk import walk
+from metier.spec import Report
 
-__all__ = ["entry_named", "folders_named"]
+__all__ = ["entries_named", "entry_named", "folders_named"]
 
 
 def entry_named(app: App, name: str) -> Entry:
@@ -30,6 +32,20 @@ def folders_named(app: App, targets: Sequence[str]) -> list[str]:
     for target in targets or (app.folder,):
         found.update(dict.fromkeys(_folders(app, target)))
     return list(found)
+
+
+def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
+    """The skills that the targets name, installed or not. InvalidSkill for one that no client could load."""
+    installed = {entry.folder: entry for entry in app.catalog.entries}
+    return [installed.get(folder) or _entry_in(app, folder) for folder in folders_named(app, targets)]
+
+
+def _entry_in(app: App, folder: str) -> Entry:
+    entry = next(iter(catalog_of([Place(Source.PROJECT, folder)], machine=app.machine).entries), None)
+    if entry is None or entry.state is State.SKIPPED:
+        report = entry.report if entry else Report()
+        raise InvalidSkill(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
+    return entry
 
 
 def _folders(app: App, target: str) -> Iterator[str]:

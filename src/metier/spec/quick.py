@@ -3,7 +3,7 @@
 `parse` knows where everything stands and costs about 100 microseconds; over ten thousand skills that is the whole start. This
 road uses a parser without positions, a tenth of the price, and answers only when the head loads without doubt. Anything odd
 (a name that is not the folder's, a number where the standard wants text, YAML that the two parsers might read in different
-ways) gives None, and the caller takes the slow road. Tests hold both roads to the same answer over real skills.
+ways) gives None, and the caller takes the slow road. Suite hold both roads to the same answer over real skills.
 """
 
 from __future__ import annotations

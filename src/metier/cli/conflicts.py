@@ -1,0 +1,64 @@
+"""`metier skill conflicts`: which installed skills compete for the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from metier.app import App
+from metier.errors import MetierError
+from metier.evals.conflicts import Conflict
+from metier.evals.conflicts import conflicts as competing
+from metier.evals.files import read_queries
+from metier.selection import Skill
+from metier.sources import DiskFiles
+from metier.sources.index import IndexedSkill
+
+from .completion import skill_names
+from .find import entry_named
+from .result import Result
+from .run import command
+from .terminal import Terminal, clipped, shown
+
+__all__ = ["conflicts"]
+
+
+@command("skill", "conflicts")
+@click.argument("names", nargs=-1, shell_complete=skill_names)
+@click.option("--fail", is_flag=True, help="End with 1 when there is a conflict.")
+def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
+    """Find skills that compete for the same requests.
+
+    Each pair with a request that both would be loaded for, who comes first, and the words that they share. With names, only
+    the pairs that one of them is part of.
+    """
+    wanted = {entry_named(app, name).folder for name in names}
+    skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
+    found = competing(skills, app.selector, requests=_requests)
+    pairs = [pair for pair in found if not wanted or wanted.intersection(pair.folders)]
+    return Result(
+        data={"considered": len(skills), "conflicts": [pair.data() for pair in pairs]},
+        lines=lambda terminal: _lines(pairs, len(skills), terminal),
+        status=1 if fail and pairs else 0,
+    )
+
+
+def _requests(skill: Skill) -> Iterable[str]:
+    try:
+        return [query.text for query in read_queries(DiskFiles(skill.id)) if query.should_trigger]
+    except (MetierError, OSError):
+        # None, or broken ones, which `metier skill eval` tells about.
+        return ()
+
+
+def _lines(pairs: Sequence[Conflict], considered: int, terminal: Terminal) -> Iterator[str]:
+    for pair in pairs:
+        first, second = (terminal.paint(shown(name), "bold") for name in pair.names)
+        yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(shown, pair.shared))}"
+        room = terminal.width - 26 - len(pair.winner) if terminal.width else None
+        yield f"    for {clipped(repr(shown(pair.request)), max(room, 20) if room else None)} comes first {shown(pair.winner)}"
+    if not pairs:
+        yield f"none of {considered:,} skills competes with another"
+        return
+    yield terminal.paint(f"{len(pairs):,} pairs among {considered:,} skills; say in each description what it is not for", "dim")

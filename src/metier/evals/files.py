@@ -1,0 +1,221 @@
+"""The eval files of a skill, as its author wrote them, and nothing of them trusted.
+
+`evals/eval_queries.json` is a list of `{query, should_trigger}`. `evals/evals.json` holds tasks, whose assertions are called
+`assertions` by the standard's pages and `expectations` by skill-creator; both are read, and so are files at the skill's root,
+where some authors keep them. A task is also a request that the skill should be picked for, so its prompt counts as one.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metier.errors import MetierError, NotFound, suggested_name
+from metier.spec import Files, resource_path
+
+__all__ = ["Assertion", "BadEvals", "Case", "Query", "balance", "read_cases", "read_queries"]
+
+QUERY_FILES = ("evals/eval_queries.json", "eval_queries.json")
+CASE_FILES = ("evals/evals.json", "evals.json")
+_LARGEST = 1 << 20
+_MOST = 1_000
+_LONGEST = 20_000
+_FEWEST_OF_A_KIND = 8
+_SHOULD = ("query", "prompt")
+_HINT = "the shape is in docs/evals.md; `metier skill read skill-authoring assets/eval_queries.json` prints an example"
+
+
+class BadEvals(MetierError, ValueError):
+    """An eval file does not say what it should."""
+
+    code = "bad-evals"
+    exit_status = 2
+
+    def __init__(self, file: str, what: str, *, hint: str = _HINT) -> None:
+        super().__init__(f"{file}: {what}", hint=hint)
+        self.file = file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A request, and whether the skill should be picked for it."""
+
+    text: str
+    should_trigger: bool
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """One fact about a result. With a command a program checks it, else a model does."""
+
+    text: str
+    command: tuple[str, ...] = ()
+    """A file of the skill and its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A task, and what a good result looks like."""
+
+    name: str
+    """Fit for a folder: the workspace has one for each."""
+    id: str
+    prompt: str
+    expected: str = ""
+    files: tuple[str, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+
+
+def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]:
+    """Every request of every file, each once. NotFound without any, BadEvals for the first thing that is wrong."""
+    found: dict[str, Query] = {}
+    documents = list(_documents(files, (*QUERY_FILES, *CASE_FILES)))
+    for file, document in documents:
+        for place, row in _rows(file, document, keys=("queries", "evals")):
+            query = _query(file, place, row, implied=file in CASE_FILES)
+            known = found.setdefault(query.text, query)
+            if known.should_trigger != query.should_trigger:
+                raise BadEvals(file, f"{place} says the opposite of another one with the same query")
+    if not found:
+        raise NotFound(
+            f"{skill} has no trigger evals", hint=f"write {QUERY_FILES[0]}: [{{'query': …, 'should_trigger': true}}]"
+        )
+    return tuple(found.values())
+
+
+def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
+    """The tasks. Rows that only say whether the skill should trigger are none."""
+    cases: dict[str, Case] = {}
+    for file, document in _documents(files, CASE_FILES):
+        for number, (place, row) in enumerate(_rows(file, document, keys=("evals",)), start=1):
+            if "should_trigger" in row and not ({"assertions", "expectations", "expected_output"} & row.keys()):
+                continue
+            case = _case(files, file, place, row, number)
+            if case.name in cases:
+                raise BadEvals(file, f"{place} has the name of another one, {case.name!r}", hint="give each its own id")
+            cases[case.name] = case
+    if not cases:
+        raise NotFound(f"{skill} has no output evals", hint=f"write {CASE_FILES[0]}: see docs/evals.md")
+    return tuple(cases.values())
+
+
+def balance(queries: tuple[Query, ...]) -> tuple[str, ...]:
+    """What makes a set of queries say little."""
+    wanted = sum(query.should_trigger for query in queries)
+    counts = {"should trigger": wanted, "should not": len(queries) - wanted}
+    return tuple(
+        f"only {count} queries {kind}; {_FEWEST_OF_A_KIND} or more of each kind make a test"
+        for kind, count in counts.items()
+        if count < _FEWEST_OF_A_KIND
+    )
+
+
+def _documents(files: Files, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:  # Any: whatever the JSON says
+    for name in names:
+        try:
+            data = files.read(name, limit=_LARGEST)
+        except NotFound:
+            continue
+        try:
+            yield name, json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
+        except UnicodeDecodeError:
+            raise BadEvals(name, "is not UTF-8") from None
+        except json.JSONDecodeError as error:
+            raise BadEvals(name, f"line {error.lineno} is not JSON: {error.msg.lower()}") from None
+        except (RecursionError, ValueError) as error:
+            what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not JSON: {error}"
+            raise BadEvals(name, what) from None
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no value")
+
+
+def _rows(file: str, document: Any, *, keys: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    rows = document
+    if isinstance(document, dict):
+        rows = next((document[key] for key in keys if key in document), None)
+    if not isinstance(rows, list):
+        raise BadEvals(file, f"holds no list, neither itself nor as {keys[-1]!r}")
+    if len(rows) > _MOST:
+        raise BadEvals(file, f"holds {len(rows):,} entries; {_MOST:,} are the most", hint="keep those that tell something")
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise BadEvals(file, f"entry {number} is {_kind(row)}, not an object")
+        yield f"entry {number}", row
+
+
+def _query(file: str, place: str, row: Mapping[str, Any], *, implied: bool) -> Query:
+    key = next((key for key in _SHOULD if key in row), _SHOULD[implied])
+    should = row.get("should_trigger", True if implied else None)
+    if not isinstance(should, bool):
+        said = _kind(should) if "should_trigger" in row else "missing"
+        raise BadEvals(file, f"{place}: should_trigger is {said}, not true or false")
+    return Query(text=_text(file, place, row, key), should_trigger=should, file=file)
+
+
+def _case(files: Files, file: str, place: str, row: Mapping[str, Any], number: int) -> Case:
+    key = row.get("id", number)
+    if isinstance(key, bool) or not isinstance(key, int | str):
+        raise BadEvals(file, f"{place}: id is {_kind(key)}, not a number or a text")
+    label = row.get("name", row.get("eval_name", key))
+    slug = suggested_name(str(label))
+    name = f"eval-{slug}" if slug.isdigit() or not slug else slug
+    claims = row.get("assertions", row.get("expectations", []))
+    if not isinstance(claims, list):
+        raise BadEvals(file, f"{place}: assertions is {_kind(claims)}, not a list")
+    return Case(
+        name=name,
+        id=str(key),
+        prompt=_text(file, place, row, "prompt"),
+        expected=_text(file, place, row, "expected_output", needed=False),
+        files=_inputs(files, file, place, row),
+        assertions=tuple(_assertion(file, place, claim) for claim in claims[:_MOST]),
+    )
+
+
+def _inputs(files: Files, file: str, place: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = row.get("files", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadEvals(file, f"{place}: files is {_kind(names)}, not a list of paths")
+    known = {entry.path for entry in files.list()}
+    for name in names:
+        if resource_path(name) not in known:
+            raise BadEvals(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
+    return tuple(map(resource_path, names))
+
+
+def _assertion(file: str, place: str, claim: Any) -> Assertion:
+    if isinstance(claim, str):
+        claim = {"text": claim}
+    if not isinstance(claim, dict):
+        raise BadEvals(file, f"{place}: an assertion is {_kind(claim)}, not a text or an object")
+    command = claim.get("command", "")
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as error:
+        raise BadEvals(file, f"{place}: the command {command!r} has {str(error).lower()}") from None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise BadEvals(file, f"{place}: a command is {_kind(command)}, not a text or a list of words")
+    return Assertion(text=_text(file, place, claim, "text"), command=tuple(words))
+
+
+def _text(file: str, place: str, row: Mapping[str, Any], key: str, *, needed: bool = True) -> str:
+    value = row.get(key, "")
+    if not isinstance(value, str):
+        raise BadEvals(file, f"{place}: {key} is {_kind(value)}, not a text")
+    if needed and not value.strip():
+        raise BadEvals(file, f"{place}: {key} is {'empty' if key in row else 'missing'}")
+    if len(value) > _LONGEST:
+        raise BadEvals(file, f"{place}: {key} is longer than {_LONGEST:,} characters", hint="put long input into a file")
+    # Half a surrogate pair can be written in JSON and in no file.
+    return value.encode("utf-8", "replace").decode()
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,192 @@
+"""`metier skill eval`, `test` and `conflicts`, as an author types them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from cli.shell import Shell, plain
+
+PLANTS = "Waters the plants in the office. Use when the user says that plants are dry or asks who waters them."
+
+
+@pytest.fixture
+def _python(shell: Shell) -> None:
+    """A command that two of the bundled skills need. It runs nothing, so tests that run something do without."""
+    shell.install("python3")
+
+
+def plants(shell: Shell, queries: object = None, files: dict[str, str] | None = None) -> Path:
+    folder = shell.skill("plants", description=PLANTS)
+    asked = [
+        {"query": "the office plants are dry", "should_trigger": True},
+        {"query": "plot sales.csv", "should_trigger": False},
+    ]
+    texts = {"evals/eval_queries.json": json.dumps(asked if queries is None else queries), **(files or {})}
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def test_a_skill_that_triggers_when_it_should_passes(shell: Shell) -> None:
+    plants(shell)
+    done = shell("skill", "eval", "plants")
+    assert done.code == 0
+    assert done.out.startswith("✓ plants  2 of 2 requests")
+    assert "warning: plants: only 1 queries should trigger" in done.err
+
+
+@pytest.mark.usefixtures("_python")
+def test_a_failure_says_who_won_instead_and_why(shell: Shell) -> None:
+    plants(shell, [{"query": "plot the sales in sales.csv as a chart", "should_trigger": True}])
+    done = shell("skill", "eval", "plants")
+    assert done.code == 1
+    assert "✗ should trigger: plot the sales" in done.out
+    assert re.search(r"picked data-analysis: \d+% sure: ", done.out)
+    assert "it never says 'plot', 'sales', 'csv'" in done.out
+
+
+@pytest.mark.usefixtures("_python")
+def test_the_same_as_json(shell: Shell) -> None:
+    plants(shell, [{"query": "plot the sales in sales.csv", "should_trigger": True}])
+    done = shell("skill", "eval", "plants", "--json")
+    (report,) = done.data["triggers"]
+    assert (done.code, done.data["failed"], report["judge"]) == (1, 1, "local ranker")
+    (row,) = report["results"]
+    assert (row["winner"], row["trigger_rate"], row["pass"]) == ("data-analysis", 0.0, False)
+
+
+def test_a_folder_that_is_not_installed_is_evaluated_among_those_that_are(shell: Shell) -> None:
+    folder = plants(shell)
+    target = shell.project / "drafts"
+    target.mkdir()
+    folder.rename(target / "plants")
+    assert shell("skill", "eval", "./drafts/plants").out.startswith("✓ plants  2 of 2")
+
+
+@pytest.mark.usefixtures("_python")
+def test_bundled_skills_pass_by_name(shell: Shell) -> None:
+    done = shell("skill", "eval", "data-analysis", "gh", "hello-world").ok()
+    assert done.out.count("✓ ") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("{", "line 1 is not JSON"), ("[7]", "entry 1 is a number"), ("{}", "holds no list")]
+)
+def test_bad_eval_files_are_one_sentence(shell: Shell, text: str, sentence: str) -> None:
+    plants(shell, files={"evals/eval_queries.json": text})
+    shell("skill", "eval", "plants").failed(2, "evals/eval_queries.json", sentence)
+
+
+def test_a_large_eval_file_is_refused(shell: Shell) -> None:
+    plants(shell, files={"evals/eval_queries.json": " " * (1 << 20) + "[]"})
+    shell("skill", "eval", "plants").failed(5, "larger than 1,048,576 bytes")
+
+
+def test_a_link_out_of_the_skill_is_refused(shell: Shell, tmp_path: Path) -> None:
+    folder = plants(shell)
+    (tmp_path / "secret.json").write_text("[]")
+    (folder / "evals/eval_queries.json").unlink()
+    (folder / "evals/eval_queries.json").symlink_to(tmp_path / "secret.json")
+    shell("skill", "eval", "plants").failed(5, "is a link out of the skill")
+
+
+def test_a_skill_without_evals_or_tests_is_told(shell: Shell) -> None:
+    shell.skill("bare")
+    shell("skill", "eval", "bare").failed(3, "bare has no trigger evals")
+    shell("skill", "test", "bare").failed(3, "bare has no tests")
+    shell("skill", "test", "no-such").failed(3, "no skill is named 'no-such'")
+
+
+def test_tests_are_run_and_counted(shell: Shell) -> None:
+    page = "```console\n$ echo one\none\n$ echo two\nthree\n$ exit 80\n```\n"
+    plants(shell, files={"tests/a.md": page})
+    done = shell("skill", "test", "plants")
+    assert done.code == 1
+    assert "✗ plants/tests/a.md:4  echo two" in done.out
+    assert "-three" in done.out
+    assert done.out.endswith("1 passed, 1 failed, 1 skipped\n")
+    rows = shell("skill", "test", "plants", "--json").data
+    assert (rows["passed"], rows["failed"], rows["skipped"], rows["tests"][1]["line"]) == (1, 1, 1, 4)
+
+
+def test_pytest_files_are_run_though_the_python_on_path_has_no_pytest(shell: Shell) -> None:
+    plants(shell, files={"tests/test_it.py": "def test_it(): assert True\n"})
+    assert shell("skill", "test", "plants", "-v").ok().out.endswith("test_it\n1 passed\n")
+
+
+def test_junit_files_are_written(shell: Shell) -> None:
+    plants(shell, files={"tests/a.md": "```console\n$ true\n```\n"})
+    shell("skill", "test", "plants", "--junit", "tests.xml").ok()
+    shell("skill", "eval", "plants", "--junit", "evals.xml")
+    assert ET.parse(shell.project / "tests.xml").getroot()[0].get("tests") == "1"
+    assert ET.parse(shell.project / "evals.xml").getroot()[0].get("tests") == "2"
+
+
+def test_what_a_test_prints_cannot_move_the_cursor(shell: Shell) -> None:
+    plants(shell, files={"tests/a.md": "```console\n$ printf '\\033[2J\\007'\nx\n```\n"})
+    code, text = shell.on_terminal("skill", "test", "plants", NO_COLOR="1")
+    assert code == 1
+    assert "\x1b[2J" not in text.rpartition("✗")[2]
+
+
+def test_a_policy_that_forbids_scripts_forbids_tests(shell: Shell) -> None:
+    plants(shell, files={"tests/a.md": "```console\n$ true\n```\n"})
+    shell("config", "set", "policy.scripts", "deny").ok()
+    shell("skill", "test", "plants").failed(5, "scripts of skills are forbidden here")
+
+
+def test_a_terminal_shows_a_bar(shell: Shell) -> None:
+    plants(shell, files={"tests/a.md": "```console\n$ sleep 0.6\n```\n", "tests/b.md": "```console\n$ true\n```\n"})
+    code, text = shell.on_terminal("skill", "test", "plants")
+    assert code == 0
+    assert "testing" in text
+    assert re.search(r"[12]/2", plain(text))
+
+
+def test_an_interrupt_ends_the_tests_and_their_processes(shell: Shell) -> None:
+    mark = "sleep 31.4159"
+    plants(shell, files={"tests/a.md": f"```console\n$ {mark}\n```\n"})
+    process = shell.start("skill", "test", "plants")
+    deadline = time.monotonic() + 20
+    while not _running(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _running(mark)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (130, b"", b"interrupted")
+    while _running(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _running(mark)
+
+
+def _running(words: str) -> bool:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if file.read_bytes().replace(b"\0", b" ").strip() == words.encode():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def test_conflicts_shows_the_pairs(shell: Shell) -> None:
+    shell("skill", "conflicts").ok()
+    assert "none of" in shell("skill", "conflicts").out
+    shell.skill("plants", description=PLANTS)
+    shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
+    done = shell("skill", "conflicts").ok()
+    assert re.match(r"greenery and plants  \d+% alike: .*plants", done.out)
+    assert "comes first" in done.out
+    (pair,) = shell("skill", "conflicts", "--json").data["conflicts"]
+    assert (pair["skills"], pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
+    assert shell("skill", "conflicts", "--fail").code == 1
+    assert "none of" in shell("skill", "conflicts", "hello-world").ok().out
+    shell("skill", "conflicts", "no-such").failed(3, "no skill is named")

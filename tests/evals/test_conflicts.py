@@ -1,0 +1,73 @@
+"""Which skills compete for the same requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metier.evals.conflicts import Conflict, conflicts
+from metier.selection import Selector
+
+
+@dataclass(frozen=True)
+class Written:
+    name: str
+    description: str
+
+    @property
+    def id(self) -> str:
+        return f"/skills/{self.name}"
+
+
+CHARTS = Written(
+    "charts", "Draws bar charts and line plots of sales numbers. Use when the user wants a chart or a plot of sales."
+)
+PLOTS = Written("plots", "Plots sales numbers as bar charts and lines. Use when the user wants a plot or a chart of numbers.")
+PLANTS = Written("plants", "Waters the plants in the office. Use when the plants are dry.")
+TAXES = Written("taxes", "Fills in tax forms for freelancers. Use when the user has to declare their income.")
+
+
+def found(*skills: Written, **options: dict[str, list[str]]) -> tuple[Conflict, ...]:
+    known = options.get("known", {})
+    return conflicts(skills, Selector(skills), requests=lambda skill: known.get(skill.name, ()))
+
+
+def test_two_skills_for_the_same_requests_are_a_pair() -> None:
+    (pair,) = found(CHARTS, PLANTS, PLOTS, TAXES)
+    assert set(pair.names) == {"charts", "plots"}
+    assert pair.likeness > 0.4
+    assert {"sales", "chart"} & set(pair.shared) or "charts" in pair.shared
+    assert pair.winner in pair.names
+    assert pair.request
+
+
+def test_skills_about_different_things_are_none() -> None:
+    assert found(CHARTS, PLANTS, TAXES) == ()
+
+
+def test_the_authors_own_requests_are_what_is_tried() -> None:
+    assert found(CHARTS, PLOTS, PLANTS, known={"charts": ["declare my income"], "plots": ["declare my income"]}) == ()
+    (pair,) = found(CHARTS, PLOTS, PLANTS, known={"charts": ["plots of sales numbers as bar charts or lines"]})
+    assert pair.request == "plots of sales numbers as bar charts or lines"
+
+
+def test_no_skills_and_one_skill_have_no_conflicts() -> None:
+    assert found() == ()
+    assert found(CHARTS) == ()
+
+
+def test_a_thousand_copies_of_two_skills_end_soon_and_say_something() -> None:
+    many = [Written(f"s{number}", f"Handles topic{number} files. Use for topic{number}.") for number in range(1000)]
+    pairs = found(*many, CHARTS, PLOTS)
+    assert any(set(pair.names) == {"charts", "plots"} for pair in pairs)
+
+
+def test_the_most_alike_come_first_and_are_the_same_every_time() -> None:
+    skills = (
+        CHARTS,
+        PLOTS,
+        Written("graphs", "Draws graphs of sales numbers. Use when the user wants a graph, chart or plot."),
+        PLANTS,
+    )
+    first, second = found(*skills), found(*reversed(skills))
+    assert [pair.likeness for pair in first] == sorted((pair.likeness for pair in first), reverse=True)
+    assert {frozenset(pair.names) for pair in first} == {frozenset(pair.names) for pair in second}

@@ -1,0 +1,133 @@
+"""Eval files in every spelling, and one sentence for whatever is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evals.authors import eval_files
+from metier.errors import MetierError, NotFound
+from metier.evals.files import BadEvals, balance, read_cases, read_queries
+
+ASKED = [{"query": "plot it", "should_trigger": True}, {"query": "cook it", "should_trigger": False}]
+
+
+@pytest.mark.parametrize("place", ["evals__eval_queries", "eval_queries"])
+@pytest.mark.parametrize("document", [ASKED, {"skill_name": "a", "queries": ASKED}])
+def test_queries_are_read_from_both_places_and_both_shapes(place: str, document: Any) -> None:
+    queries = read_queries(eval_files(**{place: document}))
+    assert [(query.text, query.should_trigger) for query in queries] == [("plot it", True), ("cook it", False)]
+
+
+def test_a_task_is_also_a_request_that_should_trigger() -> None:
+    tasks = {"evals": [{"id": 1, "prompt": "draw a chart"}, {"id": 2, "prompt": "bake a cake", "should_trigger": False}]}
+    queries = read_queries(eval_files(evals__eval_queries=ASKED, evals__evals=tasks))
+    assert {query.text: query.should_trigger for query in queries} == {
+        "plot it": True, "cook it": False, "draw a chart": True, "bake a cake": False,
+    }  # fmt: skip
+
+
+def test_the_same_request_is_asked_once() -> None:
+    assert len(read_queries(eval_files(evals__eval_queries=[*ASKED, *ASKED]))) == 2
+
+
+def test_a_skill_without_evals_is_told_where_they_go() -> None:
+    with pytest.raises(NotFound, match="trim has no trigger evals") as told:
+        read_queries(eval_files(), skill="trim")
+    assert "evals/eval_queries.json" in told.value.hint
+    with pytest.raises(NotFound, match="trim has no output evals"):
+        read_cases(eval_files(evals__eval_queries=ASKED), skill="trim")
+
+
+@pytest.mark.parametrize("key", ["assertions", "expectations"])
+def test_assertions_are_read_in_both_spellings(key: str) -> None:
+    document = {"skill_name": "a", "evals": [{"id": 7, "prompt": "draw", "expected_output": "a chart", key: ["it is an SVG"]}]}
+    (case,) = read_cases(eval_files(evals__evals=document))
+    assert (case.name, case.id, case.prompt, case.expected) == ("eval-7", "7", "draw", "a chart")
+    assert [claim.text for claim in case.assertions] == ["it is an SVG"]
+
+
+def test_an_assertion_may_name_the_command_that_checks_it() -> None:
+    claim = {"text": "it is an SVG", "command": "evals/check.py 'out file.svg' --strict"}
+    (case,) = read_cases(eval_files(evals__evals=[{"prompt": "draw", "assertions": [claim]}]))
+    assert case.assertions[0].command == ("evals/check.py", "out file.svg", "--strict")
+
+
+def test_a_name_becomes_a_folder_that_stays_where_it_is_put() -> None:
+    (case,) = read_cases(eval_files(evals__evals=[{"id": "../../Etc Passwd", "prompt": "draw"}]))
+    assert case.name == "etc-passwd"
+
+
+def test_a_task_may_bring_files_of_the_skill() -> None:
+    (case,) = read_cases(eval_files(evals__evals=[{"prompt": "draw", "files": ["./SKILL.md"]}]))
+    assert case.files == ("SKILL.md",)
+
+
+WRONG: list[tuple[Any, str]] = [
+    (b"", "line 1 is not JSON"),
+    (b"\xff\xfe[]", "is not UTF-8"),
+    (b"[" * 200_000, "is nested too deeply"),
+    (b'[{"query": "a", "should_trigger": NaN}]', "NaN is no value"),
+    (b"[" + b"1" * 5_000 + b"]", "is not JSON"),
+    (b'{"query": "a"}', "holds no list"),
+    (b'"text"', "holds no list"),
+    ([1], "entry 1 is a number, not an object"),
+    ([{"query": "a"}], "entry 1: should_trigger is missing, not true or false"),
+    ([{"query": "a", "should_trigger": "yes"}], "entry 1: should_trigger is a text, not true or false"),
+    ([{"query": "", "should_trigger": True}], "entry 1: query is empty"),
+    ([{"should_trigger": True}], "entry 1: query is missing"),
+    ([{"query": ["a"], "should_trigger": True}], "entry 1: query is a list, not a text"),
+    ([{"query": "a" * 20_001, "should_trigger": True}], "longer than 20,000 characters"),
+    ([{"query": "a", "should_trigger": True}] * 1_001, "holds 1,001 entries"),
+    ([{"query": "a", "should_trigger": True}, {"query": "a", "should_trigger": False}], "entry 2 says the opposite"),
+]
+
+
+@pytest.mark.parametrize(("document", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
+def test_what_is_wrong_with_queries_is_one_sentence(document: Any, sentence: str) -> None:
+    with pytest.raises(BadEvals) as told:
+        read_queries(eval_files(evals__eval_queries=document))
+    assert str(told.value).startswith("evals/eval_queries.json: ")
+    assert sentence in str(told.value)
+    assert "\n" not in str(told.value)
+    assert told.value.hint
+
+
+WRONG_TASKS: list[tuple[Any, str]] = [
+    ({"prompt": ""}, "prompt is empty"),
+    ({"prompt": "a", "id": [1]}, "id is a list, not a number or a text"),
+    ({"prompt": "a", "id": True}, "id is true or false, not a number"),
+    ({"prompt": "a", "assertions": "b"}, "assertions is a text, not a list"),
+    ({"prompt": "a", "assertions": [7]}, "an assertion is a number"),
+    ({"prompt": "a", "assertions": [{"command": "x"}]}, "text is missing"),
+    ({"prompt": "a", "assertions": [{"text": "b", "command": "'x"}]}, "has no closing quotation"),
+    ({"prompt": "a", "assertions": [{"text": "b", "command": 1}]}, "a command is a number"),
+    ({"prompt": "a", "files": "x.csv"}, "files is a text, not a list of paths"),
+    ({"prompt": "a", "files": ["x.csv"]}, "the skill has no file 'x.csv'"),
+]
+
+
+@pytest.mark.parametrize(("row", "sentence"), WRONG_TASKS, ids=[sentence for _, sentence in WRONG_TASKS])
+def test_what_is_wrong_with_a_task_is_one_sentence(row: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadEvals, match=r"^evals/evals.json: entry 1") as told:
+        read_cases(eval_files(evals__evals=[row]))
+    assert sentence in str(told.value)
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a\x00b"])
+def test_a_task_cannot_bring_a_file_from_elsewhere(path: str) -> None:
+    with pytest.raises(MetierError):
+        read_cases(eval_files(evals__evals=[{"prompt": "a", "files": [path]}]))
+
+
+def test_two_tasks_of_one_name_are_told() -> None:
+    with pytest.raises(BadEvals, match="entry 2 has the name of another one, 'eval-1'"):
+        read_cases(eval_files(evals__evals=[{"id": 1, "prompt": "a"}, {"id": "1", "prompt": "b"}]))
+
+
+def test_a_lopsided_set_is_noted() -> None:
+    rows = [{"query": f"plot {number}", "should_trigger": True} for number in range(9)]
+    assert balance(read_queries(eval_files(evals__eval_queries=rows))) == (
+        "only 0 queries should not; 8 or more of each kind make a test",
+    )

@@ -1,0 +1,46 @@
+"""JUnit XML that a CI server can read, whatever a test has printed."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from metier.evals.files import Query
+from metier.evals.junit import junit_tests, junit_triggers
+from metier.evals.suites import Status, Trial
+from metier.evals.triggers import Choice, run_triggers
+from metier.testing import run_now
+
+
+def trial(name: str, status: Status, message: str = "") -> Trial:
+    return Trial(skill="a", file="tests/x.md", name=name, status=status, message=message, seconds=0.5, line=3)
+
+
+def test_every_status_is_told_and_counted() -> None:
+    rows = [trial(status, status, "why" if status is not Status.PASSED else "") for status in Status]
+    root = ET.fromstring(junit_tests(rows))
+    suite = root[0]
+    assert {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")} == {
+        "name": "a", "tests": "4", "failures": "1", "errors": "1", "skipped": "1",
+    }  # fmt: skip
+    assert [[mark.tag for mark in case] for case in suite] == [[], ["failure"], ["error"], ["skipped"]]
+    assert suite[1][0].text == "why"
+
+
+def test_what_xml_cannot_say_is_replaced() -> None:
+    root = ET.fromstring(junit_tests([trial("<&\"'>\x1b[2J\ud800", Status.FAILED, "\x00\uffff]]>")]))
+    assert root[0][0].get("name") == "<&\"'>\ufffd[2J\ufffd"
+    assert root[0][0][0].text == "\ufffd\ufffd]]>"
+
+
+def test_a_request_that_failed_says_who_won() -> None:
+    class Other:
+        name, steady = "other", True
+
+        async def __call__(self, query: str) -> Choice:
+            return Choice(triggered=False, winner="rival", why="more words", own="place 2")
+
+    queries = [Query(text="plot", should_trigger=True), Query(text="cook", should_trigger=False)]
+    root = ET.fromstring(junit_triggers([run_now(run_triggers("charts", queries, Other()))]))
+    first, second = root[0]
+    assert "picked rival: more words" in (first[0].text or "")
+    assert list(second) == []
