@@ -229,25 +229,9 @@ class App:
 
     @cached_property
     def runner(self) -> Runner:
-        return self._runner_with(None)
+        return self.runner_with(None)
 
-    def runner_for(self, module: str) -> Runner:
-        """The runner with a Python that has this module: the one on PATH if it does, else our own."""
-        import importlib.util
-        import subprocess
-        import sys
-
-        from metier.runtime.interpreters import Interpreters
-
-        found = shutil.which("python3", path=self.environment.get("PATH"))
-        has_it = (
-            found and not subprocess.run([found, "-I", "-c", f"import {module}"], capture_output=True, check=False).returncode
-        )
-        if has_it or importlib.util.find_spec(module) is None:
-            return self.runner
-        return self._runner_with(Interpreters(which=lambda name: sys.executable if name == "python3" else shutil.which(name)))
-
-    def _runner_with(self, interpreters: Interpreters | None) -> Runner:
+    def runner_with(self, interpreters: Interpreters | None) -> Runner:
         from metier.runtime import Level
         from metier.runtime.running import Runner
 

@@ -11,6 +11,7 @@ import click
 from metier.app import App
 from metier.errors import NotFound, Refused
 from metier.evals.junit import junit_tests
+from metier.evals.pythons import having
 from metier.evals.suites import Status, Suite, Trial, find_suites, run_suites
 from metier.runtime.permissions import Verdict
 from metier.sources.atomic import replace_bytes
@@ -45,7 +46,8 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     if app.permissions().policy.scripts is Verdict.DENY:
         raise Refused("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     with progress("testing", len(files)) as told:
-        runner = app.runner if all(file.steps for file in files) else app.runner_for("pytest")
+        needs_pytest = any(not file.steps for file in files)
+        runner = app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
         limits = app.session_options().limits
         results = asyncio.run(run_suites(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
     if junit:
