@@ -55,7 +55,7 @@ def test_a_failure_says_who_won_instead_and_why(shell: Shell) -> None:
 
 @pytest.mark.usefixtures("_python")
 def test_the_same_as_json(shell: Shell) -> None:
-    plants(shell, [{"query": "plot the sales in sales.csv", "should_trigger": True}])
+    plants(shell, [{"query": "plot the sales in sales.csv as a chart", "should_trigger": True}])
     done = shell("skill", "eval", "plants", "--json")
     (report,) = done.data["triggers"]
     assert (done.code, done.data["failed"], report["judge"]) == (1, 1, "local ranker")
@@ -183,10 +183,10 @@ def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     shell.skill("plants", description=PLANTS)
     shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
     done = shell("skill", "conflicts").ok()
-    assert re.match(r"greenery and plants  \d+% alike: .*plants", done.out)
+    assert re.match(r"(greenery and plants|plants and greenery)  \d+% alike: .*plants", done.out)
     assert "comes first" in done.out
     (pair,) = shell("skill", "conflicts", "--json").data["conflicts"]
-    assert (pair["skills"], pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
+    assert (sorted(pair["skills"]), pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
     assert shell("skill", "conflicts", "--fail").code == 1
     assert "none of" in shell("skill", "conflicts", "hello-world").ok().out
     shell("skill", "conflicts", "no-such").failed(3, "no skill is named")

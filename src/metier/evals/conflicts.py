@@ -27,8 +27,8 @@ _MOST_TRIED = 120
 _MOST_REQUESTS = 2
 _MOST_WORDS = 200
 _SHOWN = 6
-_AS_SURE = 0.85
-"""How sure the ranker must be of the one, as a share of how sure it is of the other, to be torn between them."""
+_TORN = 1.5
+"""Log-odds between how sure the ranker is of the one and of the other, up to which it could go either way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,5 +143,7 @@ def _loaded(selector: Selector, request: str) -> dict[str, float]:
 
 
 def _is_torn(loaded: dict[str, float], both: Sequence[str]) -> bool:
-    sure = [loaded.get(one, 0.0) for one in both]
-    return min(sure) > 0 and min(sure) >= _AS_SURE * max(sure)
+    if not all(one in loaded for one in both):
+        return False
+    first, second = (math.log(sure / (1 - sure)) for sure in (min(0.999, loaded[one]) for one in both))
+    return abs(first - second) <= _TORN
