@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from metier.config import Plain, Settings, read_settings
-from metier.errors import BadConfig, BadUsage
+from metier.config.filling import budgets, one_of, patterns, tables
 
 if TYPE_CHECKING:
     from threading import Event
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from metier.install.targets import Level, Scope
     from metier.mcp.live import Live
     from metier.mcp.tools import OpenSession
-    from metier.runtime import Budgets, FileApprovals, Host, Options, Outcome, Pattern, Permissions, Run, Session, SqliteStore
+    from metier.runtime import FileApprovals, Host, Options, Outcome, Permissions, Run, Session, SqliteStore
     from metier.runtime.interpreters import Interpreters
     from metier.runtime.permissions import Approve
     from metier.runtime.running import Runner
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["App"]
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-W = TypeVar("W", bound=StrEnum)
 
 
 # Rooms are imported where they are used: a listing must not pay for what runs scripts, nor an installation for a catalog.
@@ -202,9 +200,9 @@ class App:
         from metier.runtime import Permissions, Policy, Verdict
 
         settings = self.users_settings
-        words = {name: _one_of(settings, f"policy.{name}", Verdict) for name in ("scripts", "network", "toolsets", "tools")}
-        patterns = {name: _patterns(settings, f"policy.{name}") for name in ("allow", "deny")}
-        policy = Policy(allow=patterns["allow"], deny=patterns["deny"], **words)
+        words = {name: one_of(settings, f"policy.{name}", Verdict) for name in ("scripts", "network", "toolsets", "tools")}
+        allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
+        policy = Policy(allow=allow, deny=deny, **words)
         return Permissions(
             policy=policy, approvals=self.approvals, approve=approve, which=lambda name: shutil.which(name, path=_SYSTEM_PATH)
         )
@@ -215,16 +213,16 @@ class App:
         settings, users = self.settings, self.users_settings
         return Options(
             max_active=settings.number("skills.max_active"),
-            mode=_one_of(settings, "session.mode", Mode),
+            mode=one_of(settings, "session.mode", Mode),
             pinned=frozenset(settings.words("session.pinned")),
             instruction_tokens=settings.number("session.instruction_tokens"),
-            parameters=_tables(settings, "skills.parameters"),
+            parameters=tables(settings, "skills.parameters"),
             environment={name: text for name, text in self.environment.items() if name in users.words("sandbox.environment")},
             limits=Limits(
                 seconds=users.number("skills.script_timeout"), output_bytes=users.number("sandbox.output_bytes"),
-                memory_bytes=users.number("sandbox.memory_bytes"), require=_one_of(users, "sandbox.require", Level),
+                memory_bytes=users.number("sandbox.memory_bytes"), require=one_of(users, "sandbox.require", Level),
             ),
-            budgets=_budgets(users),
+            budgets=budgets(users),
         )  # fmt: skip
 
     @cached_property
@@ -363,40 +361,3 @@ class _LateSelector:
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         return self._selector.select(query, limit, recent=recent)
-
-
-def _one_of(settings: Settings, name: str, words: type[W]) -> W:
-    value = settings[name]
-    try:
-        return words(value.value)
-    except ValueError:
-        raise BadConfig(
-            f"{name} is {value.value!r}, not one of {', '.join(words)}", file=value.origin, hint=f"{name}: {value.key.text}"
-        ) from None
-
-
-def _patterns(settings: Settings, name: str) -> tuple[Pattern, ...]:
-    from metier.runtime import Pattern
-
-    value = settings[name]
-    try:
-        return tuple(map(Pattern.parse, value.value))
-    except BadUsage as error:
-        raise BadConfig(f"{name}: {error}", file=value.origin, hint=error.hint) from None
-
-
-def _tables(settings: Settings, name: str) -> dict[str, dict[str, object]]:
-    value = settings[name].value
-    return {key: dict(table) for key, table in value.items() if isinstance(table, dict)} if isinstance(value, dict) else {}
-
-
-def _budgets(settings: Settings) -> Budgets:
-    from metier.runtime import Allowance, Budgets
-
-    def allowance(whose: str) -> Allowance:
-        numbers = {
-            name: settings.number(f"budget.{whose}_{name}") or None for name in ("activations", "tokens", "script_seconds")
-        }
-        return Allowance(activations=numbers["activations"], tokens=numbers["tokens"], seconds=numbers["script_seconds"])
-
-    return Budgets(session=allowance("session"), skill=allowance("skill"))

@@ -1,0 +1,54 @@
+"""Settings as the options of other rooms, each with the file and line to blame where it does not fit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from metier.errors import BadConfig, BadUsage
+
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from metier.runtime import Budgets, Pattern
+
+__all__ = ["budgets", "one_of", "patterns", "tables"]
+
+W = TypeVar("W", bound=StrEnum)
+
+
+def one_of(settings: Settings, name: str, words: type[W]) -> W:
+    value = settings[name]
+    try:
+        return words(value.value)
+    except ValueError:
+        raise BadConfig(
+            f"{name} is {value.value!r}, not one of {', '.join(words)}", file=value.origin, hint=f"{name}: {value.key.text}"
+        ) from None
+
+
+def patterns(settings: Settings, name: str) -> tuple[Pattern, ...]:
+    from metier.runtime import Pattern
+
+    value = settings[name]
+    try:
+        return tuple(map(Pattern.parse, value.value))
+    except BadUsage as error:
+        raise BadConfig(f"{name}: {error}", file=value.origin, hint=error.hint) from None
+
+
+def tables(settings: Settings, name: str) -> dict[str, dict[str, object]]:
+    value = settings[name].value
+    return {key: dict(table) for key, table in value.items() if isinstance(table, dict)} if isinstance(value, dict) else {}
+
+
+def budgets(settings: Settings) -> Budgets:
+    from metier.runtime import Allowance, Budgets
+
+    def allowance(whose: str) -> Allowance:
+        numbers = {
+            name: settings.number(f"budget.{whose}_{name}") or None for name in ("activations", "tokens", "script_seconds")
+        }
+        return Allowance(activations=numbers["activations"], tokens=numbers["tokens"], seconds=numbers["script_seconds"])
+
+    return Budgets(session=allowance("session"), skill=allowance("skill"))
