@@ -163,6 +163,8 @@ class Filters(Struct, frozen=True, kw_only=True):
     owner: str = ""
     license: str = ""
     verdict: str = ""
+    status: str = ""
+    """Empty is whatever lists may show."""
     sees: tuple[str, ...] | None = ()
     """Namespaces whose private packages may be shown; None is all of them."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from metier.errors import BadUsage, NotFound
 
 from .access import Caller
-from .model import Event, Kind, Moment, Status
+from .model import Card, Event, Filters, Kind, Moment, Sort, Status
 from .ports import Store
 from .reading import Reading
 from .wire import Report
@@ -16,6 +16,7 @@ __all__ = ["REASONS", "Moderating"]
 
 REASONS = ("malicious", "secret", "impersonation", "spam", "licence", "other")
 _STATES = ("accepted", "rejected")
+_MOST_SHOWN = 200
 
 
 class Moderating:
@@ -50,6 +51,11 @@ class Moderating:
 
     async def release(self, caller: Caller, kind: Kind, name: str) -> None:
         await self._set(caller, kind, name, Status.ACTIVE, "quarantine-end", "")
+
+    async def quarantined(self, caller: Caller) -> list[Card]:
+        caller.need(caller.is_admin, "see what is quarantined", scope="admin")
+        filters = Filters(status=Status.QUARANTINED, sees=None)
+        return await self._store.browse(filters, sort=Sort.UPDATED, after=None, limit=_MOST_SHOWN)
 
     async def _set(self, caller: Caller, kind: Kind, name: str, status: Status, action: str, reason: str) -> None:
         caller.need(caller.is_admin, "decide on quarantine", scope="admin")

@@ -24,8 +24,9 @@ from .wire import Finding
 __all__ = ["RESERVED", "Intent", "Published", "Publishing", "findings_of"]
 
 RESERVED = frozenset("""
-    admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi owners
-    publish readyz registry reports robots-txt search security settings skills static t tokens trending well-known
+    account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi
+    owner owners publish readyz registry reports robots-txt search security settings skill skills static t tokens
+    trending well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """No namespace is called like a page."""
 

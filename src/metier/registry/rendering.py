@@ -15,7 +15,7 @@ from metier.spec import split
 __all__ = ["markdown_html", "skill_html"]
 
 _ATTRIBUTES = {
-    "a": {"href", "title"}, "code": {"class"}, "ol": {"start"}, "td": {"style"}, "th": {"style"},
+    "a": {"href", "title"}, "code": {"class"}, "ol": {"start"}, "td": {"class"}, "th": {"class"},
     "h1": {"id"}, "h2": {"id"}, "h3": {"id"}, "h4": {"id"}, "h5": {"id"}, "h6": {"id"},
 }  # fmt: skip
 _TAGS = {
@@ -43,9 +43,7 @@ def markdown_html(text: str) -> str:
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
     if attribute == "class":
-        return value if re.fullmatch(r"language-[\w+#.-]{1,30}", value) else None
-    if attribute == "style":
-        return value if re.fullmatch(r"text-align:(left|center|right)", value) else None
+        return value if re.fullmatch(r"language-[\w+#.-]{1,30}|align-(left|center|right)", value) else None
     if attribute == "href" and tag == "a":
         # A relative address would lead to a page of the registry that the author does not know.
         return value if value.startswith(("https://", "http://", "mailto:", "#")) else None
@@ -59,6 +57,8 @@ def _parser() -> Any:  # Any: markdown-it is only there with the extra
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 40}).enable(["table", "strikethrough"])
     parser.add_render_rule("image", _image)
     parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("td_open", _cell)
+    parser.add_render_rule("th_open", _cell)
     return parser
 
 
@@ -72,3 +72,9 @@ def _heading(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> s
     words = re.findall(r"[a-z0-9]+", tokens[index + 1].content.lower())
     # Prefixed, so that no heading can take the place of something of the page.
     return f'<{tokens[index].tag} id="skill-{"-".join(words)[:60]}">'
+
+
+def _cell(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: markdown-it's own
+    # A class instead of markdown-it's style: pages forbid styles that are written into the text.
+    aligned = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
+    return f'<{tokens[index].tag} class="align-{aligned}">' if aligned else f"<{tokens[index].tag}>"

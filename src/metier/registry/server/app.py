@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.registry import web
 from metier.registry.access import Unauthenticated
 from metier.registry.admission import Judge
 from metier.registry.background import background
@@ -39,13 +40,9 @@ _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 Sender = Callable[[Scope, Receive, Send, Headers], Awaitable[None]]
 
 
-def create_app(
-    options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now, routes: Iterable[Route] = ()
-) -> RegistryApp:
-    """An application that opens its registry when the server starts it. `routes` are further ones, such as pages."""
-    parts: Sequence[Route] = (
-        *package_routes(Kind.SKILL), *package_routes(Kind.AGENT), *system.ROUTES, *routes,
-    )  # fmt: skip
+def create_app(options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now) -> RegistryApp:
+    """An application, API and pages, that opens its registry when the server starts it."""
+    parts: Sequence[Route] = (*package_routes(Kind.SKILL), *package_routes(Kind.AGENT), *system.ROUTES, *web.ROUTES)
     return RegistryApp(options, Routes(parts), judge=judge, clock=clock)
 
 
@@ -58,8 +55,6 @@ class RegistryApp:
         self.registry: Registry | None = None
         self._judge = judge
         self._clock = clock
-        self.page_problem: Callable[[Call, MetierError], ASGIApp] | None = None
-        """How an error looks on a page; pages set it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -100,12 +95,12 @@ class RegistryApp:
         route = found.get(method)
         call = Call(scope, receive)
         call.params = params
+        call.base = self.options.url or _base(scope)
         extra: Headers = ()
         try:
             if route is None or self.registry is None:
                 raise _no_route(found, scope)
             call.registry = self.registry
-            call.base = self.options.url or _base(scope)
             scope["metier.app"] = self
             answer, extra = await self._asked(route, call)
         except MetierError as error:
@@ -156,8 +151,8 @@ class RegistryApp:
 
     def _problem(self, route: Route | None, call: Call, error: MetierError) -> ASGIApp:
         is_page = route.kind == "page" if route else b"text/html" in dict(call.scope["headers"]).get(b"accept", b"")
-        if is_page and self.page_problem:
-            return self.page_problem(call, error)
+        if is_page:
+            return web.page_problem(call, error)
         if (route and route.kind == "plain") or call.scope["path"].startswith("/api/v1"):
             return problems.plain(error)
         return problems.problem(error)

@@ -76,8 +76,9 @@ class SearchRows:
 
 def narrowed(filters: Filters) -> tuple[str, list[object]]:
     """The conditions on package `p`."""
-    parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(_LISTED))})"]
-    arguments: list[object] = [filters.kind, *_LISTED]
+    statuses = (filters.status,) if filters.status else _LISTED
+    parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(statuses))})"]
+    arguments: list[object] = [filters.kind, *statuses]
     if filters.sees is not None:
         own = f" or p.namespace in ({', '.join('?' * len(filters.sees))})" if filters.sees else ""
         parts.append(f"(p.visibility = ?{own})")

@@ -1,0 +1,199 @@
+"""Forms: log in, publish, yank, report, tokens, and what moderators do. Each ends in a redirect, or says what is wrong."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp
+
+from metier.errors import BadUsage, InvalidSkill, MetierError, Refused
+from metier.registry import presenting
+from metier.registry.access import Unauthenticated
+from metier.registry.model import Filters, Kind, Sort, Visibility
+from metier.registry.publishing import Intent
+from metier.registry.reading import Wish
+from metier.registry.server.answers import Answer
+from metier.registry.server.routing import Call
+from metier.registry.server.uploads import read_archive
+from metier.registry.wire import Finding, Report
+
+from .looks import field, page, redirect, with_status
+
+__all__ = [
+    "account", "admin", "let_go", "log_in", "log_out", "login", "make_token", "publish", "publish_form", "quarantine", "report",
+    "resolve", "revoke_token", "unyank", "yank",
+]  # fmt: skip
+
+_COOKIE = "metier_token"
+_DAY_MS = 86_400_000
+_TWO_WEEKS = 14 * 86_400
+
+
+async def login(call: Call) -> Answer:
+    return page(call, "login.html", wrong="", next=_inside(call.query_params.get("next", "")))
+
+
+async def log_in(call: Call) -> ASGIApp:
+    # No cookie came with it yet, so nobody has checked where it comes from.
+    if urlsplit(call.headers.get("origin", "")).netloc != urlsplit(call.base).netloc:
+        raise Refused("this form did not come from the registry's own pages", rule="origin", hint="log in on its own page")
+    form = await call.form()
+    text, where = field(form, "token"), _inside(field(form, "next"))
+    try:
+        if not text:
+            raise Unauthenticated("there is no token", hint="paste one")
+        await call.registry.tokens.caller(text, address="", now=call.registry.clock())
+    except Unauthenticated as error:
+        return with_status(page(call, "login.html", wrong=f"{error}; {error.hint}", next=where), error)
+    answer = RedirectResponse(where or "/account", status_code=303)
+    secure = call.base.startswith("https:")
+    answer.set_cookie(_COOKIE, text, max_age=_TWO_WEEKS, path="/", httponly=True, samesite="lax", secure=secure)
+    return answer
+
+
+async def log_out(_call: Call) -> ASGIApp:
+    answer = RedirectResponse("/", status_code=303)
+    answer.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
+    return answer
+
+
+async def publish_form(call: Call) -> Answer:
+    _need_token(call, "publish")
+    return _publish_page(call)
+
+
+async def publish(call: Call) -> ASGIApp:
+    _need_token(call, "publish")
+    try:
+        data, fields = await read_archive(call, limit=call.registry.options.upload_bytes)
+        visibility = fields.get("visibility", "")
+        dry_run = fields.get("dry_run", "0") == "1"
+        intent = Intent(
+            kind=Kind.SKILL, namespace=fields.get("namespace", "").strip(), dry_run=dry_run,
+            visibility=Visibility(visibility) if visibility in tuple(Visibility) else None,
+        )  # fmt: skip
+        done = await call.registry.publishing.publish(call.caller, data, intent)
+    except MetierError as error:
+        return _publish_page(call, wrong=error)
+    if dry_run:
+        return _publish_page(call, tried=presenting.accepted(done, call.base))
+    return redirect(f"/skill/{done.admitted.name}")
+
+
+def _publish_page(call: Call, *, wrong: MetierError | None = None, tried: object = None) -> Answer:
+    told: dict[str, object] | None = None
+    if wrong is not None:
+        problems = wrong.report if isinstance(wrong, InvalidSkill) else ()
+        rows = [
+            Finding(rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint)
+            for one in problems
+        ]
+        told = {"message": str(wrong), "hint": wrong.hint, "findings": rows}
+    limit = call.registry.options.upload_bytes
+    shown = page(call, "publish.html", wrong=told, tried=tried, limit=limit, namespace=call.caller.name)
+    return with_status(shown, wrong)
+
+
+async def yank(call: Call) -> ASGIApp:
+    form = await call.form()
+    name = call.params["name"]
+    version, reason = field(form, "version"), field(form, "reason")
+    await call.registry.owning.yank(call.caller, Kind.SKILL, name, version, reason=reason)
+    return redirect(f"/skill/{name}/versions")
+
+
+async def unyank(call: Call) -> ASGIApp:
+    form = await call.form()
+    await call.registry.owning.unyank(call.caller, Kind.SKILL, call.params["name"], field(form, "version"))
+    return redirect(f"/skill/{call.params['name']}/versions")
+
+
+async def report(call: Call) -> ASGIApp:
+    form = await call.form()
+    told = Report(reason=field(form, "reason"), details=field(form, "details"), version=field(form, "version"))
+    await call.registry.moderating.report(call.caller, Kind.SKILL, call.params["name"], told)
+    return page(call, "thanks.html", name=call.params["name"])
+
+
+async def account(call: Call, *, made: str = "", wrong: MetierError | None = None) -> Answer:
+    _need_token(call, "see your tokens")
+    tokens = await call.registry.tokens.listed(call.caller)
+    owned = await call.registry.reading.find(
+        call.caller, Wish(filters=Filters(owner=call.caller.name), sort=Sort.UPDATED, limit=100)
+    )
+    told = f"{wrong}; {wrong.hint}" if wrong else ""
+    return with_status(page(call, "account.html", tokens=tokens, made=made, wrong=told, cards=owned.cards), wrong)
+
+
+async def make_token(call: Call) -> Answer:
+    form = await call.form()
+    try:
+        now = call.registry.clock()
+        days = field(form, "days")
+        if days and not (days.isascii() and days.isdigit() and 0 < int(days) <= 3650):
+            raise BadUsage(f"{days[:20]!r} is no number of days", hint="write 1 to 3650, or nothing")
+        text, _ = await call.registry.tokens.create(
+            call.caller, holder=field(form, "holder"), scopes=tuple(field(form, "scopes").replace(",", " ").split()),
+            note=field(form, "note"), expires=now + int(days) * _DAY_MS if days else None, now=now,
+        )  # fmt: skip
+    except MetierError as error:
+        return await account(call, wrong=error)
+    # No redirect: the token is shown on this answer and nowhere else.
+    return await account(call, made=text)
+
+
+async def revoke_token(call: Call) -> ASGIApp:
+    form = await call.form()
+    number = field(form, "token")
+    if number.isascii() and number.isdigit() and len(number) < 18:
+        await call.registry.tokens.revoke(call.caller, int(number), now=call.registry.clock())
+    return redirect("/account")
+
+
+async def admin(call: Call) -> Answer:
+    before = call.query_params.get("before", "")
+    events = await call.registry.moderating.audit(
+        call.caller, before=int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
+    )
+    reports = await call.registry.moderating.reports(call.caller)
+    quarantined = await call.registry.moderating.quarantined(call.caller)
+    older = events[-1][0] if len(events) >= 50 else None
+    return page(call, "admin.html", reports=reports, events=events, older=older, quarantined=quarantined)
+
+
+async def resolve(call: Call) -> ASGIApp:
+    form = await call.form()
+    number, state, note = field(form, "report"), field(form, "state"), field(form, "note")
+    if not (number.isascii() and number.isdigit() and len(number) < 18):
+        raise BadUsage(f"{number[:20]!r} is no report", hint="see the list of reports")
+    moderating = call.registry.moderating
+    about = next((each for each in await moderating.reports(call.caller) if each.id == int(number)), None)
+    await moderating.resolve(call.caller, int(number), state=state, note=note)
+    if state == "accepted" and about is not None:
+        await moderating.quarantine(call.caller, Kind(about.kind), about.name, reason=note or about.reason)
+    return redirect("/admin")
+
+
+async def quarantine(call: Call) -> ASGIApp:
+    form = await call.form()
+    await call.registry.moderating.quarantine(
+        call.caller, Kind.SKILL, field(form, "name"), reason=field(form, "reason")
+    )  # fmt: skip
+    return redirect("/admin")
+
+
+async def let_go(call: Call) -> ASGIApp:
+    form = await call.form()
+    await call.registry.moderating.release(call.caller, Kind.SKILL, field(form, "name"))
+    return redirect("/admin")
+
+
+def _need_token(call: Call, what: str) -> None:
+    call.caller.need(True, what, scope="publish:NAMESPACE")
+
+
+def _inside(where: str) -> str:
+    """A path of our own, and nothing that a browser could take for another host."""
+    fine = where.startswith("/") and not where.startswith(("//", "/\\")) and where.isprintable() and "\\" not in where
+    return where if fine else ""
