@@ -39,6 +39,15 @@ class Owning:
         event = self._event(caller, action, card, version=version, details=reason or "")
         return await self._store.yank(card.id, version, reason=reason, event=event)
 
+    async def rescan(self, caller: Caller, kind: Kind, name: str, version: str) -> None:
+        """Have a version judged again, by the rules of today."""
+        card, owners = await self._found(caller, kind, name)
+        caller.need(caller.owns(owners), f"have {name} scanned", scope=f"publish:{card.namespace}")
+        if await self._store.release(card.id, version) is None:
+            raise NotFound(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
+        await self._store.enqueue("scan", f"{kind}:{name}@{version}", due=self._clock())
+        await self._store.note(self._event(caller, "rescan", card, version=version))
+
     async def delete(self, caller: Caller, kind: Kind, name: str, *, reason: str = "") -> Card:
         card = await self._owned(caller, kind, name, "delete")
         event = self._event(caller, "delete", card, details=reason)

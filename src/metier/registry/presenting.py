@@ -7,10 +7,10 @@ from functools import lru_cache
 import msgspec
 
 from . import model, wire
-from .model import Card, Moment, Release, Signature, Token
+from .model import Card, Moment, Release, Signature, SigningKey, Token
 from .publishing import Published, findings_of
 
-__all__ = ["accepted", "skill", "token", "version"]
+__all__ = ["SigningKey", "accepted", "details", "home", "iso", "moment", "signature", "skill", "token", "version"]
 
 _iso = lru_cache(maxsize=8192)(model.iso)
 _PLURAL = {"skill": "skills", "agent": "agents"}
@@ -107,3 +107,7 @@ def token(row: Token) -> wire.TokenRow:
 
 def iso(moment: Moment) -> str:
     return _iso(moment) or ""
+
+
+def moment(value: Moment | None) -> str | None:
+    return _iso(value)

@@ -69,10 +69,20 @@ class Publishing:
             raise BadUsage(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
         return chosen
 
-    async def publish(self, caller: Caller, data: bytes, intent: Intent) -> Published:
+    async def keep(self, name: str, data: bytes) -> None:
+        """One file of a release that is uploaded piece by piece."""
+        await self._blobs.put(name, data)
+
+    async def kept(self, name: str) -> bytes:
+        return await self._blobs.get(name)
+
+    async def publish(self, caller: Caller, data: bytes, intent: Intent, *, name: str = "") -> Published:
+        """`name` is what the publisher thinks it is called, if that was said."""
         namespace = self.namespace(caller, intent.namespace)
         async with self._turn:
             admitted = await asyncio.to_thread(admit, data, kind=intent.kind, judge=self._judge, version=intent.version)
+        if name and admitted.name != name:
+            raise BadUsage(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
         if intent.dry_run:
             return Published(admitted, None, None, False)
         if admitted.is_refused:

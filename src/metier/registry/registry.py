@@ -18,6 +18,7 @@ from .ports import Blobs, Store
 from .publishing import Publishing
 from .reading import Reading
 from .store import open_store
+from .vouching import Vouching
 
 __all__ = ["Registry", "now", "open_registry"]
 
@@ -36,6 +37,7 @@ class Registry:
     publishing: Publishing
     owning: Owning
     moderating: Moderating
+    vouching: Vouching
     tokens: Tokens
     metering: Metering
     judge: Judge | None
@@ -68,6 +70,7 @@ async def open_registry(options: Options, *, judge: Judge | None = None, clock: 
             publishing=Publishing(store, blobs, clock, judge),
             owning=Owning(store, clock),
             moderating=Moderating(store, reading, clock),
+            vouching=Vouching(store, reading, clock),
             tokens=Tokens(store),
             metering=await Metering.start(store, store, clock),
             judge=judge,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Answer", "Headers", "json_answer", "text_answer"]
+__all__ = ["Answer", "Headers", "json_answer", "revalidated", "text_answer"]
 
 Scope = MutableMapping[str, Any]  # Any: ASGI
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -49,12 +49,20 @@ class Answer:
 
 def json_answer(value: object, *, status: int = 200, headers: Headers = _REVALIDATE) -> Answer:
     body = _encode(value)
-    tag = b'"%s"' % hashlib.blake2b(body, digest_size=12).hexdigest().encode() if status == 200 else b""
-    return Answer(body, type=JSON, status=status, headers=headers, tag=tag)
+    return Answer(body, type=JSON, status=status, headers=headers, tag=_tag(body) if status == 200 else b"")
+
+
+def revalidated(body: bytes, *, type: bytes) -> Answer:  # noqa: A002
+    """Something that whoever has it need not get again."""
+    return Answer(body, type=type, headers=_REVALIDATE, tag=_tag(body))
 
 
 def text_answer(text: str, *, status: int = 200, type: bytes = b"text/plain; charset=utf-8", headers: Headers = ()) -> Answer:  # noqa: A002
     return Answer(text.encode(), type=type, status=status, headers=headers)
+
+
+def _tag(body: bytes) -> bytes:
+    return b'"%s"' % hashlib.blake2b(body, digest_size=12).hexdigest().encode()
 
 
 def _is_known(scope: Scope, tag: bytes) -> bool:

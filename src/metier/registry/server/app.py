@@ -25,10 +25,11 @@ from metier.registry.model import Kind
 from metier.registry.options import Options
 from metier.registry.registry import Registry, now, open_registry
 
-from . import problems, system
+from . import accounts, compat, discovery, problems, system
 from .answers import Answer, Headers
 from .limits import RateLimits, as_headers
 from .metrics import Metrics
+from .owners import owner_routes
 from .packages import package_routes
 from .routing import Call, Route, Routes
 
@@ -42,7 +43,10 @@ Sender = Callable[[Scope, Receive, Send, Headers], Awaitable[None]]
 
 def create_app(options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now) -> RegistryApp:
     """An application, API and pages, that opens its registry when the server starts it."""
-    parts: Sequence[Route] = (*package_routes(Kind.SKILL), *package_routes(Kind.AGENT), *system.ROUTES, *web.ROUTES)
+    parts: Sequence[Route] = (
+        *package_routes(Kind.SKILL), *owner_routes(Kind.SKILL), *package_routes(Kind.AGENT), *owner_routes(Kind.AGENT),
+        *accounts.ROUTES, *discovery.ROUTES, *compat.ROUTES, *system.ROUTES, *web.ROUTES,
+    )  # fmt: skip
     return RegistryApp(options, Routes(parts), judge=judge, clock=clock)
 
 

@@ -68,6 +68,8 @@ def status_of(error: MetierError) -> tuple[int, str]:
     if isinstance(error, Refused):
         if error.rule in ("archive-size", "archive-count", "archive-ratio"):
             return 413, "Too large"
+        if error.rule == "path-gate":
+            return 400, "Bad request"
         return (422, "Not admitted") if error.rule.startswith("archive-") else (403, "Refused")
     return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Our mistake"))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .answers import Answer, json_answer, text_answer
+from .openapi import describe
 from .routing import Call, Route
 
 __all__ = ["ROUTES"]
@@ -22,7 +25,12 @@ async def metrics(call: Call) -> Answer:
     return text_answer(call.scope["metier.app"].metrics.text(), type=b"text/plain; version=0.0.4; charset=utf-8")
 
 
+async def openapi(call: Call) -> Answer:
+    return json_answer(describe(call.scope["metier.app"].routes.all))
+
+
 ROUTES = (
+    Route(method="GET", path="/openapi.json", endpoint=openapi, about="This description.", answers=dict[str, Any]),
     Route(method="GET", path="/healthz", endpoint=healthz, rate="", about="Is the process alive?", answers=dict[str, str]),
     Route(method="GET", path="/readyz", endpoint=readyz, rate="", about="Can it reach its database and its archives?",
           answers=dict[str, str]),

@@ -25,17 +25,19 @@ _LARGEST_JSON = 256 * 1024
 _PATIENCE_SECONDS = 30
 
 
-async def read_archive(call: Call, *, limit: int) -> tuple[bytes, dict[str, str]]:
+async def read_archive(
+    call: Call, *, limit: int, what: str = "the archive", empty: bool = False
+) -> tuple[bytes, dict[str, str]]:
     """The archive and the other fields of a form; an archive may also be the whole body."""
     kind = call.headers.get("content-type", "")
     if kind.startswith("multipart/form-data"):
         return await _from_form(call, limit)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
-        async for chunk in _limited(call, "the archive", limit):
+        async for chunk in _limited(call, what, limit):
             spool.write(chunk)
         spool.seek(0)
         data = spool.read()
-    if not data:
+    if not data and not empty:
         raise BadUsage("there is no archive in the request", hint="send a zip or tar.gz as the body, or as a file of a form")
     return data, {}
 

@@ -1,0 +1,191 @@
+"""Tokens, keys of namespaces, reports and the audit log, over HTTP."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from metier.errors import BadUsage, NotFound
+from metier.registry import presenting, wire
+
+from .answers import Answer, Headers, json_answer
+from .packages import number
+from .routing import Call, Query, Route
+from .uploads import read_json
+
+__all__ = ["ROUTES"]
+
+_NO_STORE: Headers = ((b"cache-control", b"no-store"),)
+_LONGEST_DAYS = 3_650
+_BEFORE = Query("before", "only older ones than this number", {"type": "integer", "minimum": 1})
+
+
+class Wanted(Struct):
+    holder: str
+    scopes: list[str]
+    note: str = ""
+    days: int = 0
+    """Until it expires; 0 is never."""
+
+
+class Who(Struct):
+    name: str
+    scopes: list[str]
+
+
+class Key(Struct):
+    public: str
+    note: str = ""
+
+
+class KeyRow(Struct):
+    keyid: str
+    public: str
+    note: str
+    created: str
+    revoked: str | None
+
+
+class Keys(Struct):
+    keys: list[KeyRow]
+
+
+class Reports(Struct):
+    reports: list[wire.Report]
+
+
+class Decision(Struct):
+    state: str
+    note: str = ""
+
+
+class Done(Struct):
+    ok: bool = True
+
+
+class Trend(Struct):
+    skill: wire.Skill
+    recent: int
+
+
+class Trending(Struct):
+    trending: list[Trend]
+
+
+class Totals(Struct):
+    packages: int = 0
+    releases: int = 0
+    downloads: int = 0
+    bytes: int = field(default=0)
+
+
+async def whoami(call: Call) -> Answer:
+    return json_answer(Who(call.caller.name, list(call.caller.scopes)), headers=_NO_STORE)
+
+
+async def tokens(call: Call) -> Answer:
+    rows = await call.registry.tokens.listed(call.caller)
+    return json_answer(wire.Tokens(tokens=[presenting.token(row) for row in rows]), headers=_NO_STORE)
+
+
+async def make_token(call: Call) -> Answer:
+    wanted = await read_json(call, Wanted)
+    if not 0 <= wanted.days <= _LONGEST_DAYS:
+        raise BadUsage(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
+    now = call.registry.clock()
+    text, row = await call.registry.tokens.create(
+        call.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
+        expires=now + wanted.days * 86_400_000 if wanted.days else None,
+    )  # fmt: skip
+    return json_answer(wire.NewToken(token=text, row=presenting.token(row)), status=201, headers=_NO_STORE)
+
+
+async def revoke_token(call: Call) -> Answer:
+    text = call.params["id"]
+    done = text.isascii() and text.isdigit() and len(text) < 16
+    if not done or not await call.registry.tokens.revoke(call.caller, int(text), now=call.registry.clock()):
+        raise NotFound(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
+    return json_answer(Done(), headers=_NO_STORE)
+
+
+async def keys(call: Call) -> Answer:
+    rows = await call.registry.vouching.keys(call.params["namespace"])
+    return json_answer(Keys([_key(row) for row in rows]))
+
+
+async def add_key(call: Call) -> Answer:
+    wanted = await read_json(call, Key)
+    row = await call.registry.vouching.add_key(call.caller, call.params["namespace"], wanted.public, note=wanted.note)
+    return json_answer(_key(row), status=201)
+
+
+async def revoke_key(call: Call) -> Answer:
+    await call.registry.vouching.revoke_key(call.caller, call.params["namespace"], call.params["keyid"])
+    return json_answer(Done())
+
+
+async def reports(call: Call) -> Answer:
+    state = call.query_params.get("state", "open")
+    rows = await call.registry.moderating.reports(call.caller, state=state, before=_before(call))
+    return json_answer(Reports(rows), headers=_NO_STORE)
+
+
+async def resolve(call: Call) -> Answer:
+    text = call.params["id"]
+    wanted = await read_json(call, Decision)
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound(f"there is no report {text[:20]!r}", hint="see the list of reports")
+    await call.registry.moderating.resolve(call.caller, int(text), state=wanted.state, note=wanted.note)
+    return json_answer(Done(), headers=_NO_STORE)
+
+
+async def audit(call: Call) -> Answer:
+    subject = call.query_params.get("subject", "")
+    rows = await call.registry.moderating.audit(call.caller, subject=subject, before=_before(call))
+    lines = [
+        wire.AuditLine(id=number, at=presenting.iso(event.at), actor=event.actor, action=event.action, subject=event.subject,
+                       details=event.details)
+        for number, event in rows
+    ]  # fmt: skip
+    return json_answer(wire.Audit(events=lines, next=str(rows[-1][0]) if len(rows) == 50 else None), headers=_NO_STORE)
+
+
+async def trending(call: Call) -> Answer:
+    found = await call.registry.reading.trending(call.caller, days=number(call, "days", 7, 90))
+    return json_answer(Trending([Trend(presenting.skill(card, call.base), recent) for card, recent in found]))
+
+
+async def stats(call: Call) -> Answer:
+    return json_answer(Totals(**await call.registry.reading.totals()))
+
+
+def _before(call: Call) -> int | None:
+    return number(call, "before", 0, 1 << 29) or None
+
+
+def _key(row: presenting.SigningKey) -> KeyRow:
+    return KeyRow(row.keyid, row.public, row.note, presenting.iso(row.created), presenting.moment(row.revoked))
+
+
+ROUTES = (
+    Route(method="GET", path="/whoami", endpoint=whoami, about="Whose token this is, and what it may do.", answers=Who),
+    Route(method="GET", path="/tokens", endpoint=tokens, about="Your tokens.", answers=wire.Tokens, auth="any"),
+    Route(method="POST", path="/tokens", endpoint=make_token, about="Make a token; its text is shown only now.", body=Wanted,
+          answers=wire.NewToken, rate="write", status=201, auth="admin, or what the token has itself"),
+    Route(method="DELETE", path="/tokens/{id}", endpoint=revoke_token, about="Revoke a token.", answers=Done, rate="write",
+          auth="any"),
+    Route(method="GET", path="/namespaces/{namespace}/keys", endpoint=keys, about="Keys that a namespace signs with.",
+          answers=Keys),
+    Route(method="POST", path="/namespaces/{namespace}/keys", endpoint=add_key, about="Register an Ed25519 key.", body=Key,
+          answers=KeyRow, rate="write", status=201, auth="publish:NAMESPACE"),
+    Route(method="DELETE", path="/namespaces/{namespace}/keys/{keyid}", endpoint=revoke_key, about="Revoke a key.",
+          answers=Done, rate="write", auth="publish:NAMESPACE"),
+    Route(method="GET", path="/reports", endpoint=reports, about="What was reported.", answers=Reports, auth="admin",
+          query=(Query("state", "open, accepted or rejected"), _BEFORE)),
+    Route(method="POST", path="/reports/{id}", endpoint=resolve, about="Decide on a report.", body=Decision, answers=Done,
+          rate="write", auth="admin"),
+    Route(method="GET", path="/audit", endpoint=audit, about="Every change, the newest first.", answers=wire.Audit,
+          auth="admin", query=(Query("subject", "only of this one, such as skill:pdf"), _BEFORE)),
+    Route(method="GET", path="/trending", endpoint=trending, about="Most downloaded of late.", answers=Trending,
+          query=(Query("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),)),
+    Route(method="GET", path="/stats", endpoint=stats, about="How much there is.", answers=Totals),
+)  # fmt: skip

@@ -1,0 +1,152 @@
+"""Where clients look that do not know us: the well-known index of skills, and one small file for each skill.
+
+A client that cannot send a header reaches private skills below /t/TOKEN, with a token that may only read.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from metier.errors import NotFound, Refused
+from metier.registry import presenting
+from metier.registry.model import Card, Kind, Release
+
+from .answers import Answer, json_answer, revalidated, text_answer
+from .packages import package_routes
+from .routing import Call, Route
+
+__all__ = ["ROUTES"]
+
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+_PLACE = "/.well-known/agent-skills/index.json"
+_OLD = "/.well-known/skills"
+
+
+class Entry(msgspec.Struct):
+    name: str
+    type: str
+    description: str
+    url: str
+    digest: str
+
+
+class Index(msgspec.Struct, rename={"schema": "$schema"}):
+    skills: list[Entry]
+    schema: str = SCHEMA
+
+
+class OldEntry(msgspec.Struct):
+    name: str
+    description: str
+    files: list[str]
+
+
+class OldIndex(msgspec.Struct):
+    skills: list[OldEntry]
+
+
+class Line(msgspec.Struct):
+    """One version, as `/index/NAME.json` has it, one a line."""
+
+    name: str
+    version: str
+    digest: str
+    archive: str
+    """`sha256:` of the zip."""
+    size: int
+    yanked: bool
+    reason: str
+    signed: str
+    verdict: str
+    url: str
+
+
+async def well_known(call: Call) -> Answer:
+    _only_reads(call)
+    cards = await call.registry.reading.index(call.caller, namespace=call.params.get("namespace", ""))
+    root = f"{call.base}/t/{call.params['token']}" if "token" in call.params else call.base
+    entries = [
+        Entry(card.name, "archive", card.description, f"{root}/skills/{card.name}/{card.version}.zip", f"sha256:{card.archive}")
+        for card in cards
+    ]
+    return json_answer(Index(entries))
+
+
+async def old_index(call: Call) -> Answer:
+    _need_old(call)
+    reading = call.registry.reading
+    entries = []
+    for card in await reading.index(call.caller, limit=200):
+        _, release = await reading.release(call.caller, Kind.SKILL, card.name)
+        entries.append(OldEntry(card.name, card.description, [row.path for row in presenting.details(release).files]))
+    return json_answer(OldIndex(entries))
+
+
+async def old_file(call: Call) -> Answer:
+    _need_old(call)
+    _, data = await call.registry.reading.file(call.caller, Kind.SKILL, call.params["name"], call.params["path"])
+    return Answer(data, type=b"text/plain; charset=utf-8")
+
+
+async def sparse(call: Call) -> Answer:
+    file = call.params["file"]
+    if not file.endswith(".json"):
+        raise NotFound(f"there is nothing at {call.scope['path'][:200]!r}", hint="a file is called NAME.json")
+    card, releases, _ = await call.registry.reading.releases(call.caller, Kind.SKILL, file.removesuffix(".json"))
+    lines = b"".join(msgspec.json.encode(_line(card, release, call.base)) + b"\n" for release in reversed(releases))
+    return revalidated(lines, type=b"application/jsonl")
+
+
+def _line(card: Card, release: Release, base: str) -> Line:
+    link = f"{presenting.home(card.kind, card.name, base)}/{release.version}.zip"
+    return Line(
+        card.name, release.version, release.digest, f"sha256:{release.archive}", release.size, release.yanked is not None,
+        release.yank_reason, release.signed, release.verdict, link,
+    )  # fmt: skip
+
+
+async def clawhub_site(call: Call) -> Answer:
+    return json_answer({"apiBase": call.base, "authBase": call.base})
+
+
+async def robots(_call: Call) -> Answer:
+    return text_answer("User-agent: *\nDisallow: /t/\nDisallow: /api/\n")
+
+
+def _only_reads(call: Call) -> None:
+    """A token in an address ends up in logs and histories, so one that could change something is not taken there."""
+    if "token" in call.params and any(not scope.startswith("read") for scope in call.caller.scopes):
+        raise Refused("a token in an address may only read", rule="token-in-address", hint="make one with the scope read")
+
+
+def _need_old(call: Call) -> None:
+    if not call.registry.options.old_index:
+        raise NotFound("this registry does not serve the index of version 0.1.0, which has no digests",
+                       hint="use /.well-known/agent-skills/index.json")  # fmt: skip
+
+
+async def _archive_by_token(call: Call) -> object:
+    _only_reads(call)
+    return await _ARCHIVE.endpoint(call)
+
+
+_ARCHIVE = next(route for route in package_routes(Kind.SKILL) if route.path == "/skills/{name}/{archive}")
+
+ROUTES = (
+    Route(method="GET", path=_PLACE, endpoint=well_known, about="The skills of this site, version 0.2.0.", answers=Index),
+    Route(method="GET", path=f"/{{namespace}}{_PLACE}", endpoint=well_known, about="Those of one namespace.", answers=Index),
+    Route(method="GET", path=f"/t/{{token}}{_PLACE}", endpoint=well_known, answers=Index,
+          about="Private ones too, for clients that cannot send a header; the token may only read."),
+    Route(method="GET", path=f"/t/{{token}}/{{namespace}}{_PLACE}", endpoint=well_known, answers=Index,
+          about="The same of one namespace."),
+    Route(method="GET", path="/t/{token}/skills/{name}/{archive}", endpoint=_archive_by_token, rate="download",  # type: ignore[arg-type]
+          about="The archive of one version, VERSION.zip.", answers=bytes),
+    Route(method="GET", path=f"{_OLD}/index.json", endpoint=old_index, about="Version 0.1.0, if it is switched on.",
+          answers=OldIndex),
+    Route(method="GET", path=f"{_OLD}/{{name}}/{{path...}}", endpoint=old_file, about="One file of it.", answers=bytes),
+    Route(method="GET", path="/index/{file}", endpoint=sparse, about="Every version of one skill, one JSON object a line.",
+          answers=str),
+    Route(method="GET", path="/.well-known/clawhub.json", endpoint=clawhub_site, about="Where clawhub finds its API.",
+          answers=dict[str, str]),
+    Route(method="GET", path="/robots.txt", endpoint=robots, about="What crawlers leave alone.", answers=str),
+)  # fmt: skip

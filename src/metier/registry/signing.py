@@ -1,0 +1,71 @@
+"""Who vouches for a release: an Ed25519 signature over what the release is, by a key that its namespace registered.
+
+What is signed is a small statement (kind, name, version, digest of the contents), wrapped as DSSE wraps it, so that a
+signature for one release is none for another and none for anything else that the key ever signs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+
+from metier.errors import BadUsage, Refused
+
+__all__ = ["keyid_of", "new_key", "public_of", "sign", "statement", "verify"]
+
+_TYPE = "application/vnd.metier.release+json"
+
+
+def statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
+    """The bytes that are signed: DSSE's pre-authentication encoding of the release's identity."""
+    body = json.dumps({"digest": digest, "kind": kind, "name": name, "version": version}, sort_keys=True, separators=(",", ":"))
+    return b"DSSEv1 %d %s %d %s" % (len(_TYPE), _TYPE.encode(), len(body.encode()), body.encode())
+
+
+def keyid_of(public: str) -> str:
+    return hashlib.sha256(_raw(public, 32, "key")).hexdigest()[:16]
+
+
+def new_key() -> tuple[str, str]:
+    """A private and a public key, in base64."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    secret = base64.b64encode(private.private_bytes_raw()).decode()
+    return secret, public_of(secret)
+
+
+def public_of(private: str) -> str:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key"))
+    return base64.b64encode(key.public_key().public_bytes_raw()).decode()
+
+
+def sign(private: str, stated: bytes) -> str:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return base64.b64encode(Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key")).sign(stated)).decode()
+
+
+def verify(public: str, signature: str, stated: bytes) -> None:
+    """Refused unless this key signed exactly this."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(_raw(public, 32, "key")).verify(_raw(signature, 64, "signature"), stated)
+    except (InvalidSignature, ValueError):
+        raise Refused("the signature does not fit this release", rule="signature",
+                      hint="sign its kind, name, version and digest with the registered key") from None  # fmt: skip
+
+
+def _raw(text: str, size: int, what: str) -> bytes:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        data = b""
+    if len(data) != size:
+        raise BadUsage(f"this is no Ed25519 {what}", hint=f"write its {size} bytes in base64")
+    return data

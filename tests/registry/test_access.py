@@ -1,0 +1,143 @@
+"""Tokens: shown once, kept as a hash, good for what they say and no longer than they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metier.registry.access import is_token_text, new_token_text
+from registry.building import Site, site
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path) as found:
+        yield found
+
+
+def test_the_first_start_makes_one_token_and_no_other_start_does(tmp_path: Path) -> None:
+    with site(tmp_path) as first:
+        assert is_token_text(first.admin)
+    with site(tmp_path) as second:
+        assert second.admin == ""
+
+
+def test_a_token_is_nowhere_on_the_disk(here: Site, tmp_path: Path) -> None:
+    token = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=token)
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert token.encode() not in file.read_bytes(), file
+    assert token not in here.get("/tokens", token=token).text
+    assert token not in here.get("/audit", token=here.admin).text
+
+
+@pytest.mark.parametrize("text", ["", "mtr_", "x" * 53, "mtr_" + "0" * 49, "Bearer", "é"])
+def test_what_is_no_token_is_not_taken_for_one(here: Site, text: str) -> None:
+    answer = here.client.get("/skills", headers={b"authorization": f"Bearer {text}".encode()})
+    assert answer.status_code == 401
+
+
+def test_a_revoked_or_expired_token_is_refused_at_once(here: Site) -> None:
+    token = here.token("acme", "read", days=2)
+    (row,) = (row for row in here.get("/tokens", token=here.admin).json()["tokens"] if row["holder"] == "acme")
+    assert here.get("/skills", token=token).status_code == 200
+    here.clock.move(days=2)
+    assert "expired" in here.get("/skills", token=token).json()["detail"]
+    here.clock.move(days=-1)
+    assert here.send("DELETE", f"/tokens/{row['id']}", token=here.admin).status_code == 200
+    assert "revoked" in here.get("/skills", token=token).json()["detail"]
+
+
+SCOPES = {
+    # scope: publish in acme, publish in other, read private of acme, yank of acme, audit log
+    "read": (403, 403, 200, 403, 403),
+    "read:acme": (403, 403, 200, 403, 403),
+    "read:other": (403, 403, 404, 404, 403),
+    "publish:acme": (201, 403, 200, 403, 403),
+    "publish:other": (403, 201, 404, 404, 403),
+    "publish:*": (201, 201, 200, 403, 403),
+    "yank": (403, 403, 404, 404, 403),
+    "admin": (201, 201, 200, 200, 200),
+}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_allows_what_it_says_and_nothing_else(here: Site, scope: str) -> None:
+    here.publish("secret", "1.0.0", query="namespace=acme")
+    token = here.token("somebody", scope)
+    got = (
+        here.publish("one", token=token, query="namespace=acme").status_code,
+        here.publish("two", token=token, query="namespace=other").status_code,
+        here.get("/skills/secret", token=token).status_code,
+        here.post("/skills/secret/versions/1.0.0/yank", token=token).status_code,
+        here.get("/audit", token=token).status_code,
+    )
+    assert got == SCOPES[scope]
+
+
+def test_a_holder_yanks_what_its_own_namespace_has(here: Site) -> None:
+    here.publish("pdf", "1.0.0", query="namespace=acme")
+    assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("other", "yank")).status_code == 404
+    assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("acme", "publish:acme")).status_code == 403
+    assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("acme", "yank")).status_code == 200
+
+
+def test_what_is_private_is_not_there_for_others(here: Site) -> None:
+    own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
+    here.publish("secret", "1.0.0", token=own, query="")
+    below = ("", "/download", "/1.0.0.zip", "/versions", "/files/SKILL.md", "/readme", "/badge.svg", "/stats")
+    others = ("/index/secret.json", "/api/v1/skills/secret", "/api/v1/download?slug=secret")
+    paths = (*(f"/skills/secret{each}" for each in below), *others)
+    for path in paths:
+        assert here.get(path).status_code == 404, path
+        assert here.get(path, token=other).status_code == 404, path
+        assert here.get(path, token=own).status_code == 200, path
+    assert here.get("/skills/none").json()["detail"].replace("none", "secret") == here.get("/skills/secret").json()["detail"]
+    for path in ("/skills", "/skills?q=secret", "/.well-known/agent-skills/index.json", "/trending", "/api/v1/search?q=secret"):
+        assert "secret" not in here.get(path).text.replace("q=secret", ""), path
+        assert "secret" not in here.get(path, token=other).text, path
+    assert "secret" in here.get("/skills", token=own).text
+    assert "private" in here.get("/skills/secret/1.0.0.zip", token=own).headers["cache-control"]
+
+
+def test_a_token_hands_on_only_what_it_has(here: Site) -> None:
+    token = here.token("acme", "publish:acme", "yank")
+    for wanted, status in ((("publish:acme",), 201), (("yank",), 201), (("read:acme",), 201), (("read",), 403),
+                           (("admin",), 403), (("publish:other",), 403), (("publish:*",), 403)):  # fmt: skip
+        answer = here.post("/tokens", token=token, json={"holder": "acme", "scopes": list(wanted)})
+        assert answer.status_code == status, wanted
+    assert here.post("/tokens", token=token, json={"holder": "other", "scopes": ["publish:acme"]}).status_code == 403
+    assert here.post("/tokens", token=here.admin, json={"holder": "acme", "scopes": ["fly"]}).status_code == 403
+    assert here.post("/tokens", json={"holder": "acme", "scopes": ["read"]}).status_code == 401
+
+
+def test_one_sees_and_revokes_only_ones_own_tokens(here: Site) -> None:
+    mine, yours = here.token("acme", "read"), here.token("other", "read")
+    (row,) = here.get("/tokens", token=yours).json()["tokens"]
+    assert [each["holder"] for each in here.get("/tokens", token=mine).json()["tokens"]] == ["acme"]
+    assert here.send("DELETE", f"/tokens/{row['id']}", token=mine).status_code == 404
+    assert here.get("/skills", token=yours).status_code == 200
+
+
+def test_a_cookie_works_on_our_own_pages_only(here: Site) -> None:
+    here.client.cookies.set("metier_token", here.admin)
+    assert here.get("/whoami").json()["name"] == "admin"
+    made = {"holder": "acme", "scopes": ["read"]}
+    assert here.post("/tokens", json=made).status_code == 403
+    assert here.post("/tokens", json=made, headers={"origin": "http://evil.test"}).status_code == 403
+    assert here.post("/tokens", json=made, headers={"origin": "http://registry.test"}).status_code == 201
+
+
+def test_guessing_tokens_is_slowed_down(here: Site) -> None:
+    answers = [here.get("/skills", token=new_token_text()).status_code for _ in range(80)]
+    assert answers[:10] == [401] * 10
+    assert answers[-1] == 429
+    assert here.get("/skills").status_code == 200
+
+
+def test_a_namespace_is_not_called_like_a_page(here: Site) -> None:
+    for name in ("skills", "api", "t", "-x", "A"):
+        assert here.publish("pdf", token=here.admin, query=f"namespace={name}").status_code == 400, name

@@ -1,0 +1,81 @@
+"""Floods are refused, a normal installation is not, and every limit says its number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metier.registry.options import Rates
+from metier.registry.server.limits import RateLimits
+from registry.building import archive, site
+
+
+def test_a_flood_is_told_when_to_come_back(tmp_path: Path) -> None:
+    with site(tmp_path, rates=Rates(read=(3, 5))) as here:
+        answers = [here.get("/skills") for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert [answer.headers.get("ratelimit-remaining") for answer in answers[:3]] == ["2", "1", "0"]
+        assert answers[0].headers["ratelimit-limit"] == "3"
+        assert 0 < int(answers[3].headers["retry-after"]) <= 60
+        assert answers[3].json()["code"] == "too-many-requests"
+        assert here.get("/healthz").status_code == 200
+        here.clock.move(seconds=60)
+        assert here.get("/skills").status_code == 200
+
+
+def test_a_token_is_counted_by_itself_and_not_with_its_address(tmp_path: Path) -> None:
+    with site(tmp_path, rates=Rates(read=(2, 4))) as here:
+        token = here.token("acme", "read")
+        assert [here.get("/skills").status_code for _ in range(3)] == [200, 200, 429]
+        assert [here.get("/skills", token=token).status_code for _ in range(5)] == [200] * 4 + [429]
+
+
+def test_a_forwarded_address_is_believed_only_if_we_are_told_to(tmp_path: Path) -> None:
+    for trusted in (False, True):
+        with site(tmp_path / str(trusted), rates=Rates(read=(1, 1)), trust_proxy=trusted) as here:
+            (first, second) = (here.get("/skills", headers={"x-forwarded-for": f"10.0.0.{n}"}) for n in range(2))
+            assert (first.status_code, second.status_code) == (200, 200 if trusted else 429)
+
+
+def test_an_installation_of_two_hundred_skills_meets_no_limit(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        here.publish("pdf", "1.0.0")
+        for _ in range(200):
+            for path in ("/skills/pdf", "/index/pdf.json", "/skills/pdf/versions", "/skills/pdf/1.0.0.zip"):
+                assert here.get(path).status_code == 200
+
+
+def test_no_limit_is_no_limit() -> None:
+    assert RateLimits(Rates(read=(0, 0)), lambda: 0.0).take("read", "x", has_token=False) is None
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_an_archive_over_the_limit_is_refused_with_the_exact_number(tmp_path: Path, form: bool) -> None:
+    with site(tmp_path, upload_bytes=5_000) as here:
+        data = archive("pdf", files={"assets/noise.bin": bytes(hash(str(n)) % 256 for n in range(9_000))})
+        sent = {"files": {"f": ("a.zip", data)}} if form else {"content": data}
+        answer = here.post("/skills", token=here.admin, **sent)
+        assert answer.status_code == 413
+        assert (answer.json()["code"], answer.json()["limit"]) == ("too-large", 5_000)
+        assert "5,000" in answer.json()["detail"]
+        assert f"{len(data):,}" in answer.json()["detail"]
+
+
+def test_an_upload_without_a_length_is_cut_at_the_limit(tmp_path: Path) -> None:
+    with site(tmp_path, upload_bytes=5_000) as here:
+        taken: list[int] = []
+
+        def chunks() -> object:
+            for _ in range(100):
+                taken.append(1)
+                yield bytes(1_000)
+
+        answer = here.post("/skills", token=here.admin, content=chunks())
+        assert (answer.status_code, answer.json()["limit"]) == (413, 5_000)
+
+
+def test_who_may_not_publish_is_refused_before_the_upload_is_read(tmp_path: Path) -> None:
+    with site(tmp_path, upload_bytes=10) as here:
+        token = here.token("acme", "read")
+        assert here.post("/skills", token=token, content=bytes(1_000)).status_code == 403

@@ -1,0 +1,103 @@
+"""Signatures: only by a registered key, only over exactly this release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metier.errors import BadUsage, Refused
+from metier.registry.signing import keyid_of, new_key, public_of, sign, statement, verify
+from registry.building import Site, site
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path) as found:
+        yield found
+
+
+def signed(here: Site, private: str, name: str = "pdf", version: str = "1.0.0", **other: str) -> dict[str, str]:
+    digest = here.get(f"/skills/{name}/versions/{version}").json()["digest"]
+    stated = statement(**{"kind": "skill", "name": name, "version": version, "digest": digest, **other})
+    return {"keyid": keyid_of(public_of(private)), "signature": sign(private, stated)}
+
+
+def test_a_signature_verifies_only_what_was_signed() -> None:
+    private, public = new_key()
+    stated = statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:0")
+    good = sign(private, stated)
+    verify(public, good, stated)
+    for change in ({"name": "pdg"}, {"version": "1.0.1"}, {"digest": "sha256:1"}, {"kind": "agent"}):
+        other = statement(**{"kind": "skill", "name": "pdf", "version": "1.0.0", "digest": "sha256:0", **change})
+        with pytest.raises(Refused, match="does not fit"):
+            verify(public, good, other)
+    with pytest.raises(Refused):
+        verify(new_key()[1], good, stated)
+    with pytest.raises(BadUsage):
+        verify(public, "not base64!", stated)
+
+
+def test_the_bytes_that_are_signed_never_change() -> None:
+    assert statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:ab") == (
+        b'DSSEv1 35 application/vnd.metier.release+json 68 {"digest":"sha256:ab","kind":"skill","name":"pdf","version":"1.0.0"}'
+    )
+
+
+def test_a_signed_release_says_by_whom(here: Site) -> None:
+    private, public = new_key()
+    own = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=own)
+    assert here.get("/skills/pdf").json()["signed_by"] == ""
+    added = here.post("/namespaces/acme/keys", token=own, json={"public": public, "note": "release key"})
+    assert (added.status_code, added.json()["keyid"]) == (201, keyid_of(public))
+    made = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=own, json=signed(here, private))
+    assert made.status_code == 200, made.text
+    assert here.get("/skills/pdf").json()["signed_by"] == "acme"
+    (kept,) = here.get("/skills/pdf/versions/1.0.0").json()["signatures"]
+    assert (kept["kind"], kept["signer"]) == ("ed25519", "acme")
+    (key,) = here.get("/namespaces/acme/keys").json()["keys"]
+    about = here.get("/skills/pdf").json()
+    verify(key["public"], kept["payload"], statement(kind="skill", name="pdf", version="1.0.0", digest=about["digest"]))
+    assert '"signed":"acme"' in here.get("/index/pdf.json").text
+
+
+def test_a_signature_that_fits_another_release_is_refused(here: Site) -> None:
+    private, public = new_key()
+    for name in ("pdf", "other"):
+        here.publish(name, "1.0.0", query="namespace=acme&visibility=public")
+    here.post("/namespaces/acme/keys", token=here.admin, json={"public": public})
+    wrong = (signed(here, private, "other"), signed(here, private, version="1.0.0", name="pdf", digest="sha256:0"),
+             {**signed(here, private), "signature": signed(here, new_key()[0])["signature"]})  # fmt: skip
+    for each in wrong:
+        refused = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=here.admin, json=each)
+        assert (refused.status_code, refused.json()["code"]) == (403, "signature")
+    assert here.get("/skills/pdf").json()["signed_by"] == ""
+
+
+def test_only_keys_of_owners_that_are_not_revoked_count(here: Site) -> None:
+    own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
+    private, public = new_key()
+    here.publish("pdf", "1.0.0", token=own)
+    assert here.post("/namespaces/acme/keys", token=other, json={"public": public}).status_code == 403
+    assert here.post("/namespaces/other/keys", token=other, json={"public": public}).status_code == 201
+    path = "/skills/pdf/versions/1.0.0/signature"
+    assert here.send("PUT", path, token=own, json=signed(here, private)).status_code == 404
+    here.post("/namespaces/acme/keys", token=own, json={"public": public})
+    assert here.send("PUT", path, token=other, json=signed(here, private)).status_code == 403
+    assert here.send("DELETE", f"/namespaces/acme/keys/{keyid_of(public)}", token=own).status_code == 200
+    assert here.send("PUT", path, token=own, json=signed(here, private)).status_code == 404
+    assert here.get("/namespaces/acme/keys").json()["keys"][0]["revoked"]
+
+
+def test_what_is_no_key_is_not_registered(here: Site) -> None:
+    for text in ("", "AAAA", "!" * 44):
+        assert here.post("/namespaces/acme/keys", token=here.admin, json={"public": text}).status_code == 400
+
+
+def test_a_bundle_is_not_taken_where_it_cannot_be_verified(here: Site) -> None:
+    here.publish("pdf", "1.0.0")
+    answer = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=here.admin, json={"bundle": "{}"})
+    assert answer.status_code in (400, 503)
+    assert here.get("/skills/pdf").json()["signed_by"] == ""
