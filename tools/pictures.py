@@ -1,0 +1,112 @@
+"""Take the pictures of the registry's pages that docs/ shows, in a real browser over a registry of sample skills.
+
+    .venv/bin/python tools/pictures.py
+
+Needs Chromium, and the group `servers` (`uv sync --all-extras --all-groups`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import uvicorn
+from playwright.sync_api import Page, sync_playwright
+
+from metier.archive import pack
+from metier.registry import Options, create_app
+from metier.registry.access import Caller
+from metier.registry.judging import scanned
+from metier.registry.model import Visibility
+from metier.registry.publishing import Intent
+from metier.registry.registry import Registry, open_registry
+from metier.spec import MemoryFiles
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+BUNDLED = ROOT / "src" / "metier" / "sources" / "bundled"
+PORT = 8437
+
+
+def main() -> int:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("needs Chromium: install Debian's package chromium", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        options = Options(
+            db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
+        )
+        token = asyncio.run(_filled(options))
+        server = uvicorn.Server(uvicorn.Config(create_app(options, judge=scanned), port=PORT, log_level="warning"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            time.sleep(0.05)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            for scheme, shots in (("light", ("home", "skill", "diff", "account")), ("dark", ("search", "security"))):
+                size = {"width": 1200, "height": 860}
+                page = browser.new_page(base_url=options.url, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+                for name in shots:
+                    _open(page, name, token)
+                    page.screenshot(path=DOCS / f"registry-{name}.png")
+                    print(DOCS / f"registry-{name}.png")
+            browser.close()
+        server.should_exit = True
+        thread.join()
+    return 0
+
+
+def _open(page: Page, name: str, token: str) -> None:
+    if name == "account":
+        page.goto("/login")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url("**/account")
+    paths = {"home": "/", "search": "/search?q=data", "skill": "/skill/data-analysis", "account": "/account",
+             "diff": "/skill/data-analysis/diff?from=1.0.0&to=1.1.0", "security": "/skill/web-scraping/security"}  # fmt: skip
+    page.goto(paths[name])
+
+
+async def _filled(options: Options) -> str:
+    registry = await open_registry(options, judge=scanned)
+    try:
+        token = await registry.tokens.first(now=registry.clock())
+        admin = await registry.tokens.caller(token, address="", now=registry.clock())
+        for place, folder in enumerate(sorted(path.parent for path in BUNDLED.glob("*/SKILL.md"))):
+            await _publish(registry, admin, folder, place)
+        return token or ""
+    finally:
+        await registry.close()
+
+
+async def _publish(registry: Registry, admin: Caller, folder: Path, place: int) -> None:
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    intent = Intent(namespace="metier-team", visibility=Visibility.PUBLIC, version="1.0.0")
+    done = await registry.publishing.publish(admin, pack(MemoryFiles(files)), intent)
+    if folder.name == "data-analysis":
+        files["SKILL.md"] = files["SKILL.md"].replace(b"never prompts", b"never asks, never prompts")
+        newer = Intent(namespace="metier-team", visibility=Visibility.PUBLIC, version="1.1.0")
+        await registry.publishing.publish(admin, pack(MemoryFiles(files)), newer)
+    assert done.card is not None
+    today = datetime.now(UTC).date()
+    for back in range(90):
+        amount = int((12 - place) * (1.6 + math.sin(back / 4 + place)) * (100 - back) / 60)
+        day = (today - timedelta(days=back)).isoformat()
+        await registry.store.count(day, [(done.card.id, "1.0.0", f"visitor {number}") for number in range(amount)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
