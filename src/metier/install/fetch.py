@@ -60,7 +60,8 @@ def _dispatch(ref: Ref, job: Job) -> Fetched:
 def _from_afar(ref: Git | HttpArchive | HttpSkillFile | WellKnown | Registry, job: Job) -> Fetched:
     # Imported here: what is on this disk needs none of it.
     from .fetch_git import fetch_git
-    from .fetch_web import fetch_archive, fetch_registry, fetch_site, fetch_skill_file
+    from .fetch_registry import fetch_registry
+    from .fetch_web import fetch_archive, fetch_site, fetch_skill_file
 
     match ref:
         case Git():

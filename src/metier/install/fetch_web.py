@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
 from urllib.parse import quote, urljoin
 
 from metier.archive import Contents, Member, sniff, unpack
 from metier.archive.limits import refused
-from metier.errors import BadConfig, NotFound, SkillNotFound, Unavailable
+from metier.errors import NotFound
 from metier.spec import SKILL_FILE, parse
 
 from .auth import Headers
 from .fetch_local import opened
 from .fetched import Fetched, Origin
 from .fetching import Job, Stage
-from .forges import absolute
 from .http import HttpNotFound, HttpRefused, Reply
-from .kinds import HttpArchive, HttpSkillFile, Registry, WellKnown
+from .kinds import HttpArchive, HttpSkillFile, WellKnown
 from .repository import Found, Search
 from .tree import ContentsTree
 from .wellknown import Index, Listed, check_digest, index_urls, read_index
 
-__all__ = ["fetch_archive", "fetch_registry", "fetch_site", "fetch_skill_file"]
+__all__ = [
+    "LARGEST_ARCHIVE",
+    "LARGEST_INDEX",
+    "LARGEST_SKILL_FILE",
+    "fetch_archive",
+    "fetch_site",
+    "fetch_skill_file",
+    "get",
+    "single",
+]
 
-_LARGEST_ARCHIVE = 64 * 1024 * 1024
-_LARGEST_INDEX = 4 * 1024 * 1024
-_LARGEST_SKILL_FILE = 1024 * 1024
+LARGEST_ARCHIVE = 64 * 1024 * 1024
+LARGEST_INDEX = 4 * 1024 * 1024
+LARGEST_SKILL_FILE = 1024 * 1024
 
 
 def fetch_archive(ref: HttpArchive, job: Job) -> Fetched:
@@ -42,7 +48,7 @@ def fetch_site(ref: WellKnown, job: Job) -> Fetched:
     job.tell(Stage.ASKING)
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
-            reply = get(job, url, limit=_LARGEST_INDEX, named=ref.url)
+            reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
         except (HttpNotFound, HttpRefused):
             # A site that has no index may well say "forbidden" for what it does not know.
             continue
@@ -54,32 +60,6 @@ def fetch_site(ref: WellKnown, job: Job) -> Fetched:
         return _direct(ref.url, job, ref.text)
     except HttpNotFound as error:
         raise _nothing(ref, error) from error
-
-
-def fetch_registry(ref: Registry, job: Job) -> Fetched:
-    """`alias:name` below the source's url: its JSON names the archive; a plain folder of skills has a SKILL.md there."""
-    source = next((one for one in job.access.sources if one.name == ref.alias), None)
-    if source is None:
-        raise BadConfig(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
-                        hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
-    job.tell(Stage.ASKING)
-    base = f"{source.url}/{ref.name}" + (f"/{quote(ref.version, safe='')}" if ref.version else "")
-    try:
-        reply = get(job, base, limit=_LARGEST_INDEX, named=source.url)
-        wire = _wire(reply.body)
-    except HttpNotFound:
-        wire = None
-    if wire is None:
-        return _plain_source(ref, f"{base}/{SKILL_FILE}", source.url, job)
-    url = absolute(f"{reply.url}/", wire["download_url"]).url if wire.get("download_url") else f"{base}/download"
-    job.tell(Stage.FETCHING)
-    archive = get(job, url, limit=_LARGEST_ARCHIVE, named=source.url, via=reply.url)
-    if promised := wire.get("digest", ""):
-        check_digest(archive.body, Listed(name=ref.name, description="", kind="archive", url=url, digest=promised))
-    origin = Origin(
-        kind="registry", url=source.url, ref=ref.version or "", etag=archive.etag or "", version=wire.get("version", "")
-    )
-    return job.from_tree(opened(archive.body), origin, keys=(ref.text,))
 
 
 def get(job: Job, url: str, *, limit: int, named: str, via: str | None = None, etag: str | None = None) -> Reply:
@@ -101,20 +81,20 @@ def _direct(url: str, job: Job, key: str) -> Fetched:
     job.tell(Stage.FETCHING)
     record = (job.access.cache.recall(key) if job.access.cache else None) or {}
     known = job.recalled(key) if record.get("etag") else None
-    reply = get(job, url, limit=_LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
+    reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
         return known
-    tree = opened(reply.body) if sniff(reply.body) else _single(reply)
+    tree = opened(reply.body) if sniff(reply.body) else single(reply)
     fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
     return fetched
 
 
-def _single(reply: Reply) -> ContentsTree:
+def single(reply: Reply) -> ContentsTree:
     """A SKILL.md that came alone. Its other files, if it has any, cannot be known from here."""
     if (
-        len(reply.body) > _LARGEST_SKILL_FILE
+        len(reply.body) > LARGEST_SKILL_FILE
         or reply.content_type == "text/html"
         or parse(reply.body, folder="skill").manifest is None
     ):
@@ -146,7 +126,7 @@ def _listed(one: Listed, index: Index, ref: WellKnown, job: Job) -> Contents:
         limits, urls = job.access.limits, {path: urljoin(one.url, quote(path)) for path in one.files}
         bodies = {path: get(job, url, limit=limits.file, named=ref.url, via=index.url).body for path, url in urls.items()}
         return Contents([Member(path, body) for path, body in bodies.items()], limits=limits)
-    limit = _LARGEST_ARCHIVE if one.kind == "archive" else _LARGEST_SKILL_FILE
+    limit = LARGEST_ARCHIVE if one.kind == "archive" else LARGEST_SKILL_FILE
     reply = get(job, one.url, limit=limit, named=ref.url, via=index.url)
     check_digest(reply.body, one)
     if one.kind == "skill-md":
@@ -160,28 +140,6 @@ def _listed(one: Listed, index: Index, ref: WellKnown, job: Job) -> Contents:
     if cache:
         cache.remember(key, {"digest": cache.put(contents)})
     return contents
-
-
-def _plain_source(ref: Registry, url: str, named: str, job: Job) -> Fetched:
-    try:
-        reply = get(job, url, limit=_LARGEST_SKILL_FILE, named=named)
-    except HttpNotFound as error:
-        raise SkillNotFound(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
-    return job.from_tree(_single(reply), Origin(kind="registry", url=named, path="", ref=ref.version or ""), keys=(ref.text,))
-
-
-def _wire(body: bytes) -> dict[str, Any] | None:
-    """What a registry says about a skill; None if this is no such answer."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return None
-    for key in ("download_url", "digest", "version"):
-        if not isinstance(value.get(key, ""), str):
-            raise Unavailable(f"the registry's answer has no usable {key}", hint="tell whoever runs it", retryable=False)
-    return value
 
 
 def _nothing(ref: WellKnown, error: HttpNotFound) -> NotFound:

@@ -32,7 +32,7 @@ __all__ = [
 
 ARCHIVE_ENDINGS = (".zip", ".skill", ".tar.gz", ".tgz")
 FORMS = (
-    "name", "./folder", "file.zip", "file.tar.gz", "file.skill", "r9s:name[@version]", "owner/repo[@skill]",
+    "name", "./folder", "file.zip", "file.tar.gz", "file.skill", "r9s:name[@version or range]", "owner/repo[@skill]",
     "owner/repo/path[#ref]", "github:owner/repo[/path][@ref]", "gitlab:group/repo[//path][@ref]",
     "https://github.com/owner/repo/tree/branch/path", "git+https://host/repo.git[#ref]", "git@host:owner/repo.git",
     "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
@@ -80,6 +80,7 @@ class Registry:
     alias: str
     name: str
     version: str | None = None
+    """A version, a tag or a range, as typed."""
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from urllib.parse import unquote
 
-from metier.errors import Refused, SkillNotFound
+from metier.errors import BadUsage, Refused, SkillNotFound
 from metier.spec import is_name
 
 from .kinds import (
@@ -99,7 +99,7 @@ def _is_path(text: str) -> bool:
 def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref:
     if prefix in aliases:
         name, at, version = rest.partition("@")
-        if not is_name(name) or (at and not _VERSION.fullmatch(version)):
+        if not is_name(name) or (at and not _is_version_or_range(version)):
             raise unknown_form(typed)
         return Registry(alias=prefix, name=name, version=version or None)
     rest, ref, skill = split_fragment(rest, typed)
@@ -111,6 +111,19 @@ def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> R
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
     raise SkillNotFound(typed, hint=f"no source is called {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
+
+
+def _is_version_or_range(text: str) -> bool:
+    """A version, a tag such as `beta`, or what npm would take for a range."""
+    if _VERSION.fullmatch(text):
+        return True
+    # Imported here: few refs name a registry, and fewer a range.
+    from metier.spec.versions import Range
+
+    try:
+        return bool(text.strip()) and Range.parse(text) is not None
+    except BadUsage:
+        return False
 
 
 def _scp(text: str, match: re.Match[str], typed: str) -> Git:

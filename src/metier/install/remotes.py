@@ -71,7 +71,7 @@ class Remotes:
             top = origin.url if origin.path or origin.kind == "archive" else os.path.dirname(origin.url)
             ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
         else:
-            ref = self._web_ref(entry, "")
+            ref = self._web_ref(entry, exact=True)
         return fetch(
             ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
         )
@@ -80,7 +80,7 @@ class Remotes:
         if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
             raise Unavailable(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
                               hint="fetch it once without --offline")  # fmt: skip
-        return self._brought(entries, entries[0].origin.commit)
+        return self._brought(entries, entries[0].origin.commit, exact=True)
 
     def _latest(self, entries: Sequence[Locked]) -> list[Brought]:
         origin = entries[0].origin
@@ -92,6 +92,8 @@ class Remotes:
 
     def _newest(self, entries: Sequence[Locked]) -> list[Newest]:
         origin = entries[0].origin
+        if origin.kind == "registry" and (known := self._released(entries)):
+            return known
         if origin.kind != "git":
             return [
                 Newest(problem=str(one)) if isinstance(one, MetierError) else Newest(digest=one.digest)
@@ -109,7 +111,7 @@ class Remotes:
             found.append(Newest(commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem))
         return found
 
-    def _brought(self, entries: Sequence[Locked], commit: str) -> list[Brought]:
+    def _brought(self, entries: Sequence[Locked], commit: str, *, exact: bool = False) -> list[Brought]:
         """The skills of one source, from one visit to it."""
         origin = entries[0].origin
         if origin.kind in ("git", "path"):
@@ -117,7 +119,7 @@ class Remotes:
                 folders = tuple(f"{entry.origin.path}/".lstrip("/") for entry in entries)
                 tree.prefetch([path for path in tree.nodes if path.startswith(folders)])
                 return [self._from_tree(tree, entry, commit) for entry in entries]
-        ref: Ref = ArchiveFile(origin.url) if origin.kind == "archive" else self._web_ref(entries[0], entries[0].origin.ref)
+        ref: Ref = ArchiveFile(origin.url) if origin.kind == "archive" else self._web_ref(entries[0], exact=exact)
         paths = {entry.origin.path for entry in entries}
         fetched = fetch(
             ref, self.access, choose=lambda found: [one for one in found if one.path in paths], progress=self.progress
@@ -150,6 +152,15 @@ class Remotes:
             self.access.cache.remember(_at(origin.url, commit, origin.path), {"digest": key})
         return _skill(contents, where, key)
 
+    def _released(self, entries: Sequence[Locked]) -> list[Newest]:
+        """What a registry says of its newest release, if it says enough to know without downloading that."""
+        from .fetch_registry import find_release
+
+        self._refuse_offline(entries[0].origin)
+        ref = self._web_ref(entries[0], exact=False)
+        release = find_release(ref, Job(ref=ref.text, access=self.access)) if isinstance(ref, Registry) else None
+        return [Newest(digest=release.digest, version=release.version)] * len(entries) if release and release.digest else []
+
     def _known_digest(self, url: str, commit: str | None, entry: Locked) -> str:
         if commit == entry.origin.commit:
             return entry.digest
@@ -161,13 +172,14 @@ class Remotes:
 
         return remote_of(_git(url), Job(ref=url, access=self.access, progress=self.progress))
 
-    def _web_ref(self, entry: Locked, version: str) -> Ref:
+    def _web_ref(self, entry: Locked, *, exact: bool) -> Ref:
         origin = entry.origin
         if origin.kind == "well-known":
             return WellKnown(url=origin.url.partition("/.well-known/")[0])
         if origin.kind == "registry":
-            alias = next((one.name for one in self.access.sources if one.url.rstrip("/") == origin.url.rstrip("/")), "r9s")
-            return Registry(alias=alias, name=entry.called or entry.name, version=version or None)
+            home, _, name = origin.url.rpartition("/")
+            alias = next((one.name for one in self.access.sources if one.url == home), "r9s")
+            return Registry(alias=alias, name=name, version=(origin.version if exact else "") or origin.ref or None)
         return HttpArchive(origin.url)
 
     def _refuse_offline(self, origin: Origin) -> None:

@@ -1,0 +1,146 @@
+"""Registries: which release a ref means, and that it is what the registry promised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import skill_text
+from install.making import installed, store_in
+from install.servers import Answer, Site, site
+from metier.archive import Contents, Member, digest, pack
+from metier.errors import Refused, SkillNotFound
+from metier.install.auth import Source
+from metier.install.cache import SkillCache
+from metier.install.fetch import fetch
+from metier.install.fetch_registry import Release, chosen_release
+from metier.install.fetching import Access
+from metier.install.kinds import Registry
+from metier.install.prepare import prepare
+from metier.install.refs import parse_ref
+from metier.install.remotes import Remotes
+from metier.install.renew import Age, outdated, update
+from metier.install.restore import restore
+from metier.install.store import How, Store
+
+ALIASES = ("internal",)
+
+
+def access_to(server: Site, tmp_path: Path, **options: Any) -> Access:
+    return Access(
+        environment={"HOME": str(tmp_path), "PATH": os.environ["PATH"]}, folder=str(tmp_path),
+        cache=SkillCache(str(tmp_path / "cache")), sources=(Source(name="internal", url=f"{server.url}/skills"),), **options,
+    )  # fmt: skip
+
+
+def publish(server: Site, name: str, *versions: str, yanked: tuple[str, ...] = (), tags: dict[str, str] | None = None) -> None:
+    """What the registry's server answers with, as far as a client looks at it."""
+    rows = []
+    for version in versions:
+        contents = Contents([Member("SKILL.md", skill_text(name, body=f"Version {version}.\n").encode())])
+        data = pack(contents)
+        url = f"/skills/{name}/{version}.zip"
+        server.routes[url] = Answer(data)
+        rows.append({
+            "name": name, "version": version, "download_url": f"{server.url}{url}", "yanked": version in yanked,
+            "digest": digest(contents), "archive_digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+        })  # fmt: skip
+    server.routes[f"/skills/{name}"] = Answer(json.dumps(rows[0]).encode())
+    body = {"name": name, "versions": rows, "tags": tags or {}}
+    server.routes[f"/skills/{name}/versions"] = Answer(json.dumps(body).encode())
+
+
+def install(store: Store, access: Access, *refs: str) -> None:
+    skills = [(ref, skill) for ref in refs for skill in fetch(parse_ref(ref, aliases=ALIASES), access).skills]
+    installed(store, *(prepare(skill, asked=ref) for ref, skill in skills))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version"),
+    [
+        ("", "2.1.0"), ("@1.2.0", "1.2.0"), ("@^1.2", "1.4.1"), ("@~1.2", "1.2.0"), ("@1", "1.4.1"), ("@1.x", "1.4.1"),
+        ("@>=1.2 <1.4.1", "1.4.0"), ("@beta", "3.0.0-rc.1"), ("@latest", "2.1.0"), ("@*", "2.1.0"), ("@1.9.0", "1.9.0"),
+    ],
+)  # fmt: skip
+def test_a_ref_means_a_version_a_tag_or_the_newest_of_a_range(tmp_path: Path, wanted: str, version: str) -> None:
+    with site() as server:
+        publish(
+            server,
+            "a",
+            "2.1.0",
+            "3.0.0-rc.1",
+            "1.9.0",
+            "1.4.1",
+            "1.4.0",
+            "1.2.0",
+            yanked=("1.9.0",),
+            tags={"beta": "3.0.0-rc.1"},
+        )
+        (skill,) = fetch(parse_ref(f"internal:a{wanted}", aliases=ALIASES), access_to(server, tmp_path)).skills
+        assert skill.origin.version == version
+        assert f"Version {version}." in skill.files.read("SKILL.md", limit=10_000).decode()
+
+
+def test_a_range_that_nothing_fits_names_what_there_is() -> None:
+    ref = Registry(alias="internal", name="a", version="^3")
+    releases = [Release(version="1.0.0"), Release(version="3.0.0", yanked=True), Release(version="nonsense")]
+    with pytest.raises(SkillNotFound) as caught:
+        chosen_release(ref, releases, {})
+    assert caught.value.hint == "internal has a in 1.0.0"
+
+
+def test_a_range_is_written_down_as_it_was_typed() -> None:
+    ref = parse_ref("r9s:code-review@>=1.0 <2")
+    assert ref == Registry(alias="r9s", name="code-review", version=">=1.0 <2")
+    assert parse_ref(ref.text) == ref
+    with pytest.raises(SkillNotFound):
+        parse_ref("r9s:code-review@^^1")
+
+
+def test_contents_that_the_registry_did_not_promise_are_refused(tmp_path: Path) -> None:
+    with site() as server:
+        publish(server, "a", "1.0.0")
+        row = json.loads(server.routes["/skills/a"].body)  # type: ignore[union-attr]
+        server.routes["/skills/a"] = Answer(json.dumps({**row, "digest": f"sha256:{'0' * 64}"}).encode())
+        with pytest.raises(Refused, match="other files than the registry promised") as caught:
+            fetch(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path))
+        assert caught.value.rule == "digest-mismatch"
+
+
+def test_two_skills_of_one_registry_are_two_skills_and_come_back_as_they_were(tmp_path: Path) -> None:
+    with site() as server:
+        publish(server, "a", "1.0.0")
+        publish(server, "b", "2.0.0")
+        store = store_in(tmp_path)
+        install(store, access_to(server, tmp_path), "internal:a@^1", "internal:b")
+        assert len({entry.identity for entry in store.lock()}) == 2
+        # A newer one does not matter to what is locked, nor does an empty cache.
+        publish(server, "a", "1.1.0", "1.0.0")
+        shutil.rmtree(tmp_path / "home/.metier/plugins")
+        shutil.rmtree(tmp_path / "cache")
+        restore(store, Remotes(access_to(server, tmp_path)), How())
+        assert "Version 1.0.0." in (tmp_path / "home/.metier/plugins/a/SKILL.md").read_text()
+        assert "Version 2.0.0." in (tmp_path / "home/.metier/plugins/b/SKILL.md").read_text()
+
+
+def test_news_of_a_registry_need_no_download_and_an_update_stays_in_its_range(tmp_path: Path) -> None:
+    with site() as server:
+        publish(server, "a", "1.0.0")
+        store, access = store_in(tmp_path), access_to(server, tmp_path)
+        install(store, access, "internal:a@^1")
+        (fresh,) = outdated(store, Remotes(access))
+        assert fresh.age is Age.CURRENT
+        publish(server, "a", "2.0.0", "1.1.0", "1.0.0")
+        server.log.clear()
+        (fresh,) = outdated(store, Remotes(access))
+        assert (fresh.age, fresh.version) == (Age.OUTDATED, "1.1.0")
+        assert [seen.path for seen in server.log] == ["/skills/a/versions"]
+        update(store, Remotes(access), (), How())
+        assert store.lock()["a"].version == "1.1.0"
+        assert store.lock()["a"].origin.ref == "^1"
