@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from metier.catalog import Catalog, Policy
     from metier.install.cache import SkillCache
     from metier.install.fetching import Access
+    from metier.install.listed import Plugin
     from metier.install.ports import Scan
     from metier.install.sight import Sight
     from metier.install.store import Store
@@ -94,13 +95,42 @@ class App:
 
         words = self.settings.words
         return Policy(
-            disabled=frozenset(words("skills.disabled")),
+            disabled=frozenset(words("skills.disabled")) | self._plugins_off,
             enabled=frozenset(words("skills.enabled")),
             disabled_bundled=frozenset(words("skills.disabled_bundled")),
             enabled_bundled=frozenset(words("skills.enabled_bundled")),
             allow=words("skills.allow"),
             deny=words("skills.deny"),
         )
+
+    @cached_property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """What the configuration lists under `skills.plugins`."""
+        listed = self.settings["skills.plugins"]
+        if listed.value is None:
+            return ()
+        from metier.install.listed import read_plugins
+
+        return read_plugins(listed.value, where=listed.origin)
+
+    @cached_property
+    def plugins_level(self) -> Level:
+        """Whose list that is: the project's where its file has one."""
+        from metier.install.targets import Level
+
+        # In the home folder itself, the project's file is the user's.
+        of_user = self.settings["skills.plugins"].origin.startswith(f"{self.config_file}:")
+        return Level.USER if of_user else Level.PROJECT
+
+    @property
+    def _plugins_off(self) -> frozenset[str]:
+        off = [plugin for plugin in self.plugins if not plugin.enabled]
+        named = frozenset(plugin.name for plugin in off if plugin.name)
+        if len(named) == len(off):
+            return named
+        # Without a name, only the lock knows which skills came from there.
+        lock = self.installed(self.plugins_level).lock()
+        return named | {entry.name for entry in lock for plugin in off if plugin.brought(entry)}
 
     @cached_property
     def machine(self) -> Machine:
@@ -334,9 +364,11 @@ class App:
         return SkillCache(str(self.home / "cache" / "skills"))
 
     @property
-    def scan(self) -> Scan | None:
-        """The judge of what is installed, once there is one."""
-        return None
+    def scan(self) -> Scan:
+        """The judge of what is installed. What passed once is remembered in the cache, by what it contains."""
+        from metier.install.judging import remembering
+
+        return remembering(self.skill_cache)
 
 
 class _LateRunner:

@@ -6,11 +6,14 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from metier.app import App
 from metier.catalog import Entry, Source
+from metier.config import KEYS, change_rows
 from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
 from metier.install.dependencies import dependents
 from metier.install.steps import Verb
@@ -19,10 +22,13 @@ from metier.install.targets import Level
 from metier.sources import BUNDLED
 
 from .completion import skill_names
-from .find import entry_named
+from .find import entry_named, listing_plugins
 from .result import Result
 from .run import command
 from .terminal import shown
+
+if TYPE_CHECKING:
+    from metier.install.listed import Plugin
 
 __all__ = ["delete"]
 
@@ -36,11 +42,23 @@ __all__ = ["delete"]
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--force", is_flag=True, help="Also if another installed skill needs it.")
-def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool) -> Result:
-    """Delete a skill's folder, after asking. An installed skill also leaves the lock and every agent that saw it."""
+@click.option("--target", "targets", multiple=True, help="Only take it away from these agents: cursor,codex,…")
+def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, targets: tuple[str, ...]) -> Result:
+    """Delete a skill's folder, after asking. An installed skill also leaves the lock and every agent that saw it.
+
+    With --target an installed skill stays, and only these agents no longer see it.
+    """
     owner = _owner(app, name, source)
+    if targets:
+        if owner is None:
+            raise BadUsage(f"{name} was not installed for any agent", hint="--target is for installed skills")
+        return _taken_away(*owner, targets)
     if owner is not None:
-        return _uninstall(*owner, yes=yes, force=force)
+        listed = listing_plugins(app, owner[1])
+        result = _uninstall(*owner, yes=yes, force=force)
+        if listed and result.data["deleted"]:
+            _forget(app, listed)
+        return result
     entry = _chosen(app, name, source)
     if entry.source is Source.BUNDLED:
         raise Refused(f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off")
@@ -77,6 +95,30 @@ def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
         if len(owners) == 1 and None not in owners:
             return owners.pop()
         raise
+
+
+def _taken_away(store: Store, name: str, words: tuple[str, ...]) -> Result:
+    from metier.install.targets import read_targets
+
+    targets = read_targets(words, store.scope)
+    outcome = store.take_away(name, targets)
+    left = outcome.lock[name].targets
+    shared = [each for each in targets if store.scope.folder_of(each) == store.scope.shared and left]
+    notes = tuple(
+        f"{each} still sees {name}: it reads {store.scope.shared}, where the other agents' copy is" for each in shared
+    )
+    data = {"name": name, "deleted": False, "taken_from": list(targets), "targets": list(left),
+            "paths": [step.path for step in outcome.steps if step.verb is not Verb.KEEP]}  # fmt: skip
+    line = shown(f"{name} is no longer for {', '.join(targets)}; it stays for {', '.join(left) or 'metier'}")
+    return Result(data=data, lines=lambda _: (line,), notes=notes)
+
+
+def _forget(app: App, plugins: Iterable[Plugin]) -> None:
+    """What the configuration lists would come back with the next restore; so it leaves that too, unless it brought more."""
+    lock = app.installed(Level.USER).lock()
+    gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.brought, lock))}
+    if gone:
+        change_rows(app.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone)
 
 
 def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from metier.app import App
 from metier.catalog import Entry, Source, State
@@ -12,7 +13,10 @@ from metier.sources import Place, catalog_of
 from metier.sources.walk import walk
 from metier.spec import Report
 
-__all__ = ["entries_named", "entry_named", "folders_named"]
+if TYPE_CHECKING:
+    from metier.install.listed import Plugin
+
+__all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins"]
 
 
 def entry_named(app: App, name: str) -> Entry:
@@ -82,3 +86,19 @@ def _below(path: str, target: str) -> Iterator[str]:
     if not folders:
         raise NotFound(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
     yield from folders
+
+
+def listing_plugins(app: App, name: str) -> dict[Plugin, tuple[str, ...]]:
+    """The rows of the user's own list of plugins that bring this skill, each with the other skills that it brings."""
+    # Imported here: most configurations list none.
+    from metier.install.targets import Level
+
+    if not app.plugins or app.plugins_level is not Level.USER:
+        return {}
+    lock = app.installed(Level.USER).lock()
+    brought = {plugin: tuple(entry.name for entry in lock if plugin.brought(entry)) for plugin in app.plugins}
+    return {
+        plugin: tuple(other for other in names if other != name)
+        for plugin, names in brought.items()
+        if name in (plugin.name, *names)
+    }

@@ -5,28 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metier.app import App
-from metier.errors import Ambiguous, BadUsage
+from metier.errors import Ambiguous, BadUsage, Refused, SkillNotFound
 from metier.install.dependencies import in_order
 from metier.install.fetch import fetch
 from metier.install.fetched import Fetched, FetchedSkill
 from metier.install.fetching import Access, Progress
 from metier.install.kinds import ArchiveFile, LocalName, LocalPath
 from metier.install.lock import identity_of
-from metier.install.ports import Fetcher
-from metier.install.prepare import Prepared, prepare
+from metier.install.ports import Fetcher, Scan
+from metier.install.prepare import Prepared, prepare, refuse_blocked
 from metier.install.refs import parse_ref
 from metier.install.repository import Found, select, wanted_by_default
-from metier.install.steps import Edits, Verb
+from metier.install.steps import Edits, Step, Verb
 from metier.install.store import How, Outcome, Store
 from metier.install.targets import Level, Mode, read_targets
 from metier.spec import is_name
 
-from .questions import picked, settled
+from .questions import approved, picked, settled
 from .result import Result
 from .run import command
 from .stores import (
@@ -43,6 +43,9 @@ from .stores import (
 )
 from .terminal import Terminal, clipped, padded, shown
 
+if TYPE_CHECKING:
+    from metier.install.listed import Plugin
+
 __all__ = ["install"]
 
 
@@ -57,6 +60,7 @@ __all__ = ["install"]
 @click.option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
 @click.option("--force", is_flag=True, help="Replace what is in the way, and what was edited.")
 @click.option("--keep", is_flag=True, help="Replace what was edited, and keep it as NAME.orig.")
+@click.option("--unsafe", is_flag=True, help="Also install what the scan blocks.")
 @click.option("--no-deps", is_flag=True, help="Without the skills it depends on.")
 @click.option("--frozen", is_flag=True, help="Refuse whatever differs from the lock.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
@@ -69,7 +73,8 @@ def install(
     """Install skills, pinned and verified, from anywhere.
 
     REF is a name, a folder, an archive, `owner/repo`, an address, `r9s:NAME`; `--list` shows what a source has. Without REF,
-    what the lock promises is restored: the project's lock if there is one here, else your own.
+    what the lock promises is restored (the project's lock if there is one here, else your own), and what your configuration
+    lists under `skills.plugins` is installed.
     """
     # Any: the options above, each read where it matters.
     if project and user:
@@ -137,17 +142,26 @@ class _Visit:
                         hint="choose with --skill NAME, or take --all; --list describes them")  # fmt: skip
 
     def installed(self, brought: Sequence[tuple[str, Fetched]]) -> Result:
-        chosen = [(ref, skill) for ref, fetched in brought for skill in fetched.skills]
-        notes = [shown(warning) for _, fetched in brought for warning in fetched.warnings]
         name = self.options["name"]
+        chosen = [(ref, skill, name or self._name_here(skill)) for ref, fetched in brought for skill in fetched.skills]
         if name and len(chosen) != 1:
             raise BadUsage(f"--name is for one skill, and these are {len(chosen)}", hint="install them one at a time")
-        # --force is the answer to a scan that says no; without it an error ends the installation.
-        scan = None if self.options["force"] else self.app.scan
-        ready = [prepare(skill, name=name or self._name_here(skill), asked=ref, scan=scan) for ref, skill in chosen]
+        ready, outcome, notes = self.put(chosen)
+        notes = [*(shown(warning) for _, fetched in brought for warning in fetched.warnings), *notes]
+        return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
+
+    def put(self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]) -> tuple[list[Prepared], Outcome, list[str]]:
+        """Ref, skill and the name it should have, checked and installed, with what there is to say about it."""
+        scan = None if self.options["unsafe"] else self.app.scan
+        ready = [prepare(skill, name=name, asked=ref, scan=scan) for ref, skill, name in chosen]
         if not self.options["no_deps"]:
-            ready = self._with_dependencies(ready)
+            ready = self._with_dependencies(ready, scan)
+        if self.asks and any(skill.is_doubtful for skill in ready):
+            approved(ready)
+        else:
+            refuse_blocked(ready)
         ready, outcome = self._settled(ready)
+        notes = [f"{skill.name}: the scan wants a person to read this: {skill.worst}" for skill in ready if skill.is_doubtful]
         notes += [
             f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"
             for skill in ready
@@ -155,14 +169,28 @@ class _Visit:
         ]
         if self.store.scope.level is Level.PROJECT and not self.app.is_trusted:
             notes.append(f"{self.app.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
-        return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
+        return ready, outcome, notes
+
+    def of_plugins(self, plugins: Sequence[Plugin], progress: Progress) -> list[tuple[str, FetchedSkill, str | None]]:
+        """All that a configuration lists: everything of a source, or the one skill that is named."""
+        found: list[tuple[str, FetchedSkill, str | None]] = []
+        for plugin in plugins:
+            ref = plugin.wanted({"r9s", *(source.name for source in self.access.sources)})
+            skills = fetch(ref, self.access, progress=progress).skills
+            named = [skill for skill in skills if skill.name == plugin.name]
+            if plugin.name and not named and len(skills) != 1:
+                raise SkillNotFound(
+                    plugin.name, known=[skill.name for skill in skills], hint=f"{plugin.url} has several others"
+                )
+            found += [(ref.text, skill, plugin.name or None) for skill in named or skills]
+        return found
 
     def _name_here(self, skill: FetchedSkill) -> str | None:
         """A skill that is here under another name is that one, not a second."""
         same = [entry for entry in self.store.lock() if entry.identity == identity_of(skill.origin)]
         return same[0].name if len(same) == 1 and same[0].called else None
 
-    def _with_dependencies(self, ready: list[Prepared]) -> list[Prepared]:
+    def _with_dependencies(self, ready: list[Prepared], scan: Scan | None) -> list[Prepared]:
         if not any(skill.entry.dependencies for skill in ready):
             return ready
         known = {skill.name: skill for skill in ready}
@@ -176,7 +204,7 @@ class _Visit:
             if not lacking:
                 continue
             for found in remotes.beside(skill.entry, lacking).skills:
-                more = prepare(found, asked="", scan=self.app.scan)
+                more = prepare(found, asked="", scan=scan)
                 if more.name not in known:
                     known[more.name] = more
                     pending.append(more)
@@ -218,12 +246,33 @@ def _restored(
 
     stores = chosen_stores(app, project=project, user=user)
     store = stores[0] if stores else app.installed(Level.USER)
-    access = access_of(app, offline=offline, headers=headers, insecure_http=insecure_http)
+    reach: dict[str, Any] = {"offline": offline, "headers": headers, "insecure_http": insecure_http}
+    steps: tuple[Step, ...] = ()
+    notes: list[str] = []
     with fetch_progress() as progress:
-        outcome = restore(
-            store, _remotes(access, progress), _how(store, **options), scan=None if options["force"] else app.scan
-        )
-    return _result(app, store, outcome, list(outcome.lock.skills), [])
+        if plugins := _lacking(app, store):
+            if options["frozen"]:
+                raise Refused(f"--frozen, and the lock does not have {plugins[0].url}, which the configuration lists",
+                              rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
+            visit = _Visit(app, store, (), {**options, **reach, "yes": True})
+            _, outcome, notes = visit.put(visit.of_plugins(plugins, progress))
+            steps = outcome.steps
+        if not plugins or len(store.lock()):
+            access = access_of(app, **reach)
+            outcome = restore(
+                store, _remotes(access, progress), _how(store, **options), scan=None if options["unsafe"] else app.scan
+            )
+            outcome = replace(outcome, steps=(*steps, *outcome.steps))
+    return _result(app, store, outcome, list(outcome.lock.skills), notes)
+
+
+def _lacking(app: App, store: Store) -> Sequence[Plugin]:
+    """What the configuration lists for this scope and the lock does not have."""
+    if not app.plugins or app.plugins_level is not store.scope.level:
+        return ()
+    from metier.install.listed import lacking
+
+    return lacking(app.plugins, store.lock())
 
 
 def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:

@@ -78,6 +78,7 @@ def list_plugins(app: App) -> Result:
     stores = [store for level in Level if (store := app.installed(level)).exists]
     locked = {os.path.realpath(store.placed(entry).folder): (store, entry) for store in stores for entry in store.lock()}
     entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
+    waiting = [plugin for plugin in app.plugins if not any(plugin.brought(one) for _, one in locked.values())]
     rows = []
     for entry in entries:
         row = {**entry_row(entry), "enabled": entry.state is State.ENABLED}
@@ -93,10 +94,16 @@ def list_plugins(app: App) -> Result:
                 at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
                 pinned = ", pinned" if one.pinned else ""
                 yield f"    {shown(f'{one.origin.url} {one.origin.path}'.rstrip())}{shown(at)}, {shown(one.installed)}{pinned}"
-        if not entries:
+        for plugin in waiting:
+            yield f"{terminal.paint('-', 'dim')} {shown(plugin.name or plugin.url)} (listed, not installed)"
+        if waiting:
+            yield terminal.paint("`metier skill install` installs what the configuration lists", "dim")
+        if not entries and not waiting:
             yield "no plugins yet; see `metier skill install --help`"
 
-    return Result(data={"skills": rows, "shown": len(rows), "found": len(rows)}, lines=lines, notes=app.catalog.warnings)
+    listed = [{"url": plugin.url, "ref": plugin.ref, "name": plugin.name, "enabled": plugin.enabled} for plugin in waiting]
+    data = {"skills": rows, "shown": len(rows), "found": len(rows), "not_installed": listed}
+    return Result(data=data, lines=lines, notes=app.catalog.warnings)
 
 
 def _is_unreadable(entry: Entry) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,9 +15,9 @@ from metier.install.repository import Found, select
 from metier.install.steps import Edits, Reason, Step
 from metier.install.store import How
 
-from .terminal import clipped, padded, shown
+from .terminal import Terminal, clipped, padded, shown
 
-__all__ = ["picked", "settled"]
+__all__ = ["approved", "picked", "settled"]
 
 
 def picked(offered: Sequence[Found]) -> Sequence[Found]:
@@ -30,6 +31,21 @@ def picked(offered: Sequence[Found]) -> Sequence[Found]:
             return _read_choice(text, offered)
         except MetierError as error:
             click.echo(f"{error}; {error.hint}", err=True)
+
+
+def approved(ready: Sequence[Prepared]) -> None:
+    """What the scan says of those that are not plainly fine, and whether to go on; Abort if not."""
+    # Imported here: most skills are plainly fine.
+    from .scan import report_lines
+
+    terminal = Terminal.of(sys.stderr)
+    for skill in ready:
+        if skill.scanned is not None and skill.is_doubtful:
+            for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
+                click.echo(line, err=True)
+    blocked = any(skill.is_blocked for skill in ready)
+    question = "Install it all the same?" if blocked else "Have you read that, and shall it be installed?"
+    click.confirm(question, default=False, abort=True, err=True)
 
 
 def settled(clash: Step, ready: list[Prepared], how: How) -> tuple[list[Prepared], How]:

@@ -25,7 +25,7 @@ from .result import Result
 from .run import command
 from .terminal import Terminal, shown
 
-__all__ = ["scan"]
+__all__ = ["report_lines", "scan"]
 
 _SIGNS = {Verdict.PASS: ("✓", "green"), Verdict.REVIEW: ("?", "yellow"), Verdict.BLOCK: ("✗", "red")}
 _LIMITS = {"block": Verdict.BLOCK.rank, "review": Verdict.REVIEW.rank, "never": Verdict.BLOCK.rank + 1}
@@ -177,16 +177,21 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
 
 def _lines(scanned: Sequence[_Scanned], counts: dict[str, int], terminal: Terminal) -> Iterator[str]:
     for one in scanned:
-        sign, style = _SIGNS[one.report.verdict]
-        name, where = terminal.paint(shown(one.subject.name), "bold"), terminal.paint(shown(one.subject.where), "dim")
-        yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(one.report.verdict, style)}  {where}"
-        for line in one.report.capabilities.lines():
-            yield f"  {terminal.paint(shown(line), 'dim')}"
-        yield from _finding_lines(one.report, terminal)
+        yield from report_lines(one.subject.name, one.subject.where, one.report, terminal)
     if len(scanned) > 1:
         yield f"{len(scanned)} scanned: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
     if any(one.report.findings for one in scanned):
         yield terminal.paint("`metier skill explain CODE` says more about a code", "dim")
+
+
+def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) -> Iterator[str]:
+    """One skill: its verdict, what it could do, and the findings that count."""
+    sign, style = _SIGNS[report.verdict]
+    bold, dim = terminal.paint(shown(name), "bold"), terminal.paint(shown(where), "dim")
+    yield f"{terminal.paint(sign, style)} {bold}  {terminal.paint(report.verdict, style)}  {dim}"
+    for line in report.capabilities.lines():
+        yield f"  {terminal.paint(shown(line), 'dim')}"
+    yield from _finding_lines(report, terminal)
 
 
 def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:

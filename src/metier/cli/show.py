@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from metier.app import App
 from metier.catalog import Entry, Source, State
 from metier.errors import BadUsage, Refused
+from metier.install.targets import Level
 from metier.sources import DiskFiles, load_folder
 from metier.spec import SKILL_FILE, FileEntry, Manifest, estimated_tokens
 
@@ -48,7 +50,7 @@ def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Re
     if with_body:
         body = load_folder(entry.folder).instructions
         return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
-    return _page(entry, with_files=with_files)
+    return _page(entry, _origin(app, entry), with_files=with_files)
 
 
 def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
@@ -85,7 +87,21 @@ def _status(app: App) -> Result:
     return Result(data={"skills": [entry_row(entry) for entry in entries]}, lines=lines, notes=app.catalog.warnings, pages=True)
 
 
-def _page(entry: Entry, *, with_files: bool) -> Result:
+def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
+    """What the lock knows of it, if it was installed."""
+    from .stores import entry_row as installed_row
+
+    for level in ("project", "user"):
+        store = app.installed(Level(level))
+        if not store.exists:
+            continue
+        for locked in store.lock():
+            if entry.folder in map(os.path.realpath, store.placed(locked).paths):
+                return installed_row(locked, store)
+    return None
+
+
+def _page(entry: Entry, origin: dict[str, Any] | None, *, with_files: bool) -> Result:
     files = list(DiskFiles(entry.folder).list())
     usable = entry.state is not State.SKIPPED
     body = load_folder(entry.folder).instructions if usable else ""
@@ -99,6 +115,7 @@ def _page(entry: Entry, *, with_files: bool) -> Result:
         "allowed_tools": list(manifest.allowed_tools),
         "extensions": _extensions(manifest),
         "tokens": tokens,
+        "installed_from": origin,
         "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
     }
 
@@ -108,7 +125,7 @@ def _page(entry: Entry, *, with_files: bool) -> Result:
             yield f"  {shown(entry.reason)}"
         yield f"  {shown(entry.description)}"
         yield ""
-        for label, value in _facts(entry, manifest, tokens):
+        for label, value in (*_facts(entry, manifest, tokens), *_origin_facts(origin)):
             yield f"  {terminal.paint(padded(label, 14), 'dim')}{shown(value)}"
         for problem in entry.report:
             yield f"  {problem.where}: {problem.severity} {problem.code}: {shown(problem.message)}"
@@ -133,6 +150,18 @@ def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator
     }
     yield from ((label, value) for label, value in facts.items() if value)
     yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
+
+
+def _origin_facts(origin: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if origin is None:
+        return
+    at = f" at {origin['ref']}" if origin["ref"] else ""
+    commit = f" ({origin['commit'][:12]})" if origin["commit"] else ""
+    yield "from", f"{origin['url']} {origin['path']}".rstrip() + at + commit
+    yield "installed", f"{origin['installed']}{', pinned' if origin['pinned'] else ''}, {origin['scope']}"
+    yield "digest", origin["digest"]
+    if origin["targets"]:
+        yield "agents", ", ".join(origin["targets"])
 
 
 def _file_lines(files: list[FileEntry], *, with_all: bool, terminal: Terminal) -> Iterator[str]:

@@ -6,11 +6,11 @@ import click
 
 from metier.app import App
 from metier.catalog import Entry, Source, State
-from metier.config import KEYS, change_words
+from metier.config import KEYS, change_rows, change_words
 from metier.errors import Refused
 
 from .completion import skill_names
-from .find import entry_named
+from .find import entry_named, listing_plugins
 from .result import Result
 from .run import command
 from .terminal import shown
@@ -23,6 +23,7 @@ __all__ = ["disable", "enable"]
 def enable(app: App, *, name: str) -> Result:
     """Switch a skill on."""
     entry = entry_named(app, name)
+    _switch_plugin(app, name, on=True)
     for key in ("skills.disabled", "skills.disabled_bundled"):
         if name in app.settings.words(key):
             change_words(app.config_file, KEYS[key], remove=[name])
@@ -38,10 +39,33 @@ def enable(app: App, *, name: str) -> Result:
 def disable(app: App, *, name: str) -> Result:
     """Switch a skill off without removing it. `metier skill enable NAME` brings it back."""
     entry = entry_named(app, name)
-    key = "skills.disabled_bundled" if entry.source is Source.BUNDLED else "skills.disabled"
-    change_words(app.config_file, KEYS[key], add=[name])
+    if not _switch_plugin(app, name, on=False):
+        key = "skills.disabled_bundled" if entry.source is Source.BUNDLED else "skills.disabled"
+        change_words(app.config_file, KEYS[key], add=[name])
     change_words(app.config_file, KEYS["skills.enabled"], remove=[name])
     return _after(app, entry)
+
+
+def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
+    """A plugin that the configuration lists is on or off there, as far as that is about this skill alone."""
+    plugins = listing_plugins(app, name)
+    if not on:
+        plugins = {plugin: others for plugin, others in plugins.items() if not others}
+    if not plugins:
+        return False
+    rows = {(plugin.url, plugin.name) for plugin in plugins}
+
+    def change(row: dict[str, object]) -> bool:
+        if (row.get("url"), row.get("name", "")) in rows:
+            row["enabled"] = on
+        return True
+
+    # Switched on with its plugin, the others that it brings stay as they are: off.
+    others = [other for plugin, names in plugins.items() if not plugin.enabled for other in names]
+    change_rows(app.config_file, KEYS["skills.plugins"], change)
+    if others:
+        change_words(app.config_file, KEYS["skills.disabled"], add=others)
+    return True
 
 
 def _after(app: App, entry: Entry) -> Result:

@@ -41,10 +41,20 @@ _MOST_DIFF = 200
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--force", is_flag=True, help="Overwrite what was edited here.")
 @click.option("--keep", is_flag=True, help="Keep what was edited here as NAME.orig.")
+@click.option("--unsafe", is_flag=True, help="Also take what the scan blocks.")
 @scope_options
 @access_options
 def update(
-    app: App, *, names: tuple[str, ...], dry_run: bool, force: bool, keep: bool, project: bool, user: bool, **access: Any
+    app: App,
+    *,
+    names: tuple[str, ...],
+    dry_run: bool,
+    force: bool,
+    keep: bool,
+    unsafe: bool,
+    project: bool,
+    user: bool,
+    **access: Any,
 ) -> Result:
     """Take the newest version of installed skills, and say what changed.
 
@@ -65,7 +75,7 @@ def update(
     with fetch_progress() as progress:
         remotes = Remotes(access_of(app, **access), progress=progress)
         for store, chosen in groups:
-            done.append((store, *renewed(store, remotes, chosen, how, scan=None if force else app.scan)))
+            done.append((store, *renewed(store, remotes, chosen, how, scan=None if unsafe else app.scan)))
     return _result(app, done, dry_run=dry_run)
 
 

@@ -6,7 +6,7 @@ from metier.lazy import on_demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .edit import change_words, parse_words, set_value, unset_value
+    from .edit import change_rows, change_words, parse_words, set_value, unset_value
     from .keys import KEYS, Key, Kind, Plain
     from .settings import Settings, Value, read_settings, unknown_key
 
@@ -17,6 +17,7 @@ __all__ = [
     "Plain",
     "Settings",
     "Value",
+    "change_rows",
     "change_words",
     "parse_words",
     "read_settings",
@@ -29,7 +30,7 @@ if not TYPE_CHECKING:  # every command reads settings, and nearly none edits the
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "metier.config.edit": ("change_words", "parse_words", "set_value", "unset_value"),
+            "metier.config.edit": ("change_rows", "change_words", "parse_words", "set_value", "unset_value"),
             "metier.config.keys": ("KEYS", "Key", "Kind", "Plain"),
             "metier.config.settings": ("Settings", "Value", "read_settings", "unknown_key"),
         },

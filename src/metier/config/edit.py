@@ -16,7 +16,7 @@ from .settings import checked
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-__all__ = ["change_words", "parse_words", "set_value", "unset_value"]
+__all__ = ["change_rows", "change_words", "parse_words", "set_value", "unset_value"]
 
 
 def set_value(file: Path, key: Key, value: Plain) -> None:
@@ -47,9 +47,28 @@ def change_words(file: Path, key: Key, *, add: Sequence[str] = (), remove: Seque
         table = _table(document, tables, file)
         words = checked(key, table.get(leaf, []), file=str(file), line=None, base=file.parent)
         kept = [word for word in words if word not in remove]
-        table[leaf] = kept + [word for word in add if word not in kept]
+        if add or leaf in table:
+            table[leaf] = kept + [word for word in add if word not in kept]
 
     _edit(file, change)
+
+
+def change_rows(file: Path, key: Key, change: Callable[[dict[str, object]], bool]) -> None:
+    """Change the rows of a list of tables in place; a row for which `change` says False is taken out."""
+
+    def each(document: TOMLDocument) -> None:
+        *tables, leaf = key.name.split(".")
+        table = _table(document, tables, file)
+        rows = table.get(leaf)
+        if isinstance(rows, list):
+            for number in reversed(range(len(rows))):
+                if not change(rows[number]):
+                    del rows[number]
+            if not rows:
+                del table[leaf]
+
+    if file.exists():
+        _edit(file, each)
 
 
 def parse_words(key: Key, words: Sequence[str]) -> Plain:

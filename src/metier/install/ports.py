@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import MetierError
-from metier.spec import Files, Report
+from metier.spec import Files
 
 from .fetched import Fetched, FetchedSkill
 from .lock import Locked
+
+if TYPE_CHECKING:
+    from metier.scan import ScanReport
 
 __all__ = ["Brought", "Fetcher", "Newest", "Scan"]
 
@@ -45,5 +48,5 @@ class Fetcher(Protocol):
 
 
 class Scan(Protocol):
-    def __call__(self, files: Files, *, folder: str) -> Report:
-        """What is dangerous about a skill; an error refuses it."""
+    def __call__(self, files: Files, *, folder: str) -> ScanReport | None:
+        """What a skill could do and what looks bad about it; None if there is nothing to say."""

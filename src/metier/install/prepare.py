@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from metier.archive import Contents, file_hashes, gathered
 from metier.errors import InvalidSkill, Refused, suggested_name
@@ -13,7 +15,10 @@ from .fetched import FetchedSkill
 from .lock import Locked
 from .ports import Scan
 
-__all__ = ["Prepared", "prepare"]
+if TYPE_CHECKING:
+    from metier.scan import ScanReport
+
+__all__ = ["Prepared", "prepare", "refuse_blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +26,30 @@ class Prepared:
     entry: Locked
     """As the lock will have it, but for where it goes and when."""
     files: Files
+    scanned: ScanReport | None = None
+    """None where nobody looked, or where there is nothing new to say."""
 
     @property
     def name(self) -> str:
         return self.entry.name
+
+    @property
+    def is_blocked(self) -> bool:
+        return self.scanned is not None and self.scanned.verdict == "block"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Should a person read what the scan found?"""
+        return self.scanned is not None and self.scanned.verdict != "pass"
+
+    @property
+    def worst(self) -> str:
+        """The gravest finding in one line, and how many more there are."""
+        grave = [one for one in self.scanned.findings if one.verdict != "pass"] if self.scanned else []
+        if not grave:
+            return ""
+        more = f" and {len(grave) - 1} more" if len(grave) > 1 else ""
+        return f"{grave[0].message} ({grave[0].problem.where}, {grave[0].code}){more}"
 
     @property
     def report(self) -> Report:
@@ -33,16 +58,10 @@ class Prepared:
 
 
 def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> Prepared:
-    """InvalidSkill where no model could use it, Refused where the scan says no. `name` is another one to have it under."""
+    """InvalidSkill where no model could use it. `name` is another one to have it under."""
     manifest = load(skill.files, folder=_called(skill)).manifest
     chosen = SkillName(name).text if name else _called(skill)
     files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
-    if scan is not None:
-        verdict = scan(files, folder=chosen)
-        if not verdict.ok:
-            first = verdict.errors[0]
-            raise Refused(f"{chosen} is dangerous: {first.message} ({first.where}, {first.code})", rule="scan",
-                          hint="read it first; --force installs it all the same")  # fmt: skip
     entry = Locked(
         name=chosen,
         origin=skill.origin,
@@ -53,7 +72,15 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         version=skill.origin.version or manifest.extensions.version or "",
         dependencies=manifest.extensions.dependencies,
     )
-    return Prepared(entry=entry, files=files)
+    return Prepared(entry=entry, files=files, scanned=scan(files, folder=chosen) if scan else None)
+
+
+def refuse_blocked(skills: Iterable[Prepared]) -> None:
+    """Refused for the first skill that the scan blocks, where there is nobody to ask."""
+    for skill in skills:
+        if skill.is_blocked:
+            raise Refused(f"{skill.name} is blocked: {skill.worst}", rule="scan",
+                          hint="read it with `metier skill scan REF`; --unsafe installs it all the same")  # fmt: skip
 
 
 def _called(skill: FetchedSkill) -> str:

@@ -108,6 +108,8 @@ def _renewal(store: Store, fetcher: Fetcher, entry: Locked, found: Brought, scan
     skill = replace(skill, entry=replace(skill.entry, origin=replace(found.origin, ref=entry.origin.ref)))
     if found.digest == entry.digest:
         return Renewal(entry=entry, skill=skill)
+    if skill.is_blocked:
+        return Renewal(entry=entry, problem=f"the newer version is blocked: {skill.worst}; --unsafe takes it all the same")
     placed = store.placed(entry)
     seen = store.on_disk(placed)[placed.folder]
     edited = edited_files(entry.files, seen.files) if seen.kind is Kind.FOLDER else ()

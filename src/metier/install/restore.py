@@ -8,7 +8,7 @@ from metier.errors import MetierError, NotFound, Refused
 
 from .lock import Locked
 from .ports import Brought, Fetcher, Scan
-from .prepare import Prepared, prepare
+from .prepare import Prepared, prepare, refuse_blocked
 from .steps import Reason
 from .store import How, Outcome, Store
 
@@ -29,7 +29,9 @@ def restore(store: Store, fetcher: Fetcher, how: How, *, scan: Scan | None = Non
         return Outcome(steps=steps, lock=lock, done=False)
     entries = [lock[name] for name in names]
     fetched = fetcher.exact(entries) if entries else ()
-    return store.restore(_checked(entries, fetched, scan), how)
+    ready = _checked(entries, fetched, scan)
+    refuse_blocked(ready.values())
+    return store.restore(ready, how)
 
 
 def _checked(entries: Sequence[Locked], fetched: Sequence[Brought], scan: Scan | None) -> dict[str, Prepared]:

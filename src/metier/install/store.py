@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from metier.errors import BadConfig, Conflict, Refused
+from metier.errors import BadConfig, BadUsage, Conflict, Refused
 from metier.spec import Files
 
 from .apply import apply, held, nowhere
@@ -152,6 +152,23 @@ class Store:
             self._apply(steps, {}, lock)
         return Outcome(steps=steps, lock=lock)
 
+    def take_away(self, name: str, targets: Collection[str]) -> Outcome:
+        """Let these agents no longer see a skill; the others, and metier, still do."""
+        with held(self.scope, self._at):
+            lock = self.lock()
+            entry = lock[name]
+            if strangers := sorted(set(targets) - set(entry.targets)):
+                has = ", ".join(entry.targets) or "metier alone"
+                raise BadUsage(f"{name} is not installed for {', '.join(strangers)}", hint=f"it is for {has}")
+            rest = tuple(target for target in entry.targets if target not in targets)
+            old, new = self.placed(entry), self.placed(replace(entry, targets=rest))
+            disk = self.on_disk(old, new)
+            steps = plan([Wanted(placed=new)], {name: old}, disk)
+            refuse_conflicts(steps)
+            after = lock.with_([new.entry])
+            self._apply(steps, self._as_on_disk(steps, {name: old}), after)
+        return Outcome(steps=steps, lock=after)
+
     def change(self, names: Collection[str], change: Callable[[Locked], Locked]) -> Lock:
         """Change what the lock says of these skills, and nothing on disk."""
         with held(self.scope, self._at):
@@ -211,9 +228,6 @@ class Store:
         return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
 
     def _repairs(self) -> tuple[tuple[Step, ...], dict[str, Files], Lock]:
-        # Imported here: reading skills from disk is only needed to copy one.
-        from .fetch_local import read_folder
-
         lock = self.lock()
         old = {entry.name: self.placed(entry) for entry in lock}
         disk = self.on_disk(*old.values())
@@ -221,8 +235,14 @@ class Store:
         steps = plan([Wanted(placed=placed) for placed in present], old, disk)
         # An edited skill is still the one to link to; its folder is not our business here.
         steps = tuple(step for step in steps if step.path != old[step.name].folder)
-        copied = {step.name for step in steps if step.verb in _WRITES}
-        return steps, {name: read_folder(old[name].folder) for name in copied}, lock
+        return steps, self._as_on_disk(steps, old), lock
+
+    @staticmethod
+    def _as_on_disk(steps: Sequence[Step], old: Mapping[str, Placed]) -> dict[str, Files]:
+        # Imported here: reading skills from disk is only needed to copy one.
+        from .fetch_local import read_folder
+
+        return {step.name: read_folder(old[step.name].folder) for step in steps if step.verb in _WRITES}
 
     def _only_restores(self, skills: Sequence[Prepared]) -> bool:
         lock = self.lock()
