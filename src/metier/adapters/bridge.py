@@ -18,11 +18,12 @@ from metier.disclosure import Activation, Budget, catalog_within
 from metier.errors import BadUsage, MetierError, NotFound, Unavailable
 from metier.runtime import BadArguments, By, Host, Options, Reply, Session, Tool
 from metier.runtime.mistakes import told
+from metier.runtime.tools import standing_tools
 from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
 
-__all__ = ["MissingSdk", "Skills", "Source", "arguments_of"]
+__all__ = ["MissingSdk", "Skills", "Source", "arguments_of", "brought_along"]
 
 Source = Session | Catalog | str | os.PathLike[str]
 _MOST_OPEN = 1_000
@@ -107,12 +108,19 @@ class Skills:
         if self.auto_select and request and self._selected.get(session.id) != request:
             self._selected[session.id] = request
             session.activate_for(request)
-        return "\n\n".join(part for part in (self._page(session, request), *_brought_along(session)) if part)
+        return "\n\n".join(part for part in (self._page(session, request), *brought_along(session)) if part)
 
     def tools(self, conversation: str = "") -> tuple[Tool, ...]:
         """What the model can call now. Ask again before every request: tools come and go with the skills."""
         session = self.session(conversation)
         tools = session.tools()
+        self._offered[session.id] = {tool.name: tool for tool in tools}
+        return tools
+
+    def standing_tools(self, conversation: str = "") -> tuple[Tool, ...]:
+        """For a host that asks for tools only once: the same ones from the start, whatever is active."""
+        session = self.session(conversation)
+        tools = standing_tools(session)
         self._offered[session.id] = {tool.name: tool for tool in tools}
         return tools
 
@@ -220,7 +228,7 @@ def _catalog_text(session: Session, budget: Budget, request: str) -> str:
     return page.text
 
 
-def _brought_along(session: Session) -> list[str]:
+def brought_along(session: Session) -> list[str]:
     """The instructions of skills that the model did not load itself, so never saw as an answer, with what those need."""
     rows = {row.name: row for row in session.active}
     wanted = [row.name for row in rows.values() if row.by not in (By.MODEL, By.DEPENDENCY)]

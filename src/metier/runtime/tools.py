@@ -7,7 +7,7 @@ in a row of made-up calls. Names of skills are enums, so that a wrong one cannot
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,20 @@ def session_tools(session: Session) -> tuple[Tool, ...]:
     return tuple(tools)
 
 
+def standing_tools(session: Session) -> tuple[Tool, ...]:
+    """For hosts that ask only once: what could ever be called, the whole time. A call too early is told so."""
+    entries = session.shelf.for_models
+    names = _names(session, [entry.name for entry in entries])
+    tools = list(_catalog_tools(session))
+    if tools:
+        about = "Deactivate a skill that is no longer needed."
+        tools.append(_tool(session, "unload_skill", about, {"skill_name": names}, ("skill_name",), _unload(session)))
+        tools.append(_read_tool(session, names))
+    if session.host.runner is not None and any(os.path.isdir(f"{entry.folder}/scripts") for entry in entries):
+        tools.append(_run_tool(session, names, _text("Path of the script, such as scripts/chart.py.")))
+    return tuple(tools)
+
+
 def _catalog_tools(session: Session) -> Iterator[Tool]:
     known = [entry.name for entry in session.shelf.for_models]
     if not known:
@@ -77,13 +91,14 @@ def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
         yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
     readable = [skill.name for skill in active if shown_files(skill) or _is_trimmed(session, skill)]
     if readable:
-        yield _read_tool(session, readable)
+        yield _read_tool(session, _enum(readable))
     scripts = {skill.name: script_paths(skill) for skill in active} if session.host.runner is not None else {}
     if any(scripts.values()):
-        yield _run_tool(session, scripts)
+        paths = sorted({path for found in scripts.values() for path in found})
+        yield _run_tool(session, _enum([name for name, found in scripts.items() if found]), _enum(paths))
 
 
-def _read_tool(session: Session, names: Sequence[str]) -> Tool:
+def _read_tool(session: Session, names: Schema) -> Tool:
     about = "Read a file of an active skill, or list one of its folders."
     path = _text("Path relative to the skill's directory; a folder's name lists the folder.")
     offset: Schema = {
@@ -92,16 +107,16 @@ def _read_tool(session: Session, names: Sequence[str]) -> Tool:
         "default": 0,
         "description": "Where to start, in characters, to read on.",
     }
-    properties = {"skill_name": _enum(names), "resource_name": path, "offset": offset}
+    properties = {"skill_name": names, "resource_name": path, "offset": offset}
     return _tool(session, "read_skill_resource", about, properties, ("skill_name", "resource_name"), _read(session))
 
 
-def _run_tool(session: Session, scripts: Mapping[str, Sequence[str]]) -> Tool:
+def _run_tool(session: Session, names: Schema, paths: Schema) -> Tool:
     about = "Run a script of an active skill in a sandbox and return what it printed."
     words: Schema = {"type": "array", "items": {"type": "string"}, "description": "The words of its command line, in order."}
     properties = {
-        "skill_name": _enum([name for name, paths in scripts.items() if paths]),
-        "script_name": _enum(sorted({path for paths in scripts.values() for path in paths})),
+        "skill_name": names,
+        "script_name": paths,
         "args": words,
         "stdin": _text("Its standard input; empty without."),
     }

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
+from uuid import uuid4
 
 import metier
 from metier.adapters.bridge import Skills
@@ -21,7 +22,7 @@ from metier.runtime import Host, Level, Limits, Options, Session
 from metier.runtime.events import ResourceRead, ScriptFinished, SkillActivated, ToolCalled
 from metier.runtime.running import Runner
 
-from .model import Call, ModelServer, Said, calls, says
+from .model import Call, ModelServer, Said, says
 from .sessions import Recorder, skill_folder
 
 __all__ = ["SYSTEM", "AdapterConformance", "Asked", "Mode", "Scripted", "support", "weather"]
@@ -93,6 +94,8 @@ class AdapterConformance:
     """Scenarios by name (without `test_`) that are not the adapter's, and why."""
     prefix: ClassVar[str] = ""
     """What the framework puts before the names of our tools."""
+    standing: ClassVar[bool] = False
+    """The framework asks for tools only once, so that they do not come and go."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -110,7 +113,8 @@ class AdapterConformance:
 
     def call(self, tool: str, **arguments: object) -> Said:
         """The model's call of one of our tools."""
-        return calls(self.prefix + tool, **arguments)
+        # Every call its own id, as a model has it; some hosts take a repeated one for the same call.
+        return Said(calls=(Call(self.prefix + tool, arguments, id=f"call_{uuid4().hex[:12]}"),))
 
     def load(self, skill: str) -> Said:
         return self.call("load_skill", skill_name=skill)
@@ -120,6 +124,10 @@ class AdapterConformance:
 
     def run(self, skill: str, *words: str) -> Said:
         return self.call("run_skill_script", skill_name=skill, script_name="scripts/draw.py", args=list(words))
+
+    def hears_nothing_of_skills(self, asked: Asked) -> bool:
+        """For a framework with words of its own in every prompt."""
+        return asked.system == SYSTEM
 
     # The scenarios, in the order of the table.
 
@@ -136,19 +144,20 @@ class AdapterConformance:
         with self._agent(tmp_path, [says("ok")], skills=()) as agent:
             agent.asks("Draw Oslo.")
             [asked] = agent.model.requests
-            assert asked.system == SYSTEM
-            assert asked.tools in ((), ("weather",))
+            assert self.hears_nothing_of_skills(asked)
+            assert not [tool for tool in asked.tools if "skill" in tool]
 
     def test_an_activation_gives_the_instructions_and_brings_tools(self, tmp_path: Path) -> None:
         with self._agent(tmp_path, [self.load("chart"), says("done")]) as agent:
             assert agent.asks("Draw Oslo.") == ["done"]
             first, second = agent.model.requests
-            assert not self._offers(first.tools, "run_skill_script")
+            assert self._offers(first.tools, "run_skill_script") is self.standing
             [instructions] = second.results
             assert '<skill_content name="chart">' in instructions
             assert "Ask for the city first." in instructions
             assert "scripts/draw.py" in instructions
-            assert self._offers(second.tools, "read_skill_resource", "run_skill_script", "chart_draw")
+            assert self._offers(second.tools, "read_skill_resource", "run_skill_script")
+            assert self._offers(second.tools, "chart_draw") is not self.standing
 
     def test_a_repeated_activation_says_so_in_one_sentence(self, tmp_path: Path) -> None:
         script = [self.load("chart"), says("one"), self.load("chart"), says("two")]
@@ -263,14 +272,14 @@ class AdapterConformance:
 
     def _agent(
         self, folder: Path, script: Sequence[Said], *, skills: Sequence[str] = ("chart", "forms", "poems"),
-        deny: Sequence[str] = (), max_active: int = 3, limits: Mapping[str, float] | None = None,
+        deny: Sequence[str] = (), max_active: int = 3, limits: Mapping[str, float] | None = None, head: str = "",
     ) -> _Agent:  # fmt: skip
         root = folder / "skills"
         root.mkdir(parents=True)
         files = {"scripts/draw.py": _SKETCH, "references/cities.md": "Oslo, Rome\n"}
         for name in skills:
             body = "Ask for the city first." if name == "chart" else "Do it."
-            skill_folder(root, name, body=body, files=files if name == "chart" else None)
+            skill_folder(root, name, head=head, body=body, files=files if name == "chart" else None)
         runner = Runner()
         require = Level.LANDLOCK
         if runner.best() is None:

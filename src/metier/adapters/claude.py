@@ -1,0 +1,224 @@
+"""Skills for the Claude Agent SDK, in two ways.
+
+    with SkillsWorkspace("skills") as workspace:                     # as files, which Claude Code reads itself
+        query(prompt=…, options=workspace.options(ClaudeAgentOptions(…)))
+
+    query(prompt=…, options=with_skills(ClaudeAgentOptions(…), "skills"))    # as tools, with our sandbox
+
+As files, nothing is between Claude and the skill; hooks tell the session what was read, and what a skill's
+`allowed-tools` ask for is answered from the user's policy. As tools, they are an MCP server in this process.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from metier.errors import BadUsage, MetierError
+from metier.runtime import By, Tool, Verdict
+from metier.runtime.crossing import in_thread
+from metier.runtime.events import ResourceRead
+from metier.spec import SKILL_FILE
+from metier.spec.name import is_name
+
+from .bridge import MissingSdk, Skills, Source, brought_along
+from .chat import extended
+from .workspace import Mount, Workspace
+
+try:
+    from claude_agent_sdk import (
+        CanUseTool,
+        ClaudeAgentOptions,
+        HookMatcher,
+        McpSdkServerConfig,
+        PermissionResultAllow,
+        PermissionResultDeny,
+        ToolPermissionContext,
+    )
+    from mcp import types
+    from mcp.server import Server
+except ImportError:
+    raise MissingSdk("claude") from None
+
+# Any: inputs of tools and hooks are JSON of Claude Code's making.
+
+__all__ = ["SkillsWorkspace", "skills_server", "with_skills"]
+
+Permission = PermissionResultAllow | PermissionResultDeny
+_WRITES = "Write|Edit|MultiEdit|NotebookEdit"
+_READS = ("Read", "Glob", "Grep", "LS")
+_ARGUMENTS = ("command", "file_path", "notebook_path", "path", "url", "pattern", "query", "skill")
+"""Where Claude Code's tools keep what a permission is about."""
+
+
+class SkillsWorkspace:
+    """The skills of one conversation, mounted read-only where Claude Code finds them, until it is closed.
+
+    Without a `folder` of yours that is a new one beside your project, which stays as it is.
+    """
+
+    def __init__(
+        self, *skills: Skills | Source, folder: str | os.PathLike[str] | None = None, how: Mount = Mount.COPY,
+        conversation: str = "",
+    ) -> None:  # fmt: skip
+        self.skills = Skills.of(*skills)
+        self.session = self.skills.session(conversation or uuid4().hex)
+        # Claude Code takes only names by the standard; others can be had as tools.
+        usable = [entry for entry in self.session.shelf.for_models if is_name(entry.name)]
+        self.files = Workspace(usable, folder=folder, how=how)
+
+    def options(self, own: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
+        """Yours, with the skills. What you have set stays: your hooks run too, and your `can_use_tool` is asked about what
+        neither policy nor skill decides."""
+        own = own or ClaudeAgentOptions()
+        if own.setting_sources is not None and "project" not in own.setting_sources:
+            raise BadUsage(
+                "Claude Code finds skills in a folder only with the setting source 'project'",
+                hint="add it to setting_sources, or use with_skills, which needs no files",
+            )
+        hooks = dict(own.hooks or {})
+        hooks["PreToolUse"] = [*hooks.get("PreToolUse", ()), HookMatcher(matcher=_WRITES, hooks=[self._before_writing])]
+        hooks["PostToolUse"] = [
+            *hooks.get("PostToolUse", ()),
+            HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading]),
+        ]
+        listed = own.skills if own.skills == "all" else [*(own.skills or ()), *self.files.names]
+        text = "\n\n".join(brought_along(self.session))
+        return replace(
+            own, add_dirs=[*own.add_dirs, self.files.folder], skills=listed, hooks=hooks, can_use_tool=self._asking(own),
+            system_prompt=_appended(own.system_prompt, text),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self.files.close()
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    async def _before_writing(self, call: Any, _: str | None, __: Any) -> Any:
+        given = call["tool_input"]
+        path = given.get("file_path") or given.get("notebook_path") or ""
+        if self.files.find(path, cwd=call.get("cwd", "")) is None:
+            return {}
+        why = "skills are mounted read-only"
+        return {
+            "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why}
+        }
+
+    async def _after_reading(self, call: Any, _: str | None, __: Any) -> Any:
+        told = [text for name, path in self._read(call) if (text := await in_thread(self._notice, name, path))]
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "\n".join(told)}} if told else {}
+
+    def _read(self, call: Any) -> list[tuple[str, str]]:
+        """The files of skills that a call has read."""
+        given, cwd = call["tool_input"], call.get("cwd", "")
+        match call["tool_name"]:
+            case "Skill":
+                name = str(given.get("skill") or "").lstrip("/")
+                return [(name, SKILL_FILE)] if name in self.files.names else []
+            case "Read":
+                found = self.files.find(str(given.get("file_path") or ""), cwd=cwd)
+                return [found] if found else []
+            case _:
+                command = str(given.get("command") or "")
+                return [(name, SKILL_FILE) for name in self.files.names if f"skills/{name}/{SKILL_FILE}" in command]
+
+    def _notice(self, name: str, path: str) -> str:
+        """Tell the session; returns what the model should know about it."""
+        session = self.session
+        if path != SKILL_FILE:
+            size = os.path.getsize(self.files.path_of(name, path))
+            session.touch(name)
+            session.tell(ResourceRead(session=session.id, timestamp=session.host.clock(), name=name, path=path, size=size))
+            return ""
+        try:
+            left = session.activate(name, by=By.MODEL).evicted
+        except MetierError:
+            # It has been read all the same; the session has told its subscribers why it is not active.
+            return ""
+        return f"Unloaded to make room: {', '.join(left)}. Do not follow its instructions any longer." if left else ""
+
+    def _asking(self, own: ClaudeAgentOptions) -> CanUseTool:
+        async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
+            argument = next((str(given[key]) for key in _ARGUMENTS if given.get(key)), "")
+            if tool in _READS and self.files.find(argument, cwd=os.fspath(own.cwd or "")) is not None:
+                return PermissionResultAllow()
+            decision = await in_thread(self.session.permissions.check, tool, argument)
+            if decision.verdict is Verdict.ALLOW:
+                return PermissionResultAllow()
+            if decision.verdict is Verdict.ASK and own.can_use_tool is not None:
+                return await own.can_use_tool(tool, given, context)
+            return PermissionResultDeny(message=f"{tool} is not allowed here: {decision.rule}")
+
+        return can_use_tool
+
+
+def with_skills(own: ClaudeAgentOptions, *skills: Skills | Source, conversation: str = "") -> ClaudeAgentOptions:
+    """Your options with the skills as tools. Needs no files and no settings; scripts run in our sandbox."""
+    if not isinstance(own.mcp_servers, dict):
+        raise BadUsage("mcp_servers is a file here", hint="give the servers as a dict, so that one can be added")
+    server = skills_server(*skills, conversation=conversation)
+    if not server["instance"].instructions:
+        return own
+    servers = {**own.mcp_servers, "skills": server}
+    if own.can_use_tool is None:
+        return replace(own, mcp_servers=servers, allowed_tools=[*own.allowed_tools, "mcp__skills"])
+    return replace(own, mcp_servers=servers, can_use_tool=_but_not_for("mcp__skills__", own.can_use_tool))
+
+
+def _but_not_for(ours: str, ask: CanUseTool) -> CanUseTool:
+    """The session decides about our tools. An entry in `allowed_tools` would say so too, and the SDK would warn about it."""
+
+    async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
+        return PermissionResultAllow() if tool.startswith(ours) else await ask(tool, given, context)
+
+    return can_use_tool
+
+
+def skills_server(*skills: Skills | Source, conversation: str = "") -> McpSdkServerConfig:
+    """The skills as an MCP server in this process, for `ClaudeAgentOptions.mcp_servers`. Its instructions are the catalog."""
+    shared = Skills.of(*skills)
+    conversation = conversation or uuid4().hex
+
+    async def listed(_: object, __: object) -> types.ListToolsResult:
+        # Claude Code asks once, so these are the tools that stand from the first request to the last.
+        return types.ListToolsResult(tools=[_mcp_tool(tool) for tool in await in_thread(shared.standing_tools, conversation)])
+
+    async def called(_: object, call: types.CallToolRequestParams) -> types.CallToolResult:
+        reply = await shared.call(call.name, call.arguments, conversation)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text)], is_error=not reply.ok)
+
+    text = shared.instructions(conversation) or None
+    server: Server[Any] = Server("skills", instructions=text, on_list_tools=listed, on_call_tool=called)
+    return McpSdkServerConfig(type="sdk", name="skills", instance=server)
+
+
+def _mcp_tool(tool: Tool) -> types.Tool:
+    # Otherwise Claude Code may hide it until the model searches for tools.
+    shown = {"anthropic/alwaysLoad": True}
+    return types.Tool.model_validate(
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.schema, "_meta": shown}
+    )
+
+
+def _appended(own: Any, text: str) -> Any:
+    """A system prompt, in any of its forms, with more text at its end."""
+    if not text:
+        return own
+    match own:
+        case None:
+            return text
+        case str():
+            return extended(own, text)
+        case {"type": "preset"}:
+            return {**own, "append": extended(own.get("append") or "", text).strip()}
+        case {"type": "custom"}:
+            return {**own, "prompt": extended(own["prompt"], text)}
+    raise BadUsage("a system prompt from a file cannot be added to", hint="give it as text, or activate no skill beforehand")
