@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["install"]
 
+_REACH = ("offline", "headers", "insecure_http", "allow_old_index")
+
 
 @command("skill", "install")
 @click.argument("refs", nargs=-1, metavar="[REF]...")
@@ -102,7 +104,7 @@ class _Visit:
 
     def __init__(self, app: App, store: Store, named: tuple[str, ...], options: dict[str, Any]) -> None:
         self.app, self.store, self.named, self.options = app, store, named, options
-        self.access: Access = access_of(app, **{key: options[key] for key in ("offline", "headers", "insecure_http")})
+        self.access: Access = access_of(app, **{key: options[key] for key in _REACH})
         self.asks = sys.stdin.isatty() and sys.stderr.isatty() and not options["yes"]
 
     def brought(self, refs: Sequence[str], progress: Progress, *, listed: bool) -> list[tuple[str, Fetched]]:
@@ -239,14 +241,11 @@ def _how(
                frozen=frozen, dry_run=dry_run)  # fmt: skip
 
 
-def _restored(
-    app: App, *, project: bool, user: bool, offline: bool, headers: tuple[str, ...], insecure_http: bool, **options: Any
-) -> Result:
+def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
     from metier.install.restore import restore
 
     stores = chosen_stores(app, project=project, user=user)
     store = stores[0] if stores else app.installed(Level.USER)
-    reach: dict[str, Any] = {"offline": offline, "headers": headers, "insecure_http": insecure_http}
     steps: tuple[Step, ...] = ()
     notes: list[str] = []
     with fetch_progress() as progress:
@@ -254,11 +253,11 @@ def _restored(
             if options["frozen"]:
                 raise Refused(f"--frozen, and the lock does not have {plugins[0].url}, which the configuration lists",
                               rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
-            visit = _Visit(app, store, (), {**options, **reach, "yes": True})
+            visit = _Visit(app, store, (), {**options, "yes": True})
             _, outcome, notes = visit.put(visit.of_plugins(plugins, progress))
             steps = outcome.steps
         if not plugins or len(store.lock()):
-            access = access_of(app, **reach)
+            access = access_of(app, **{key: options[key] for key in _REACH})
             outcome = restore(
                 store, _remotes(access, progress), _how(store, **options), scan=None if options["unsafe"] else app.scan
             )

@@ -46,6 +46,8 @@ def scope_options(function: F) -> F:
 
 
 def access_options(function: F) -> F:
+    function = click.option("--allow-old-index", is_flag=True,
+                            help="Also read a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
     function = click.option("--insecure-http", is_flag=True, help="Allow http without encryption.")(function)
     function = click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
                             help="Send this to the address you named; repeatable.")(function)  # fmt: skip
@@ -146,7 +148,5 @@ def quiet_bars() -> Iterator[None]:
             bars.start()
 
 
-def access_of(
-    app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, **more: Any
-) -> Access:  # Any: see App.access
-    return app.access(offline=offline, headers=headers, insecure=insecure_http, **more)
+def access_of(app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, allow_old_index: bool = False) -> Access:
+    return app.access(offline=offline, headers=headers, insecure=insecure_http, old_index=allow_old_index)
