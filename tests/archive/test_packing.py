@@ -289,3 +289,17 @@ def test_a_zip_that_info_zip_wrote_keeps_the_exact_second(tmp_path: Path) -> Non
     os.utime(tmp_path / "SKILL.md", (WHEN + 1, WHEN + 1))
     subprocess.run(["zip", "-q", "x.zip", "SKILL.md"], cwd=tmp_path, env={**os.environ, "TZ": "Asia/Tokyo"}, check=True)
     assert times(unpack((tmp_path / "x.zip").read_bytes())) == {"SKILL.md": (WHEN + 1) * 10**9}
+
+
+@pytest.mark.parametrize("said", ["-1", "1e9", "nan", "", "9" * 30, "0x10", "99999999999.99999999999999"])
+def test_a_time_that_is_none_is_no_time_and_hurts_nobody(said: str, tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("SKILL.md")
+        info.size, info.pax_headers = len(SKILL), {"mtime": said}
+        archive.addfile(info, io.BytesIO(SKILL))
+    (member,) = unpack(buffer.getvalue()).members
+    assert member.time is None or member.time == 99_999_999_999_999_999_999
+    # Whatever it is, a file can have it.
+    (tmp_path / "x").touch()
+    os.utime(tmp_path / "x", ns=(member.time or 0, member.time or 0))
