@@ -8,7 +8,7 @@ folder take no part, or a cloned repository could silence your own skills.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from operator import itemgetter
@@ -72,6 +72,11 @@ class Catalog:
 
     def get(self, name: str) -> Entry | None:
         return self._by_name.get(name)
+
+    def only(self, names: Container[str]) -> Catalog:
+        """The part of it that has these names."""
+        kept = {name: entry for name, entry in self._by_name.items() if name in names}
+        return Catalog(tuple(entry for entry in self.entries if entry.name in names), self.warnings, kept)
 
     def list(self, *, include_disabled: bool = False, include_unavailable: bool = False) -> tuple[Entry, ...]:
         wanted = {State.ENABLED}

@@ -59,22 +59,27 @@ class _Room:
 
 def catalog_within(
     ranked: Sequence[Listed], budget: Budget | None = None, *, form: Format = Format.XML, how: Activation = Activation.FILE,
-    count: Count = estimated_tokens,
+    count: Count = estimated_tokens, more: int = 0,
 ) -> Disclosure:  # fmt: skip
-    """The catalog of these skills, best first, in at most the budget's tokens. All of it when all of it fits."""
+    """The catalog of these skills, best first, in at most the budget's tokens. All of it when all of it fits.
+
+    `more` skills exist beside them: a caller who has ranked thousands need not hand over those that cannot fit anyway.
+    """
     budget = budget or Budget()
-    if not ranked:
+    if not ranked and not more:
         return Disclosure()
     located = how is Activation.FILE
-    whole = _page([_line(skill, located=located) for skill in ranked], [], 0, form, how)
-    if count(whole) <= budget.tokens:
-        return Disclosure.of(whole, Tier.CATALOG, full=tuple(sorted(skill.name for skill in ranked)), count=count)
-    return _fitted(ranked, budget, form, how, count)
+    whole = _page([_line(skill, located=located) for skill in ranked], [], more, form, how)
+    cost = count(whole)
+    if cost <= budget.tokens:
+        full = tuple(sorted(skill.name for skill in ranked))
+        return Disclosure(text=whole, tier=Tier.CATALOG, tokens=cost, full=full, left_out=more)
+    return _fitted(ranked, budget, form, how, count, more)
 
 
-def _fitted(ranked: Sequence[Listed], budget: Budget, form: Format, how: Activation, count: Count) -> Disclosure:
+def _fitted(ranked: Sequence[Listed], budget: Budget, form: Format, how: Activation, count: Count, more: int) -> Disclosure:
     located = how is Activation.FILE
-    total = max(0, budget.tokens - count(_page([], ["x"], len(ranked), form, how)))
+    total = max(0, budget.tokens - count(_page([], ["x"], len(ranked) + more, form, how)))
     rest = list(ranked)
     room = _Room(int(total * budget.full_share), count, form)
     full = _taken(rest, room, lambda skill: _line(skill, located=located))
@@ -89,7 +94,7 @@ def _fitted(ranked: Sequence[Listed], budget: Budget, form: Format, how: Activat
             break
         full.append(whole)
         brief.pop(0)
-    return _checked(full, brief, named, len(ranked), budget, (form, how, count))
+    return _checked(full, brief, named, len(ranked) + more, budget, (form, how, count))
 
 
 def _taken(rest: list[Listed], room: _Room, line: Callable[[Listed], Line]) -> list[Line]:

@@ -11,11 +11,11 @@ from metier.disclosure.neutral import instructions_text, one_line
 from metier.spec import Skill
 
 from .activation import Activation, Active, By, Mode, Plain
-from .content import Content, Filling, parameter_values, render
+from .content import Content, Filling, fill, parameter_values, render, trim
 from .host import Options
 from .shelf import body_of, shown_files
 
-__all__ = ["Asked", "answer", "arriving", "rendered"]
+__all__ = ["Asked", "answer", "arriving", "instructions", "rendered"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,20 @@ def rendered(skill: Skill, row: Active, options: Options) -> Content:
         skill.name, body_of(skill), filling, shown_files(skill), budget=options.instruction_tokens, count=options.count,
         most_files=options.listed_files,
     )  # fmt: skip
+
+
+def instructions(skill: Skill, row: Active, options: Options) -> str:
+    """The same for a block that wraps it in its own way: filled in, within the budget, and with what else there is to read."""
+    body = body_of(skill)
+    filled = fill(body, Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters))
+    kept, note = trim(filled, options.instruction_tokens, count=options.count)
+    files = [one_line(entry.path) for entry in skill.resources()[: options.listed_files]]
+    parts = [kept, f"[{note} The rest is in the skill's SKILL.md.]" if note else ""]
+    if row.arguments and "$ARGUMENTS" not in body:
+        parts.append(f"Arguments: {row.arguments}")
+    if files:
+        parts.append(f"Files of this skill, for read_skill_resource: {', '.join(files)}")
+    return "\n\n".join(filter(None, parts))
 
 
 def check_sum(content: Content) -> str:

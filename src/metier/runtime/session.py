@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ from metier.spec import FileEntry, Skill
 
 from . import events
 from .activation import Activation, Active, By, Mode, admit, dependency_order, leaving, touched, without
-from .arriving import Asked, again, answer, arriving, check_sum, rendered
+from .arriving import Asked, again, answer, arriving, check_sum, instructions, rendered
 from .content import Content
 from .host import Host, Options
 from .inprocess import Toolsets
@@ -31,13 +31,13 @@ from .launching import Launch, launch
 from .mistakes import NotActive
 from .outcome import Outcome
 from .permissions import Decision
-from .shelf import Shelf, body_of
+from .shelf import Shelf
 from .store import Draft
 from .tool import Called, Tool
 from .tools import session_tools
 from .usage import Meter, Usage
 
-__all__ = ["Session"]
+__all__ = ["Session", "activated_by"]
 
 _TRIGGERED = re.compile(r"\b(?:keyword|phrase|verb|pattern) '")
 
@@ -144,18 +144,22 @@ class Session:
         """The text of an active skill again, as after a restart, or when a host has compacted its conversation."""
         return rendered(self.shelf.skill(name), self.row(name), self.options).text
 
-    def prompt(self) -> Disclosure:
-        """The active skills as a block of the system prompt, with their tools, as seed 004 draws it."""
-        tools = self.tools()
-        since = {row.name: (row.since, row.used) for row in self.active}
+    def prompt(self, tools: Sequence[Tool] | None = None, *, without: Container[str] = ()) -> Disclosure:
+        """The active skills as a block of the system prompt, with their tools, as seed 004 draws it.
+
+        `without` are those that the model was told about in another way; `tools` are what `tools()` gave, if that is known.
+        """
+        offered = self.tools() if tools is None else tools
+        rows = {row.name: row for row in self.active}
         shown = [
             Shown(
                 name=skill.name,
                 description=skill.description,
-                instructions=body_of(skill),
-                tools=tuple((tool.name, tool.description) for tool in tools if tool.skill == skill.name),
+                instructions=instructions(skill, rows[skill.name], self.options),
+                tools=tuple((tool.name, tool.description) for tool in offered if tool.skill == skill.name),
             )
-            for skill in sorted(self.active_skills(), key=lambda skill: since[skill.name])
+            for skill in sorted(self.active_skills(), key=lambda skill: (rows[skill.name].since, rows[skill.name].used))
+            if skill.name not in without
         ]
         return active_block(shown, count=self.options.count)
 
@@ -163,7 +167,7 @@ class Session:
         if self.host.selector is None:
             raise Refused("this session has no selector", rule="no-selector", hint="give its Host one")
         selection = self.host.selector.select(query, limit, recent=[row.folder for row in self.active])
-        names = tuple(match.name for match in selection.selected)
+        names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.tell(
             events.Selected(
                 session=self.id, timestamp=self.host.clock(), names=names, considered=selection.considered, query=query
@@ -172,14 +176,17 @@ class Session:
         return selection
 
     def activate_for(self, query: str) -> tuple[Activation, ...]:
-        """Select for a request and activate what is worth it, the best last, so that it is the last to leave."""
-        chosen = [match for match in self.select(query).selected if match.decision is Choice.ACTIVATE][
-            : self.options.max_active
-        ]
+        """Select for a request and activate what is worth it."""
+        return self.activate_selected(self.select(query))
+
+    def activate_selected(self, selection: Selection) -> tuple[Activation, ...]:
+        """Activate what is worth it, the best last, so that it is the last to leave."""
+        worth = [match for match in selection.selected if match.decision is Choice.ACTIVATE]
+        chosen = worth[: self.options.max_active]
         activated = []
         for match in reversed(chosen):
             try:
-                activated.append(self.activate(match.name, by=_who(match)))
+                activated.append(self.activate(match.name, by=activated_by(match)))
             except MetierError:
                 # Nobody asked for it by name, so one that cannot be activated must not cost the others; it has been told.
                 continue
@@ -349,7 +356,8 @@ class Permits:
         return self.session.host.permissions.check(tool, argument, skills=skills)
 
 
-def _who(match: Match) -> By:
+def activated_by(match: Match) -> By:
+    """Whose doing it is that a selected skill becomes active: the user's, who named it, a trigger's, or the ranker's."""
     if match.reason.startswith("named in the request"):
         return By.USER
     return By.TRIGGER if _TRIGGERED.search(match.reason) else By.RANKER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import SkillNotFound
@@ -26,7 +27,7 @@ class Shelf:
         self._loader = SkillLoader(catalog)
         self._files: dict[str, DiskFiles] = {}
 
-    @property
+    @cached_property
     def for_models(self) -> tuple[Entry, ...]:
         """What a model may know of."""
         return tuple(entry for entry in self.catalog if entry.is_for_models)

@@ -1,8 +1,7 @@
 """Where sessions are kept: in memory, or in one SQLite file that several processes may use at once.
 
 Every change is one transaction that reads, decides and writes, so two processes of one session never lose each
-other's skills. A file that is damaged is set aside under another name, never deleted, and a new one is begun; whoever
-asks is told.
+other's skills.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ import json
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Protocol
 
-from metier.errors import Unavailable
-from metier.sources.atomic import locked
-
 from .activation import Active, By, Mode
+from .database import Database
 from .usage import Usage
 
 __all__ = ["Draft", "Kept", "MemoryStore", "SqliteStore", "Store", "Used"]
@@ -34,7 +30,6 @@ create table session (id text primary key, created text, updated text);
 create table active (session text, place integer, row text, primary key (session, place)) without rowid;
 create table usage (session text, skill text, day text, {", ".join(f"{name} numeric default 0" for name in _COLUMNS)},
                     primary key (session, skill, day)) without rowid;
-pragma user_version = {_VERSION};
 """
 
 
@@ -125,22 +120,27 @@ class MemoryStore:
 
 
 class SqliteStore:
+    """The file is opened by the first use, and may be used by several processes at once; see Database."""
+
     def __init__(self, file: str | os.PathLike[str], *, wait: float = 5.0) -> None:
-        self.file = os.path.abspath(file)
-        self.set_aside: str | None = None
+        self._db = Database(file, schema=_SCHEMA, version=_VERSION, wait=wait)
+
+    @property
+    def file(self) -> str:
+        return self._db.file
+
+    @property
+    def set_aside(self) -> str | None:
         """Where a damaged file was moved, if that happened."""
-        self._wait = wait
-        self._lock = threading.RLock()
-        self._open: sqlite3.Connection | None = None
-        self._opened_by = 0
+        return self._db.set_aside
 
     def active(self, session: str) -> tuple[Active, ...]:
-        with self._reading() as db:
+        with self._db.reading() as db:
             return _active(db, session)
 
     @contextlib.contextmanager
     def changing(self, session: str) -> Iterator[Draft]:
-        with self._writing() as db:
+        with self._db.writing() as db:
             before = _active(db, session)
             draft = Draft(before)
             yield draft
@@ -148,7 +148,7 @@ class SqliteStore:
                 _keep(db, session, draft.active)
 
     def sessions(self) -> tuple[Kept, ...]:
-        with self._reading() as db:
+        with self._db.reading() as db:
             rows = db.execute("select id, created, updated from session order by updated desc, id").fetchall()
             return tuple(
                 Kept(id=each, created=_time(created), updated=_time(updated), active=_active(db, each))
@@ -156,7 +156,7 @@ class SqliteStore:
             )
 
     def clear(self, session: str) -> bool:
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute("delete from active where session = ?", (session,))
             db.execute("delete from usage where session = ?", (session,))
             return db.execute("delete from session where id = ?", (session,)).rowcount > 0
@@ -165,12 +165,12 @@ class SqliteStore:
         added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COLUMNS)
         marks = ", ".join("?" * (3 + len(_COLUMNS)))
         values = [getattr(usage, name) for name in _COLUMNS]
-        with self._writing() as db:
+        with self._db.writing() as db:
             # The columns are our own names, never a caller's.
             db.execute(f"insert into usage values ({marks}) on conflict do update set {added}", (session, skill, day, *values))  # noqa: S608
 
     def usage(self, session: str | None = None) -> tuple[Used, ...]:
-        with self._reading() as db:
+        with self._db.reading() as db:
             rows = db.execute(
                 "select * from usage where ? in ('', session) order by session, skill, day", (session or "",)
             ).fetchall()
@@ -180,108 +180,7 @@ class SqliteStore:
         )
 
     def close(self) -> None:
-        with self._lock:
-            if self._open is not None and self._opened_by == os.getpid():
-                self._open.close()
-                self._open = None
-
-    def __del__(self) -> None:
-        self.close()
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _explained(self.file):
-            yield self._connection()
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _explained(self.file):
-            db = self._connection()
-            db.execute("begin immediate")
-            try:
-                yield db
-            except BaseException:
-                db.execute("rollback")
-                raise
-            db.execute("commit")
-
-    def _connection(self) -> sqlite3.Connection:
-        # A connection must not cross a fork: both would write through one lock.
-        # And somebody may have removed the file under us: what is written to it then is lost.
-        if self._open is None or self._opened_by != os.getpid() or not os.path.exists(self.file):
-            self.close()
-            os.makedirs(os.path.dirname(self.file), mode=0o700, exist_ok=True)
-            try:
-                self._open = _opened(self.file, self._wait)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                with locked(self.file):
-                    self.set_aside = _moved_aside(self.file, self._wait) or self.set_aside
-                self._open = _opened(self.file, self._wait)
-            self._opened_by = os.getpid()
-        return self._open
-
-
-def _opened(file: str, wait: float) -> sqlite3.Connection:
-    db = sqlite3.connect(file, timeout=wait, isolation_level=None, check_same_thread=False)
-    try:
-        if os.path.exists(file) and os.path.getsize(file):
-            answer = db.execute("pragma quick_check(1)").fetchone()[0]
-            if answer != "ok":
-                raise sqlite3.DatabaseError(str(answer))
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version > _VERSION:
-            raise Unavailable(
-                f"{file} was written by a newer metier", hint="update metier, or move the file away", retryable=False
-            )
-        # A lost last second after a power cut is fine; waiting for the disk at every activation is not.
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
-        if version < _VERSION:
-            db.execute("begin immediate")
-            if db.execute("pragma user_version").fetchone()[0] < _VERSION:
-                for statement in _SCHEMA.split(";"):
-                    db.execute(statement)
-            db.execute("commit")
-        with contextlib.suppress(OSError):
-            os.chmod(file, 0o600)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _moved_aside(file: str, wait: float) -> str | None:
-    """Move a damaged file and its journals; None if somebody else has done so meanwhile."""
-    try:
-        _opened(file, wait).close()
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError:
-        target = f"{file}.damaged-{int(time.time())}"
-        for ending in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{file}{ending}", f"{target}{ending}")
-        return target
-    return None
-
-
-@contextlib.contextmanager
-def _explained(file: str) -> Iterator[None]:
-    """SQLite's errors as ours, each with what to do."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise Unavailable(f"{file} is in use by another process", hint="try again in a moment") from error
-        raise Unavailable(
-            f"{file} cannot be used: {error}", hint="check its permissions and the free space on its disk"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise Unavailable(
-            f"{file} is damaged: {error}", hint="start again: the file is then set aside and a new one begun"
-        ) from error
+        self._db.close()
 
 
 def _active(db: sqlite3.Connection, session: str) -> tuple[Active, ...]:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from .match import Decision, Match, Selection
-from .selector import Selector
+from .weights import Weights
 
-__all__ = ["LlmSelector", "Model", "parse_names", "selection_prompt"]
+__all__ = ["LlmSelector", "Model", "Ranks", "parse_names", "selection_prompt"]
 
 _SHORTLIST = 30
 """Skills shown to the model: enough that a right one is seldom missing, few enough for a short prompt."""
@@ -25,16 +25,23 @@ class Model(Protocol):
         """The model's whole answer; may raise anything."""
 
 
+class Ranks(Protocol):
+    """The local ranker; `Selector` is ours."""
+
+    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection: ...
+
+
 class LlmSelector:
-    def __init__(self, local: Selector, model: Model) -> None:
+    def __init__(self, local: Ranks, model: Model, *, weights: Weights | None = None) -> None:
         self._local = local
         self._model = model
+        self._weights = weights or Weights()
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         ids = tuple(recent)
         fallback = self._local.select(query, limit, recent=ids)
         shortlist = self._local.select(query, _SHORTLIST, recent=ids).selected
-        most = self._local.weights.max_skills if limit is None else limit
+        most = self._weights.max_skills if limit is None else limit
         if not shortlist or most < 1:
             return fallback
         try:
@@ -50,8 +57,8 @@ class LlmSelector:
         chosen = [_chosen(offered[name]) for name in names[:most]]
         taken = {match.id for match in chosen}
         rest = tuple(match for match in shortlist if match.id not in taken)
-        rejected = rest[: self._local.weights.rejected]
-        return Selection(selected=tuple(chosen), rejected=rejected, considered=len(self._local))
+        rejected = rest[: self._weights.rejected]
+        return Selection(selected=tuple(chosen), rejected=rejected, considered=fallback.considered)
 
 
 def selection_prompt(query: str, matches: Iterable[Match]) -> str:
