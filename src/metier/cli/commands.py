@@ -11,6 +11,9 @@ __all__ = ["DEFAULTS", "GROUPS", "usage"]
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "": {
         "skill": ("", "Write, check, find and list skills."),
+        "agent": ("", "Make agents with skills, and keep every version."),
+        "chat": ("metier.cli.chat:chat", "Talk with an agent that uses your skills."),
+        "run": ("metier.cli.ask:ask", "Have one request done, with your skills."),
         "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "session": ("", "List, show and clear sessions."),
@@ -60,6 +63,24 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "remove": ("metier.cli.delete:delete", "Delete a skill's folder."),
         "list": ("metier.cli.listing:list_plugins", "List installed plugins."),
     },
+    "agent": {
+        "create": ("metier.cli.agent:create", "Make an agent."),
+        "list": ("metier.cli.agent:list_agents", "List the agents that there are."),
+        "show": ("metier.cli.agent:show", "Show an agent as it is written."),
+        "edit": ("metier.cli.agent:edit", "Change an agent, by options or in your editor."),
+        "delete": ("metier.cli.agent:delete", "Delete an agent and its history."),
+        "history": ("metier.cli.agent:history", "List every version of an agent."),
+        "diff": ("metier.cli.agent:diff", "Show what changed between two versions."),
+        "rollback": ("metier.cli.agent:rollback", "Go back to an earlier version."),
+        "export": ("metier.cli.agent:export", "Write an agent down as one file."),
+        "import": ("metier.cli.agent:import_agent", "Take in an agent that was exported."),
+        "skill": ("", "Give skills to an agent and take them away."),
+    },
+    "agent skill": {
+        "add": ("metier.cli.agent:add_skill", "Give an agent more skills."),
+        "remove": ("metier.cli.agent:remove_skill", "Take skills away from an agent."),
+        "list": ("metier.cli.agent:list_skills", "List an agent's skills."),
+    },
     "session": {
         "list": ("metier.cli.sessions:list_sessions", "List the sessions that are kept."),
         "show": ("metier.cli.sessions:show", "Show what is active in a session."),
@@ -94,6 +115,8 @@ DEFAULTS = {"mcp": "serve"}
 _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
     "skill": "Write, check, find and list skills.",
+    "agent": "Make agents with skills, and keep every version.",
+    "agent skill": "Give skills to an agent and take them away.",
     "session": "List, show and clear sessions.",
     "policy": "Show and change what skills may do.",
     "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",

@@ -27,7 +27,7 @@ from .run import command
 from .templates import TEMPLATES
 from .terminal import Terminal, shown
 
-__all__ = ["create"]
+__all__ = ["create", "edit_file"]
 
 
 @command("skill", "create")
@@ -66,7 +66,7 @@ def create(
         files = _written(skill, description or _asked(), template)
     _place(folder, files)
     if edit:
-        _edit(os.path.join(folder, "SKILL.md"), app.environment)
+        edit_file(os.path.join(folder, "SKILL.md"), app.environment)
     report = check(DiskFiles(folder), folder=skill.text)
     # A vendor's key breaks the standard and no client; an editor can break everything.
     usable = check(DiskFiles(folder), folder=skill.text, verdict=Verdict.LENIENT).ok
@@ -157,17 +157,18 @@ def _place(folder: str, files: Mapping[str, bytes]) -> None:
         raise
 
 
-def _edit(file: str, environment: Mapping[str, str]) -> None:
+def edit_file(file: str, environment: Mapping[str, str]) -> None:
+    """Let the user's editor have it; Refused if that does not work."""
     editor = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
     try:
         words = shlex.split(editor)
     except ValueError:
         words = []
     if not words or shutil.which(words[0]) is None:
-        raise Refused(f"the editor {editor!r} cannot be started", rule="editor", hint=f"set EDITOR; the skill is at {file}")
+        raise Refused(f"the editor {editor!r} cannot be started", rule="editor", hint=f"set EDITOR; the file is at {file}")
     status = subprocess.run([*words, file], check=False).returncode
     if status:
-        raise Refused(f"the editor ended with {status}", rule="editor", hint=f"the skill is at {file}")
+        raise Refused(f"the editor ended with {status}", rule="editor", hint=f"the file is at {file}")
 
 
 def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.app import App
-from metier.errors import Ambiguous, BadUsage, Refused, SkillNotFound
+from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
 from metier.install.dependencies import in_order
 from metier.install.fetch import fetch
 from metier.install.fetched import Fetched, FetchedSkill
@@ -46,7 +46,7 @@ from .terminal import Terminal, clipped, padded, shown
 if TYPE_CHECKING:
     from metier.install.listed import Plugin
 
-__all__ = ["install"]
+__all__ = ["bring", "install"]
 
 _REACH = ("offline", "headers", "insecure_http", "allow_old_index")
 
@@ -97,6 +97,17 @@ def install(
     if listed:
         return _offered(brought)
     return visit.installed(brought)
+
+
+def bring(app: App, refs: Sequence[str]) -> None:
+    """Install these for the user, as `metier skill install REF...` does; an error if any of them could not be."""
+    # The command's own defaults, whatever options it has.
+    with install.make_context("install", ["--", *refs]) as context:
+        visit = _Visit(app, app.installed(Level.USER), (), dict(context.params))
+    with fetch_progress() as progress:
+        result = visit.installed(visit.brought(refs, progress, listed=False))
+    if result.status:
+        raise Conflict(f"{', '.join(refs)} could not be installed", hint=f"see `metier skill install {' '.join(refs)}`")
 
 
 class _Visit:

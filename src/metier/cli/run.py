@@ -201,9 +201,13 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
 
 
 def _fail(error: MetierError, path: list[str], as_json: bool) -> int:
+    # What was to be told besides, before it failed; see BaseException.add_note.
+    notes = tuple(getattr(error, "__notes__", ()))
     if as_json:
-        _write(envelope(" ".join(path), error=error))
+        _write(envelope(" ".join(path), error=error, notes=notes))
     else:
+        for note in notes:
+            _tell(f"warning: {note}")
         _tell(f"error: {error}")
         if isinstance(error, InvalidSkill):
             for problem in error.report:

@@ -92,6 +92,14 @@ KEYS: dict[str, Key] = {
         Key(name="registry.url", kind=Kind.TEXT, default="", text="how clients reach it, if by another address than its own"),
         Key(name="registry.rate_limits", kind=Kind.TRUTH, default=True, text="count requests by visitor, and refuse floods"),
         Key(name="registry.proxy_blobs", kind=Kind.TRUTH, default=False, text="send bytes of an object store itself instead of pointing to it"),
+        Key(name="engine.selection", kind=Kind.TEXT, default="local", text="who picks skills for a message: local, or llm to let the model choose from the shortlist"),
+        Key(name="engine.catalog_tokens", kind=Kind.NUMBER, default=4_000, least=0, text="tokens of the list of skills in the system prompt"),
+        Key(name="engine.context_tokens", kind=Kind.NUMBER, default=100_000, least=1_000, text="tokens that one request may hold; what is more is compacted"),
+        Key(name="engine.compaction", kind=Kind.TEXT, default="drop", text="what stands for turns that no longer fit: drop for a note, model for a summary by the model"),
+        Key(name="engine.steps", kind=Kind.NUMBER, default=30, least=1, text="requests to the model in one turn; more is a loop"),
+        Key(name="engine.turn_tokens", kind=Kind.NUMBER, default=0, least=0, text="tokens that one turn may use; 0 is no limit"),
+        Key(name="engine.session_tokens", kind=Kind.NUMBER, default=0, least=0, text="tokens that a whole conversation may use; 0 is no limit"),
+        Key(name="engine.retries", kind=Kind.NUMBER, default=4, least=0, text="how often a model that failed is asked again"),
         Key(name="cache.enabled", kind=Kind.TRUTH, default=True, text="remember what SKILL.md files say between runs"),
     )
 }  # fmt: skip

@@ -7,13 +7,15 @@ current folder, flags) and looks nothing else up, so a test builds one as easily
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metier.config import Plain, Settings, read_settings
 from metier.config.filling import budgets, one_of, patterns, tables
+
+from .talking import Talking
 
 if TYPE_CHECKING:
     from threading import Event
@@ -44,7 +46,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Rooms are imported where they are used: a listing must not pay for what runs scripts, nor an installation for a catalog.
 
 
-class App:
+class App(Talking):
     def __init__(
         self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
         flags: Mapping[str, Plain] | None = None,
@@ -270,12 +272,15 @@ class App:
             return Runner(level=require, interpreters=interpreters)
         return runner
 
-    def session(self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True) -> Session:  # noqa: A002
-        """A conversation over this app's skills. Kept ones can be gone on with by their id; others end with the process."""
+    def session(
+        self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True, only: Container[str] | None = None,  # noqa: A002
+    ) -> Session:  # fmt: skip
+        """A conversation over these skills, or `only` some. A kept one can be gone on with by its id; another ends with us."""
         from metier.runtime import Session
 
-        host = self._host(approve, kept=kept, selector=_LateSelector(lambda: self.selector))
-        return Session(self.catalog, id=id, options=self.session_options(), host=host)
+        catalog = self.catalog if only is None else self.catalog.only(only)
+        selector = _LateSelector(lambda: self.selector if only is None else self.selector_of(catalog))
+        return Session(catalog, id=id, options=self.session_options(), host=self._host(approve, kept=kept, selector=selector))
 
     def _host(self, approve: Approve | None, *, kept: bool, selector: _LateSelector) -> Host:
         from metier.runtime import Bus, Host, MemoryStore

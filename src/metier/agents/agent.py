@@ -1,0 +1,180 @@
+"""An agent as a value: which model it asks, what it is told, which skills it has. Pure; see `store` for its versions.
+
+Written down as TOML that a person can read and edit. `{{name}}` in the instructions stands for a variable; each must
+be declared, so that a typo is an error when the agent is written and not a hole in a prompt.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from metier.errors import BadConfig, BadUsage
+from metier.spec import is_name
+
+__all__ = ["BUILT_IN", "Agent", "Version", "changes", "filled", "parse_version", "render_version", "variables_of"]
+
+BUILT_IN = ("agent", "date", "model")
+"""Variables that every agent has."""
+_VARIABLE = re.compile(r"(\\?)\{\{\s*([A-Za-z_][\w-]*)\s*\}\}")
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_TEXTS = ("model", "base_url", "key_variable", "instructions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    name: str
+    model: str = ""
+    """`openai:gpt-5`, `anthropic:…`, or a name that `base_url` knows; empty is the model of the settings."""
+    base_url: str = ""
+    """An OpenAI-compatible server."""
+    key_variable: str = ""
+    """The environment variable that holds the key. Never the key itself: versions are kept for ever."""
+    instructions: str = ""
+    skills: tuple[str, ...] = ()
+    """Refs. None at all means every skill that there is."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of the instructions. An empty one must be given when the agent is used."""
+
+    def __post_init__(self) -> None:
+        if not is_name(self.name):
+            raise BadUsage(f"{self.name!r} is not a name for an agent", hint="use a-z, 0-9 and single hyphens")
+        wrong = [name for name in self.variables if not _NAME.fullmatch(name) or name in BUILT_IN]
+        if wrong:
+            raise BadUsage(
+                f"{wrong[0]!r} cannot be a variable", hint=f"use letters, digits and _; {', '.join(BUILT_IN)} are there already"
+            )
+        unknown = [name for name in variables_of(self.instructions) if name not in self.variables and name not in BUILT_IN]
+        if unknown:
+            raise BadUsage(
+                f"the instructions use {{{{{unknown[0]}}}}}, and there is no such variable",
+                hint=f"declare it with --var {unknown[0]}=VALUE, or write \\{{{{{unknown[0]}}}}} for the text itself",
+            )
+
+    @property
+    def unused_variables(self) -> tuple[str, ...]:
+        used = set(variables_of(self.instructions))
+        return tuple(name for name in self.variables if name not in used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One state of an agent. Never changes once it is written."""
+
+    number: int
+    created: datetime
+    change: str
+    """What was done, in a few words."""
+    agent: Agent
+
+
+def variables_of(instructions: str) -> tuple[str, ...]:
+    """Each once, in order of appearance."""
+    return tuple(dict.fromkeys(match[2] for match in _VARIABLE.finditer(instructions) if not match[1]))
+
+
+def filled(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | None = None) -> str:
+    """The instructions with every variable in place, in one pass: no value is filled again."""
+    unknown = [name for name in given or {} if name not in agent.variables]
+    if unknown:
+        known = ", ".join(agent.variables) or "none"
+        raise BadUsage(f"{agent.name} has no variable {unknown[0]!r}", hint=f"its variables: {known}")
+    values = {**agent.variables, **(given or {})}
+    lacking = [name for name in variables_of(agent.instructions) if name not in BUILT_IN and not values.get(name)]
+    if lacking:
+        raise BadUsage(f"{agent.name} needs a value for {lacking[0]!r}", hint=f"give it with --var {lacking[0]}=VALUE")
+    values |= {"agent": agent.name, "date": date, "model": model}
+    return _VARIABLE.sub(lambda match: match[0][1:] if match[1] else values[match[2]], agent.instructions)
+
+
+def changes(before: Version, after: Version) -> tuple[list[str], list[str]]:
+    """The fields that differ, and a unified diff of the two as they are written."""
+    names = [each.name for each in fields(Agent) if getattr(before.agent, each.name) != getattr(after.agent, each.name)]
+    old, new = (_body(version.agent).splitlines() for version in (before, after))
+    diff = difflib.unified_diff(old, new, f"version {before.number}", f"version {after.number}", lineterm="")
+    return names, list(diff)
+
+
+def render_version(version: Version) -> str:
+    head = f"version = {version.number}\ncreated = {version.created:%Y-%m-%dT%H:%M:%SZ}\nchange = {_text(version.change)}\n\n"
+    return head + _body(version.agent)
+
+
+def parse_version(text: str, *, file: str) -> Version:
+    """BadConfig names the file, and the line where TOML itself is at fault."""
+    hint = "see `metier agent show` of another one, or `metier agent rollback`"
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        message = re.sub(r" \(at [^)]*\)", "", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        raise BadConfig(f"not valid TOML: {message}", file=file, line=line, hint=hint) from error
+    try:
+        return _version(table)
+    except BadUsage as error:
+        raise BadConfig(str(error), file=file, hint=error.hint) from error
+    except _Wrong as wrong:
+        raise BadConfig(f"{wrong} is not what it should be", file=file, hint=hint) from None
+
+
+class _Wrong(Exception):
+    """Names the key."""
+
+
+def _version(table: Mapping[str, Any]) -> Version:
+    unknown = table.keys() - {each.name for each in fields(Agent)} - {"version", "created", "change"}
+    if unknown:
+        raise _Wrong(f"{min(unknown)!r}, a key that nobody knows,")
+    number, created = table.get("version", 0), table.get("created", datetime.fromtimestamp(0, UTC))
+    if not isinstance(number, int) or not isinstance(created, datetime):
+        raise _Wrong("version or created")
+    texts = {name: table.get(name, "") for name in ("name", *_TEXTS)}
+    skills, variables = table.get("skills", []), table.get("variables", {})
+    wrong = [name for name, text in texts.items() if not isinstance(text, str)]
+    if not isinstance(skills, list) or not all(isinstance(ref, str) for ref in skills):
+        wrong.append("skills")
+    if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
+        wrong.append("variables")
+    if wrong:
+        raise _Wrong(wrong[0])
+    agent = Agent(**texts, skills=tuple(skills), variables=variables)
+    return Version(number=number, created=created, change=str(table.get("change", "")), agent=agent)
+
+
+def renamed(version: Version, name: str) -> Version:
+    return replace(version, agent=replace(version.agent, name=name))
+
+
+def _body(agent: Agent) -> str:
+    return "\n".join(_lines(agent)) + "\n"
+
+
+def _lines(agent: Agent) -> Iterator[str]:
+    yield f"name = {_text(agent.name)}"
+    for name in _TEXTS:
+        value = getattr(agent, name)
+        if value:
+            yield f"{name} = {_text(value)}"
+    if agent.skills:
+        yield "skills = ["
+        yield from (f"    {_text(ref)}," for ref in agent.skills)
+        yield "]"
+    if agent.variables:
+        yield "\n[variables]"
+        yield from (f"{name} = {_text(value)}" for name, value in agent.variables.items())
+
+
+def _text(value: str) -> str:
+    """As TOML: several lines stay several lines, because a person reads and compares them."""
+    escaped = value.replace("\\", "\\\\")
+    escaped = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", lambda char: f"\\u{ord(char[0]):04x}", escaped)
+    if "\n" not in value:
+        return '"' + escaped.replace('"', '\\"').replace("\t", "\\t") + '"'
+    # A quote alone means nothing there, and a person should not have to look past backslashes.
+    return '"""\n' + re.sub(r'"(?="|\Z)', '\\\\"', escaped) + '"""'

@@ -1,0 +1,195 @@
+"""Where agents are kept: `NAME/agent.toml` as it is now, and every state it ever had in `NAME/versions/NNNN.toml`.
+
+A version is written once and never again. Every change is made alone with the agent, from reading to writing, so of
+two at once each becomes a version of its own, the second on top of the first. The version is written before
+`agent.toml`: a process that dies between the two has made the change, and the next one finishes it. Whoever edits
+`agent.toml` by hand has made a version too, as soon as somebody looks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from metier.errors import BadConfig, Conflict, NotFound
+from metier.sources.atomic import locked, replace_text
+
+from .agent import Agent, Version, parse_version, render_version
+
+__all__ = ["AgentStore"]
+
+_FILE = re.compile(r"(\d{4,9})\.toml")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class AgentStore:
+    def __init__(self, folder: str | os.PathLike[str], *, clock: Callable[[], datetime] = _now) -> None:
+        self.folder = Path(folder)
+        self._clock = clock
+
+    def names(self) -> tuple[str, ...]:
+        try:
+            folders = sorted(each.name for each in os.scandir(self.folder) if each.is_dir())
+        except FileNotFoundError:
+            return ()
+        return tuple(name for name in folders if self._numbers(name) or self._file(name).exists())
+
+    def get(self, name: str, number: int | None = None) -> Version:
+        """An agent as it is now, or as it was."""
+        self._known(name)
+        if number is not None:
+            return self._version(name, number)
+        with self._alone(name):
+            return self._current(name)
+
+    def history(self, name: str) -> tuple[Version, ...]:
+        """Every version, the newest first."""
+        self.get(name)
+        return tuple(self._version(name, number) for number in reversed(self._numbers(name)))
+
+    def create(self, agent: Agent, *, change: str = "created") -> Version:
+        with self._alone(agent.name):
+            if self._numbers(agent.name) or self._file(agent.name).exists():
+                raise Conflict(
+                    f"there is an agent {agent.name!r} already", hint=f"change it with `metier agent edit {agent.name}`"
+                )
+            return self._add(agent, change, number=1)
+
+    def change(self, name: str, edit: Callable[[Agent], Agent], *, change: str) -> Version:
+        """What `edit` makes of the agent becomes its next version. Nothing is written when that is no change."""
+        self._known(name)
+        with self._alone(name):
+            current = self._current(name)
+            agent = replace(edit(current.agent), name=name)
+            return current if agent == current.agent else self._add(agent, change, number=current.number + 1)
+
+    def save(self, base: Version, edited: Agent, *, change: str) -> Version:
+        """Put in what was edited from `base`, field by field, on top of whatever came meanwhile.
+
+        Conflict if somebody has changed the same field: then neither change is lost, and nothing is written.
+        """
+
+        def merged(current: Agent) -> Agent:
+            mine = _differing(base.agent, edited)
+            theirs = _differing(base.agent, current)
+            both = [name for name in mine if name in theirs and getattr(edited, name) != getattr(current, name)]
+            if both:
+                raise Conflict(
+                    f"{' and '.join(both)} of {base.agent.name!r} changed meanwhile",
+                    hint=f"look at `metier agent diff {base.agent.name} {base.number}`, then make your change again",
+                )
+            return replace(current, **{name: getattr(edited, name) for name in mine})
+
+        return self.change(base.agent.name, merged, change=change)
+
+    def rollback(self, name: str, number: int) -> Version:
+        """The state of an earlier version again, as a new version: nothing that was is lost."""
+        self._known(name)
+        wanted = self._version(name, number).agent
+        return self.change(name, lambda _: wanted, change=f"rolled back to version {number}")
+
+    def take(self, versions: Sequence[Version], *, replacing: bool = False) -> Version:
+        """Import an agent, with as much of its history as was given, oldest first; on top of one that is here if asked."""
+        agent = versions[-1].agent
+        with self._alone(agent.name):
+            there = bool(self._numbers(agent.name)) or self._file(agent.name).exists()
+            if there and not replacing:
+                raise Conflict(f"there is an agent {agent.name!r} already", hint="import it under another --name, or --force")
+            if there:
+                number = self._current(agent.name).number
+                return self._add(agent, "imported", number=number + 1)
+            for number, version in enumerate(versions[:-1], start=1):
+                self._write(replace(version, number=number))
+            return self._add(agent, versions[-1].change or "imported", number=len(versions))
+
+    def delete(self, name: str) -> None:
+        """With its whole history."""
+        self._known(name)
+        with self._alone(name):
+            shutil.rmtree(self.folder / name)
+
+    def _known(self, name: str) -> None:
+        if name not in self.names():
+            near = get_close_matches(name, self.names(), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "see `metier agent list`, or make one with `metier agent create`"
+            raise NotFound(f"no agent is named {name!r}", hint=hint)
+
+    def _alone(self, name: str) -> AbstractContextManager[None]:
+        # Beside the folder, not in it: who waits for a deleted agent must not wait in a folder that is gone.
+        return locked(str(self.folder / f".{name}"))
+
+    def _current(self, name: str) -> Version:
+        """The newest version, with `agent.toml` brought in line: older after a crash, different after an edit by hand."""
+        numbers = self._numbers(name)
+        newest = self._version(name, numbers[-1]) if numbers else None
+        try:
+            kept = parse_version(self._file(name).read_text(encoding="utf-8"), file=str(self._file(name)))
+        except FileNotFoundError:
+            kept = None
+        except UnicodeDecodeError as error:
+            raise BadConfig("not UTF-8 text", file=str(self._file(name)), hint="save the file as UTF-8") from error
+        if newest is None:
+            if kept is None:
+                raise NotFound(f"no agent is named {name!r}", hint="see `metier agent list`")
+            return self._add(replace(kept.agent, name=name), "written by hand", number=1)
+        if kept is None or kept.number < newest.number:
+            replace_text(str(self._file(name)), render_version(newest))
+            return newest
+        if kept.agent != newest.agent:
+            return self._add(replace(kept.agent, name=name), "edited by hand", number=newest.number + 1)
+        return newest
+
+    def _add(self, agent: Agent, change: str, *, number: int) -> Version:
+        version = Version(number=number, created=self._clock().replace(microsecond=0), change=change, agent=agent)
+        self._write(version)
+        replace_text(str(self._file(agent.name)), render_version(version))
+        return version
+
+    def _write(self, version: Version) -> None:
+        folder = self.folder / version.agent.name / "versions"
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                stream.write(render_version(version))
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o444)
+            # A link and not a rename: that would write over a version that is there.
+            os.link(temporary, folder / f"{version.number:04}.toml")
+        finally:
+            os.unlink(temporary)
+
+    def _version(self, name: str, number: int) -> Version:
+        file = self.folder / name / "versions" / f"{number:04}.toml"
+        try:
+            return parse_version(file.read_text(encoding="utf-8"), file=str(file))
+        except FileNotFoundError:
+            numbers = self._numbers(name)
+            there = f"it has versions 1 to {numbers[-1]}" if numbers else "it has no versions"
+            raise NotFound(f"{name!r} has no version {number}", hint=there) from None
+
+    def _numbers(self, name: str) -> list[int]:
+        try:
+            files = os.listdir(self.folder / name / "versions")
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(int(match[1]) for file in files if (match := _FILE.fullmatch(file)))
+
+    def _file(self, name: str) -> Path:
+        return self.folder / name / "agent.toml"
+
+
+def _differing(before: Agent, after: Agent) -> list[str]:
+    return [each.name for each in fields(Agent) if getattr(before, each.name) != getattr(after, each.name)]

@@ -1,0 +1,64 @@
+"""A turn as one row of JSON, put together from its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from metier.agents import events
+from metier.agents.events import Event, TurnFinished
+from metier.runtime.events import Deactivated, SkillActivated
+from metier.selection import Match
+
+__all__ = ["Listener", "Record", "match_row"]
+
+Listener = Callable[[Event], None]
+
+
+class Record:
+    """Listens to one turn."""
+
+    def __init__(self, message: str) -> None:
+        self.row: dict[str, Any] = {
+            "message": message, "answer": "", "ending": "", "reason": "", "hint": "", "selected": [], "activated": [],
+            "deactivated": [], "active": [], "prompt": None, "tools": [], "retries": 0, "compacted": 0, "warnings": [],
+            "usage": None,
+        }  # fmt: skip
+
+    def __call__(self, event: Event) -> None:
+        row = self.row
+        match event:
+            case events.SkillsSelected(selection=selection):
+                row["selected"] = [match_row(match) for match in selection.selected]
+            case SkillActivated(name=name, by=by, tokens=tokens):
+                row["activated"].append({"name": name, "by": by, "tokens": tokens})
+            case Deactivated(name=name, reason=reason):
+                row["deactivated"].append({"name": name, "reason": reason})
+            case events.PromptBuilt(prompt=prompt):
+                parts = {part.name: part.tokens for part in prompt.parts}
+                row["prompt"] = {"tokens": prompt.tokens, **parts, "tools": prompt.tool_tokens, "text": prompt.text}
+            case events.ToolCalling(id=id_, tool=tool, arguments=arguments):
+                row["tools"].append({"id": id_, "tool": tool, "arguments": arguments})
+            case events.ToolAnswered():
+                self._answered(event)
+            case events.Retrying():
+                row["retries"] += 1
+            case events.Compacted(turns=turns):
+                row["compacted"] += turns
+            case events.Warned(message=message):
+                row["warnings"].append(message)
+            case TurnFinished():
+                row |= {"answer": event.answer, "ending": event.ending, "reason": event.reason, "hint": event.hint}
+                row |= {"active": list(event.active), "usage": asdict(event.spent)}
+
+    def _answered(self, event: events.ToolAnswered) -> None:
+        for call in self.row["tools"]:
+            if call["id"] == event.id and "ok" not in call:
+                call |= {"ok": event.ok, "code": event.code, "text": event.text, "level": event.level}
+                call["duration"] = round(event.duration, 4)
+                return
+
+
+def match_row(match: Match) -> dict[str, Any]:
+    return {"name": match.name, "confidence": round(match.confidence, 4), "decision": match.decision, "reason": match.reason}

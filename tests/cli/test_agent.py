@@ -1,0 +1,136 @@
+"""`metier agent`, as a person types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.shell import Shell
+from metier.testing import skill_folder
+
+
+@pytest.fixture
+def desk(shell: Shell) -> Shell:
+    """A shell with an agent that has two skills."""
+    shell.skill("pdf")
+    shell.skill("zip")
+    (shell.project / "told.md").write_text("You work for {{team}}.\n")
+    shell("agent", "create", "clerk", "--model", "gpt-5", "--provider", "openai", "--skills", "pdf,zip",
+          "--instructions", "told.md", "--var", "team=accounts").ok()  # fmt: skip
+    return shell
+
+
+def test_an_agent_is_a_file_that_a_person_can_read(desk: Shell) -> None:
+    text = (desk.metier / "agents/clerk/agent.toml").read_text()
+    assert 'model = "openai:gpt-5"' in text
+    assert desk("agent", "show", "clerk").ok().out == text
+    row = desk("agent", "show", "clerk", "--json").data
+    assert (row["version"], row["skills"], row["variables"]) == (1, ["pdf", "zip"], {"team": "accounts"})
+    assert [each["name"] for each in desk("agent", "list", "--json").data["agents"]] == ["clerk"]
+
+
+def test_nothing_is_made_of_bad_input(shell: Shell) -> None:
+    shell.skill("pdf")
+    shell("agent", "create", "Clerk").failed(2, "not a name")
+    shell("agent", "create", "clerk", "--skills", "pfd").failed(3, "'pfd'", "did you mean 'pdf'?")
+    shell("agent", "create", "clerk", "--skills", "what:ever").failed(3, "what")
+    shell("agent", "create", "clerk", "--provider", "openai").failed(2, "--model")
+    shell("agent", "create", "clerk", "--provider", "openai", "--model", "anthropic:x").failed(2, "anthropic")
+    shell("agent", "create", "clerk", "--instructions", "none.md").failed(3, "none.md")
+    (shell.project / "told.md").write_text("{{who}}")
+    shell("agent", "create", "clerk", "--instructions", "told.md").failed(2, "{{who}}", "--var who=VALUE")
+    assert shell("agent", "list").ok().out.startswith("no agent yet")
+
+
+def test_instructions_may_come_through_a_pipe(shell: Shell) -> None:
+    (shell.project / "in").write_text("Be brief.")
+    shell("agent", "create", "clerk", "--instructions", "-", stdin=str(shell.project / "in")).ok()
+    assert shell("agent", "show", "clerk", "--json").data["instructions"] == "Be brief."
+
+
+def test_changes_are_versions_that_can_be_compared_and_undone(desk: Shell) -> None:
+    assert "v2" in desk("agent", "edit", "clerk", "--model", "ollama:llama").ok().out
+    desk("agent", "skill", "remove", "clerk", "zip").ok()
+    versions = desk("agent", "history", "clerk", "--json").data["versions"]
+    assert [(each["version"], each["change"]) for each in versions] == [
+        (3, "removed zip"), (2, "changed model"), (1, "created"),
+    ]  # fmt: skip
+    diff = desk("agent", "diff", "clerk", "1", "2", "--json").data
+    assert diff["changed"] == ["model"]
+    assert '+model = "ollama:llama"' in desk("agent", "diff", "clerk", "1").ok().out
+    desk("agent", "rollback", "clerk", "1").ok()
+    assert desk("agent", "show", "clerk", "--json").data["skills"] == ["pdf", "zip"]
+    desk("agent", "rollback", "clerk", "9").failed(3, "no version 9", "1 to 4")
+    assert desk("agent", "show", "clerk", "--version", "2", "--json").data["model"] == "ollama:llama"
+
+
+def test_skills_are_added_and_taken_away(desk: Shell) -> None:
+    desk.skill("csv")
+    desk("agent", "skill", "add", "clerk", "csv").ok()
+    assert [row["ref"] for row in desk("agent", "skill", "list", "clerk", "--json").data["skills"]] == ["pdf", "zip", "csv"]
+    desk("agent", "skill", "add", "clerk", "nope").failed(3, "no skill is named 'nope'")
+    desk("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have 'nope'", "pdf, zip, csv")
+    last = desk("agent", "skill", "remove", "clerk", "csv", "pdf", "zip")
+    assert (last.code, "every skill" in last.err) == (0, True)
+
+
+def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(desk: Shell) -> None:
+    desk("skill", "delete", "zip", "--yes")
+    desk("skill", "disable", "pdf").ok()
+    assert "✗ zip" in desk("agent", "skill", "list", "clerk").ok().out
+    ran = desk("run", "--agent", "clerk", "fill in the form")
+    assert (ran.code, "openai:gpt-5 needs a key" in ran.err) == (4, True)
+    assert "warning: the agent's skill 'zip' is not here" in ran.err
+    assert "warning: the agent's skill 'pdf' is disabled" in ran.err
+
+
+def test_a_ref_is_installed_when_it_is_not_here_yet(desk: Shell, tmp_path: Path) -> None:
+    elsewhere = skill_folder(tmp_path / "elsewhere", "csv")
+    desk("agent", "skill", "add", "clerk", str(elsewhere)).ok()
+    assert desk("agent", "skill", "list", "clerk", "--json").data["skills"][-1]["names"] == ["csv"]
+    assert desk.listed()["csv"] == "enabled"
+    desk("agent", "skill", "add", "clerk", str(tmp_path / "nowhere")).failed(3, "nowhere")
+
+
+def test_an_agent_travels(desk: Shell) -> None:
+    desk("agent", "edit", "clerk", "--model", "ollama:llama").ok()
+    desk("agent", "export", "clerk", "--history", "-o", "clerk.json").ok()
+    desk("agent", "export", "clerk", "-o", "clerk.json").failed(6, "exists already")
+    desk("agent", "import", "clerk.json").failed(6, "--name")
+    desk("agent", "import", "clerk.json", "--name", "second").ok()
+    assert len(desk("agent", "history", "second", "--json").data["versions"]) == 2
+    one = desk("agent", "export", "clerk").ok().out
+    (desk.project / "one.toml").write_text(one)
+    desk("agent", "import", "one.toml", "--force").ok()
+    (desk.project / "bad.json").write_text(json.dumps({"metier-agent": 2, "versions": []}))
+    desk("agent", "import", "bad.json").failed(2, "not an exported agent")
+    (desk.project / "bad.toml").write_text("name = ")
+    desk("agent", "import", "bad.toml").failed(2, "bad.toml:1")
+
+
+def test_deleting_asks_first(desk: Shell) -> None:
+    desk("agent", "delete", "clerk").failed(2, "--yes")
+    desk("agent", "delete", "clerk", "--yes").ok()
+    desk("agent", "show", "clerk").failed(3, "no agent is named 'clerk'")
+    assert not (desk.metier / "agents/clerk").exists()
+
+
+def test_an_editor_changes_an_agent(desk: Shell) -> None:
+    editor = desk.install("my-editor", "/bin/sed -i 's/gpt-5/gpt-6/' \"$1\"")
+    desk("agent", "edit", "clerk", EDITOR=str(editor)).ok()
+    assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:gpt-6"
+    same = desk.install("no-editor", "exit 0")
+    assert "left as it was" in desk("agent", "edit", "clerk", EDITOR=str(same)).ok().out
+    desk("agent", "edit", "clerk").failed(2, "--model")
+
+
+def test_an_edit_that_meets_another_loses_neither(desk: Shell) -> None:
+    meanwhile = f"HOME={desk.home} METIER_HOME={desk.metier} {{metier}} agent edit clerk --model openai:theirs >/dev/null"
+    from cli.shell import METIER
+
+    editor = desk.install("slow-editor", meanwhile.format(metier=METIER) + "\n/bin/sed -i 's/gpt-5/mine/' \"$1\"")
+    desk("agent", "edit", "clerk", EDITOR=str(editor)).failed(6, "model of 'clerk' changed meanwhile")
+    assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:theirs"
+    assert "mine" in (desk.metier / "agents/clerk/.draft.toml").read_text()

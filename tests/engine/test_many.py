@@ -1,0 +1,53 @@
+"""Many conversations at once, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from metier.agents import AgentEngine, Ending, ModelChoice
+from metier.agents.events import TurnFinished
+from metier.agents.models import connect
+from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from talking import COUNT, app_of, home_skill, now
+
+SESSIONS = 100
+
+
+def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head="triggers:\n  keywords: [count]", files={"scripts/count.py": COUNT})
+    home_skill(tmp_path, "letters", head="triggers:\n  keywords: [letter]")
+
+    def script(request: ModelRequest) -> Said:
+        # Every tenth runs a script in the sandbox; the others only talk.
+        if "count" in request.user and request.body["messages"][-1]["role"] == "user":
+            return calls("word-count_count", args=["w"] * int(request.user.split()[-1]))
+        return says(f"re {request.user}", delay=0.02)
+
+    with ModelServer(script) as model:
+        app = app_of(tmp_path, model)
+
+        async def one(number: int, engine: AgentEngine) -> list[TurnFinished]:
+            async with engine:
+                first = "count" if number % 10 == 0 else "letter"
+                return [await engine.ask(f"{first} {number}"), await engine.ask(f"and {number}")]
+
+        async def all_of_them() -> list[list[TurnFinished]]:
+            shared = connect(ModelChoice(name="gpt-4o", base_url=model.url))
+            engines = [app.engine(f"s{number}") for number in range(SESSIONS)]
+            for engine in engines:
+                engine.use_model(shared)
+            async with shared:
+                return await asyncio.gather(*(one(number, engine) for number, engine in enumerate(engines)))
+
+        answers = now(all_of_them())
+        results = {request.user: request.results for request in model.requests if request.results}
+
+    for number, (first, second) in enumerate(answers):
+        kind, skill = ("count", "word-count") if number % 10 == 0 else ("letter", "letters")
+        assert (first.answer, first.ending, first.active) == (f"re {kind} {number}", Ending.DONE, (skill,))
+        assert second.answer == f"re and {number}"
+        if kind == "count":
+            assert f"{number} words" in results[f"count {number}"][0]
+    assert len(app.chats.chats(1_000)) == SESSIONS
+    assert all(len(app.chats.turns(f"s{number}")) == 2 for number in range(SESSIONS))
