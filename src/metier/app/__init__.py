@@ -7,7 +7,7 @@ current folder, flags) and looks nothing else up, so a test builds one as easily
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from .talking import Talking
 if TYPE_CHECKING:
     from threading import Event
 
-    from metier.catalog import Catalog, Policy
+    from metier.catalog import Catalog, Entry, Policy
     from metier.install.cache import SkillCache
     from metier.install.fetching import Access
     from metier.install.listed import Plugin
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from metier.install.store import Store
     from metier.install.targets import Level, Scope
     from metier.mcp.live import Live
+    from metier.mcp.neighbours import Neighbours
     from metier.mcp.tools import OpenSession
-    from metier.runtime import FileApprovals, Host, Options, Outcome, Permissions, Run, Session, SqliteStore
+    from metier.runtime import FileApprovals, Host, Options, Permissions, Session, SqliteStore
+    from metier.runtime.host import LateSelector
     from metier.runtime.interpreters import Interpreters
     from metier.runtime.permissions import Approve
     from metier.runtime.running import Runner
     from metier.runtime.telemetry import Telemetry
-    from metier.selection import Selection, Selector
+    from metier.selection import Selector
     from metier.sources import Limits, Machine, Place, SkillLoader, Trust, Update
+    from metier.spec import Files
 
 __all__ = ["App"]
 
@@ -178,6 +181,7 @@ class App(Talking):
             machine=self.machine,
             cache=MetadataCache(self.cache_file) if self.settings.truth("cache.enabled") else None,
             limits=self.limits,
+            below=self.neighbours.offers() if self.settings["skills.mcp"].value else (),
         )
 
     @property
@@ -277,37 +281,55 @@ class App(Talking):
     ) -> Session:  # fmt: skip
         """A conversation over these skills, or `only` some. A kept one can be gone on with by its id; another ends with us."""
         from metier.runtime import Session
+        from metier.runtime.host import LateSelector
 
         catalog = self.catalog if only is None else self.catalog.only(only)
-        selector = _LateSelector(lambda: self.selector if only is None else self.selector_of(catalog))
+        selector = LateSelector(lambda: self.selector if only is None else self.selector_of(catalog))
         return Session(catalog, id=id, options=self.session_options(), host=self._host(approve, kept=kept, selector=selector))
 
-    def _host(self, approve: Approve | None, *, kept: bool, selector: _LateSelector) -> Host:
+    def _host(self, approve: Approve | None, *, kept: bool, selector: LateSelector) -> Host:
         from metier.runtime import Bus, Host, MemoryStore
+        from metier.runtime.host import LateRunner
 
         bus = Bus()
         if self.users_settings.truth("telemetry.enabled"):
             bus.subscribe(self.telemetry)
         return Host(
             store=self.store if kept else MemoryStore(),
-            runner=_LateRunner(self),
+            runner=LateRunner(lambda: self.runner),
             permissions=self.permissions(approve),
             bus=bus,
             selector=selector,
+            foreign=lambda entry: self.neighbours.files(entry),
         )
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """MCP servers whose skills are used. Only the user names them: a project could name any program."""
+        from metier.mcp.neighbours import Neighbours
+
+        cache = str(self.home / "cache" / "mcp")
+        return Neighbours(self.users_settings["skills.mcp"].value, cache=cache, environment=self.environment)
+
+    def files_of(self, entry: Entry, *, offline: bool = False) -> Files:
+        from metier.catalog import Source
+        from metier.sources import DiskFiles
+
+        return self.neighbours.files(entry, offline=offline) if entry.source is Source.MCP else DiskFiles(entry.folder)
 
     def live_skills(self, *, scripts: bool) -> tuple[Live, OpenSession]:
         """What an MCP server offers, kept current while it runs, and the sessions that it works with."""
         from metier.mcp.live import Live
         from metier.runtime import Session
+        from metier.runtime.host import LateSelector
 
-        selectors: dict[int, _LateSelector] = {}
+        selectors: dict[int, LateSelector] = {}
 
         def open_session(catalog: Catalog) -> Session:
             # One selector for each catalog, of which only the newest is asked.
             if id(catalog) not in selectors:
                 selectors.clear()
-                selectors[id(catalog)] = _LateSelector(lambda: self.selector_of(catalog))
+                selectors[id(catalog)] = LateSelector(lambda: self.selector_of(catalog))
             host = self._host(None, kept=False, selector=selectors[id(catalog)])
             return Session(catalog, options=self.session_options(), host=host)
 
@@ -374,27 +396,3 @@ class App(Talking):
         from metier.install.judging import remembering
 
         return remembering(self.skill_cache)
-
-
-class _LateRunner:
-    """The app's runner, made by the first script: finding out what this machine can do takes time."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    async def run(self, run: Run) -> Outcome:
-        return await self._app.runner.run(run)
-
-
-class _LateSelector:
-    """The app's selector, opened by the first request: most sessions of a command line make none."""
-
-    def __init__(self, opened: Callable[[], Selector]) -> None:
-        self._open = opened
-
-    @cached_property
-    def _selector(self) -> Selector:
-        return self._open()
-
-    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        return self._selector.select(query, limit, recent=recent)

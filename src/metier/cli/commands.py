@@ -94,6 +94,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "mcp": {
         "serve": ("metier.cli.mcp_serve:serve", "Serve your skills; `metier mcp` alone does the same."),
         "install": ("metier.cli.mcp_install:install", "Configure a client to start the server."),
+        "list": ("metier.cli.mcp_sources:list_servers", "List the MCP servers whose skills you use."),
+        "refresh": ("metier.cli.mcp_sources:refresh", "Ask those servers what they offer now."),
     },
     "registry": {
         "serve": ("metier.cli.registry:serve", "Serve a registry of skills."),

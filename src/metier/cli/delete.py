@@ -37,7 +37,7 @@ __all__ = ["delete"]
 @click.argument("name", metavar="NAME|FOLDER", shell_complete=skill_names)
 @click.option(
     "--source",
-    type=click.Choice([source.value for source in Source if source is not Source.BUNDLED]),
+    type=click.Choice([source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]),
     help="Which one, if several have the name.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -62,6 +62,8 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
     entry = _chosen(app, name, source)
     if entry.source is Source.BUNDLED:
         raise Refused(f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off")
+    if entry.source is Source.MCP:
+        raise Refused(f"{name} is on another server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here")
     files = sum(len(names) for _, _, names in os.walk(entry.folder))
     data = {"name": entry.name, "folder": entry.folder, "files": files}
     if not yes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metier.app import App
 from metier.catalog import Entry, Source, State
-from metier.errors import InvalidSkill, NotFound, SkillNotFound
+from metier.errors import InvalidSkill, NotFound, Refused, SkillNotFound
 from metier.sources import Place, catalog_of
 from metier.sources.walk import walk
 from metier.spec import Report
@@ -62,11 +62,17 @@ def _folders(app: App, target: str) -> Iterator[str]:
     elif looks_like_path:
         raise NotFound(f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill")
     elif _is_known(app, target):
-        yield entry_named(app, target).folder
+        yield _folder_of(entry_named(app, target))
     else:
         # A SKILL.md with the wrong name in it is what one comes to have checked and repaired.
         misnamed = (entry for entry in app.catalog.entries if os.path.basename(entry.folder) == target)
-        yield (next(misnamed, None) or entry_named(app, target)).folder
+        yield _folder_of(next(misnamed, None) or entry_named(app, target))
+
+
+def _folder_of(entry: Entry) -> str:
+    if entry.source is Source.MCP:
+        raise Refused(f"{entry.name} is on another server, and has no folder here", rule="mcp", hint="see `metier skill show`")
+    return entry.folder
 
 
 def _is_known(app: App, name: str) -> bool:

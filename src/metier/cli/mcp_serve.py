@@ -9,7 +9,8 @@ import sys
 import click
 
 from metier.app import App
-from metier.errors import BadUsage, NotFound, Unavailable
+from metier.errors import BadUsage, NotFound
+from metier.mcp.neighbours import needs_sdk
 
 from .result import Result
 from .run import command
@@ -40,9 +41,7 @@ def serve(
     try:
         from metier.mcp.serving import Http, serve_http, serve_stdio
     except ImportError as error:
-        raise Unavailable(
-            "MCP needs packages that are not installed", hint="pip install 'metier[mcp]'", retryable=False
-        ) from error
+        raise needs_sdk() from error
     live, open_session = app.live_skills(scripts=allow_scripts)
     if over_http:
         http = Http(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins)

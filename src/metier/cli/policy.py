@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from metier.app import App
+from metier.catalog import Source
 from metier.config import KEYS, change_words
-from metier.errors import BadUsage, MetierError
+from metier.errors import BadUsage, MetierError, Refused
 from metier.runtime import Answer, Pattern, Question, tree_digest
 from metier.runtime.permissions import Approve
 from metier.sources import DiskFiles
@@ -72,6 +73,9 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     parsed = [str(Pattern.parse(pattern)) for pattern in patterns]
     if skill:
         digest = _digest(app, entry_named(app, skill).name)
+        if not digest:
+            raise Refused(f"{skill} cannot be pinned as it is now", rule="unpinned",
+                          hint="an approval needs files that can be read and do not change")  # fmt: skip
         for pattern in parsed:
             app.approvals.keep(skill, digest, pattern)
         line = f"{skill} may use {', '.join(parsed)} until it changes"
@@ -115,6 +119,8 @@ def ask_on_terminal() -> Approve | None:
 
 def _digest(app: App, name: str) -> str:
     try:
-        return tree_digest(DiskFiles(entry_named(app, name).folder))
+        entry = entry_named(app, name)
+        # What another server has is pinned by its listing: nothing is fetched to be approved.
+        return app.neighbours.files(entry).digest if entry.source is Source.MCP else tree_digest(DiskFiles(entry.folder))
     except MetierError:
         return ""

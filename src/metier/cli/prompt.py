@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.catalog import Entry
+from metier.catalog import Entry, Source
 from metier.disclosure import (
     Activation,
     Active,
@@ -77,7 +77,10 @@ def prompt(
 
 
 def _view(app: App, preset: Preset, request: str, budget: Budget, form: Format, mount: str, count: Count) -> Disclosure:
-    listed = [entry for entry in app.catalog if entry.is_for_models]
+    # What is on another server has no file that a model could read; a tool can fetch it.
+    listed = [
+        entry for entry in app.catalog if entry.is_for_models and (preset is Preset.TOOL or entry.source is not Source.MCP)
+    ]
     match preset:
         case Preset.FILE | Preset.TOOL:
             return catalog_within(_ranked(app, listed, request), budget, form=form, how=Activation(preset.value), count=count)
@@ -113,7 +116,9 @@ def _ranked(app: App, listed: Sequence[Entry], request: str) -> Sequence[Entry]:
 def _activated(app: App, request: str) -> list[Active]:
     if not request:
         return []
-    return [_loaded(app, match) for match in app.selector.select(request).selected]
+    # A prompt never waits for a network.
+    here = (match for match in app.selector.select(request).selected if app.catalog[match.name].source is not Source.MCP)
+    return [_loaded(app, match) for match in here]
 
 
 def _loaded(app: App, match: Match) -> Active:

@@ -82,7 +82,7 @@ def remembering(app: App) -> None:
     if not _asked:
         return
     now = _now()
-    signatures = [(name, _signature(name)) for name in map(str, (app.config_file, app.project_config_file, app.trust.file))]
+    signatures = [(name, _signature(name)) for name in _files(app)]
     facts = [("file", name, text) for name, (text, _) in signatures]
     newest = max(time for _, (_, time) in signatures)
     if not app.settings.truth("cache.enabled"):
@@ -101,6 +101,13 @@ def remembering(app: App) -> None:
         # Something changed within the last tick of the clock: it may change again and look the same.
         return
     _pending.append((_file(), _key(_asked), facts))
+
+
+def _files(app: App) -> Iterable[str]:
+    """Single files that a listing depends on."""
+    yield from map(
+        str, (app.config_file, app.project_config_file, app.trust.file, app.home / "cache" / "mcp" / "listings.json")
+    )
 
 
 def remember(output: bytes) -> None:

@@ -10,10 +10,9 @@ import click
 
 from metier.app import App
 from metier.catalog import Entry, Source, State
-from metier.errors import BadUsage, Refused
+from metier.errors import BadUsage, InvalidSkill, Refused, Unavailable
 from metier.install.targets import Level
-from metier.sources import DiskFiles, load_folder
-from metier.spec import SKILL_FILE, FileEntry, Manifest, estimated_tokens
+from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimated_tokens, load
 
 from .completion import skill_names
 from .find import entry_named
@@ -30,6 +29,7 @@ _TITLES = {
     Source.CLAUDE: "Claude Skills",
     Source.PROJECT: "Project Skills",
     Source.PLUGIN: "Plugin Skills",
+    Source.MCP: "Skills of MCP Servers",
 }
 _MOST_FILES = 40
 
@@ -48,9 +48,9 @@ def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Re
     if entry.state is State.UNTRUSTED:
         raise Refused(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
     if with_body:
-        body = load_folder(entry.folder).instructions
+        body = load(app.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
         return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
-    return _page(entry, _origin(app, entry), with_files=with_files)
+    return _page(app, entry, with_files=with_files)
 
 
 def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
@@ -101,10 +101,11 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
     return None
 
 
-def _page(entry: Entry, origin: dict[str, Any] | None, *, with_files: bool) -> Result:
-    files = list(DiskFiles(entry.folder).list())
-    usable = entry.state is not State.SKIPPED
-    body = load_folder(entry.folder).instructions if usable else ""
+def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
+    origin = _origin(app, entry)
+    held = app.files_of(entry, offline=True)
+    files = list(held.list())
+    body = _body(held, entry)
     manifest = entry.manifest
     tokens = {"catalog": estimated_tokens(entry.name + entry.description), "instructions": estimated_tokens(body)}
     data: dict[str, Any] = {
@@ -132,6 +133,18 @@ def _page(entry: Entry, origin: dict[str, Any] | None, *, with_files: bool) -> R
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
+
+
+def _body(files: Files, entry: Entry) -> str:
+    """The instructions; none where the skill is none, or where nobody has fetched them yet."""
+    if entry.state is State.SKIPPED:
+        return ""
+    try:
+        return load(files, folder=entry.folder.rpartition("/")[2]).instructions
+    except (InvalidSkill, Unavailable):
+        if entry.source is not Source.MCP:
+            raise
+        return ""
 
 
 def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:

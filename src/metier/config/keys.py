@@ -58,6 +58,7 @@ KEYS: dict[str, Key] = {
         Key(name="skills.script_timeout", kind=Kind.NUMBER, default=60, least=1, text="seconds that a skill's script may run"),
         Key(name="skills.registry", kind=Kind.TEXT, text="address of the registry that bare names come from"),
         Key(name="skills.sources", kind=Kind.TABLE, text="named sources: [skills.sources.NAME] url, auth"),
+        Key(name="skills.mcp", kind=Kind.TABLE, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
         Key(name="skills.plugins", kind=Kind.TABLE, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         Key(name="skills.parameters", kind=Kind.TABLE, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
         Key(name="session.store", kind=Kind.PATH, text="the file that sessions and usage are kept in"),

@@ -13,7 +13,7 @@ from metier.spec import Skill
 from .activation import Activation, Active, By, Mode, Plain
 from .content import Content, Filling, fill, parameter_values, render, trim
 from .host import Options
-from .shelf import body_of, shown_files
+from .shelf import body_of, origin_of, shown_files
 
 __all__ = ["Asked", "answer", "arriving", "instructions", "rendered"]
 
@@ -68,7 +68,7 @@ def rendered(skill: Skill, row: Active, options: Options) -> Content:
     filling = Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
     return render(
         skill.name, body_of(skill), filling, shown_files(skill), budget=options.instruction_tokens, count=options.count,
-        most_files=options.listed_files,
+        most_files=options.listed_files, origin=origin_of(skill),
     )  # fmt: skip
 
 

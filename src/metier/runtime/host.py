@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Protocol
 
 from metier.disclosure import Count
@@ -17,10 +18,11 @@ from .events import Bus
 from .limits import Limits, Run
 from .outcome import Outcome
 from .permissions import Permissions
+from .shelf import OpenForeign
 from .store import MemoryStore, Store
 from .usage import Budgets
 
-__all__ = ["Host", "Options", "ScriptRunner", "Selects"]
+__all__ = ["Host", "LateRunner", "LateSelector", "Options", "ScriptRunner", "Selects"]
 
 
 class ScriptRunner(Protocol):
@@ -76,4 +78,30 @@ class Host:
     bus: Bus = field(default_factory=Bus)
     selector: Selects | None = None
     """Without one, search_skills is not offered."""
+    foreign: OpenForeign | None = None
+    """Opens skills that are on other servers. Without it, they cannot be used."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+class LateRunner:
+    """A runner that the first script makes: finding out what a machine can do takes time."""
+
+    def __init__(self, make: Callable[[], ScriptRunner]) -> None:
+        self._make = make
+
+    async def run(self, run: Run) -> Outcome:
+        return await self._make().run(run)
+
+
+class LateSelector:
+    """A selector that the first request opens: most sessions of a command line make none."""
+
+    def __init__(self, opened: Callable[[], Selects]) -> None:
+        self._open = opened
+
+    @cached_property
+    def _selector(self) -> Selects:
+        return self._open()
+
+    def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
+        return self._selector.select(query, limit, recent=recent)

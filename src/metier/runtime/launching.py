@@ -89,7 +89,7 @@ def _checked(session: Session, wish: Launch) -> Run:
     options = session.options
     seconds = min(options.limits.seconds, wish.seconds or options.limits.seconds, _seconds_left(session, skill.name))
     return Run(
-        folder=session.shelf.files(skill.name).folder,
+        folder=session.shelf.folder(skill.name),
         script=script,
         arguments=wish.arguments,
         network=wish.network,

@@ -8,6 +8,9 @@ deny, and the host does as it likes.
     deny      the user's policy forbids it, or metier would run it and the skill never asked for it
     allow     the skill asks for it (or lists nothing), and the policy or an approval of this very version allows it
     ask       anything else
+
+A skill that comes from another server asks for nothing and is allowed nothing in general: only what the user approved
+for it, as it is, counts.
 """
 
 from __future__ import annotations
@@ -97,6 +100,8 @@ class Asker:
     tools: tuple[str, ...] = ()
     digest: Callable[[], str] = lambda: ""
     bundled: bool = False
+    origin: str = ""
+    """Whose it is, where it is not of this machine."""
 
     @classmethod
     def of(cls, manifest: Manifest, digest: Callable[[], str], *, bundled: bool = False) -> Asker:
@@ -139,6 +144,8 @@ class Permissions:
         for pattern in self.policy.deny:
             if pattern.forbids(request):
                 return Decision(verdict=Verdict.DENY, rule=f"policy.deny: {pattern}")
+        if skill is not None and skill.origin:
+            return self._of_a_stranger(request, skill)
         listed = skill is not None and bool(skill.tools)
         asked = skill is not None and any(pattern.grants(request, which=self.which) for pattern in _patterns(skill.tools))
         ours = request.tool in _OURS
@@ -171,6 +178,16 @@ class Permissions:
             request = Request(tool=TOOLSET, argument=str(toolset))
             quiet = self if ask else replace(self, approve=None)
             quiet.authorise(request, skill)
+
+    def _of_a_stranger(self, request: Request, skill: Asker) -> Decision:
+        if request.tool == TOOLSET or not skill.digest():
+            return Decision(verdict=Verdict.DENY, rule=f"origin: {skill.origin} cannot be given that")
+        approved = self._approved(request, skill)
+        if approved is not None:
+            return approved
+        # The policy can forbid it, and allow nothing: what it allows in general was said about this machine's skills.
+        verdict = Verdict.DENY if self.policy.otherwise(request.tool) is Verdict.DENY else Verdict.ASK
+        return Decision(verdict=verdict, rule=f"origin: it comes from {skill.origin}, and nobody has approved it as it is")
 
     def _approved(self, request: Request, skill: Asker | None) -> Decision | None:
         if skill is None:

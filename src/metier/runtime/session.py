@@ -81,7 +81,7 @@ class Session:
     def use(self, catalog: Catalog) -> None:
         """Go on with another catalog, as after a change on disk. Skills that are no longer there are deactivated."""
         self.catalog = catalog
-        self.shelf = Shelf(catalog)
+        self.shelf = Shelf(catalog, self.host.foreign)
         for entry in catalog.entries:
             if entry.state is State.SHADOWED:
                 self.tell(

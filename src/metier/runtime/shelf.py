@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 from metier.catalog import Catalog, Entry, Source, State
-from metier.errors import SkillNotFound
+from metier.errors import SkillNotFound, Unavailable
 from metier.sources import DiskFiles, SkillLoader
-from metier.spec import SKILL_FILE, FileEntry, Skill, load, split
+from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split
 from metier.spec.skill import LONGEST_SKILL_FILE
 
 from .activation import By
 from .digest import tree_digest
 from .permissions import Asker
 
-__all__ = ["Shelf", "body_of", "shown_files"]
+__all__ = ["Foreign", "OpenForeign", "Shelf", "body_of", "origin_of", "shown_files"]
 
 # What proves a skill is for its author: an agent that used it would only pay for the list.
 _PROOF = ("evals/", "tests/")
 
 
+@runtime_checkable
+class Foreign(Files, Protocol):
+    """The files of a skill that is not on this machine. What is in them is a stranger's, and stays known as that."""
+
+    @property
+    def origin(self) -> str:
+        """Whose they are, as a part of a sentence."""
+
+    @property
+    def digest(self) -> str:
+        """Of everything that an approval is bound to, without reading a file; empty where nothing can be pinned."""
+
+    def folder(self) -> str:
+        """A folder of this machine with exactly these files, for a script to run in."""
+
+
+OpenForeign = Callable[[Entry], Foreign]
+
+
 class Shelf:
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, foreign: OpenForeign | None = None) -> None:
         self.catalog = catalog
         self._loader = SkillLoader(catalog)
-        self._files: dict[str, DiskFiles] = {}
+        self._foreign = foreign
+        self._files: dict[str, DiskFiles | Foreign] = {}
 
     @cached_property
     def for_models(self) -> tuple[Entry, ...]:
@@ -42,22 +64,46 @@ class Shelf:
             self._loader.load_metadata(name)
         return entry
 
-    def files(self, name: str) -> DiskFiles:
+    def files(self, name: str) -> DiskFiles | Foreign:
         entry = self.usable(name)
         found = self._files.get(entry.folder)
         if found is None:
-            found = self._files[entry.folder] = DiskFiles(entry.folder)
+            found = self._files[entry.folder] = self._opened(entry)
         return found
+
+    def folder(self, name: str) -> str:
+        """Where the skill's files are, for whoever runs one of them."""
+        files = self.files(name)
+        return files.folder if isinstance(files, DiskFiles) else files.folder()
 
     def skill(self, name: str) -> Skill:
         """Read now, so that an edit since discovery is seen."""
-        return load(self.files(name), folder=self.usable(name).folder.rpartition("/")[2])
+        files = self.files(name)
+        if not isinstance(files, DiskFiles):
+            # That it could not be fetched, or is not what was listed, is no defect of its frontmatter.
+            files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+        skill = load(files, folder=self.usable(name).folder.rpartition("/")[2])
+        if isinstance(files, DiskFiles):
+            return skill
+        # Under the name that it has here, or it could pass for another; and it brings neither code nor other skills along.
+        extensions = replace(skill.manifest.extensions, dependencies=(), toolsets=(), scripts=())
+        return replace(skill, manifest=replace(skill.manifest, name=name, allowed_tools=(), extensions=extensions))
+
+    def _opened(self, entry: Entry) -> DiskFiles | Foreign:
+        if entry.source is not Source.MCP:
+            return DiskFiles(entry.folder)
+        if self._foreign is None:
+            raise Unavailable(f"{entry.name} is on another server", hint="give the session's Host a way to it", retryable=False)
+        return self._foreign(entry)
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
         prefix = folder.strip("/") + "/" if folder.strip("/") else ""
         return tuple(entry for entry in self.files(name).list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
 
     def asker(self, skill: Skill) -> Asker:
+        if isinstance(skill.files, Foreign):
+            files = skill.files
+            return Asker(name=skill.name, digest=lambda: files.digest, origin=files.origin)
         bundled = self.usable(skill.name).source is Source.BUNDLED
         return Asker.of(skill.manifest, lambda: tree_digest(skill.files), bundled=bundled)
 
@@ -86,6 +132,11 @@ class _Needs(Mapping[str, tuple[str, ...]]):
 
     def __len__(self) -> int:
         return len(self._catalog)
+
+
+def origin_of(skill: Skill) -> str:
+    """Whose skill it is, where it is not of this machine."""
+    return skill.files.origin if isinstance(skill.files, Foreign) else ""
 
 
 def shown_files(skill: Skill) -> list[str]:

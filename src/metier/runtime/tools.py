@@ -24,7 +24,7 @@ from .patterns import Request
 from .schema import Schema, object_schema
 from .scripts.reading import script_paths
 from .scripts_as_tools import reply_of, script_tools
-from .shelf import body_of, shown_files
+from .shelf import body_of, origin_of, shown_files
 from .tool import Reply, Tool, Work
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def _run_tool(session: Session, names: Schema, paths: Schema) -> Tool:
 
 
 def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
-    if session.options.script_tools and session.host.runner is not None:
+    # Reading a stranger's scripts to describe them would fetch what nobody has asked for.
+    if session.options.script_tools and session.host.runner is not None and not origin_of(skill):
         yield from script_tools(session, skill)
     session.load_toolsets(skill)
     denied = session.host.permissions.denies

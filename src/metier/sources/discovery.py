@@ -74,10 +74,12 @@ def catalog_of(
     machine: Environment,
     cache: MetadataCache | None = None,
     limits: Limits | None = None,
+    below: Sequence[Offers] = (),
 ) -> Catalog:
+    """The catalog of these places. `below` is what is offered besides, by whoever must not hide anything in them."""
     limits = limits or Limits()
     warnings: list[str] = []
-    offers: list[Offers] = []
+    offers: list[Offers] = list(below)
     walks = [(place, walk(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
     real = {folder for _, found in walks for folder, _, _ in found.found}
     for place, found in walks:

@@ -1,0 +1,214 @@
+"""Speaking to other MCP servers: what they list, and one file at a time.
+
+A connection lives in a thread of its own and stays open while it is used, because starting a server takes a second and
+a skill is read in several steps. Everything a server sends is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import os
+import threading
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.extension import advertise
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import ConfigDict
+
+from metier.errors import MetierError, Refused, Unavailable
+from metier.spec import Json
+
+from .listings import RemoteServer
+from .published import EXTENSION, MOST_BYTES
+
+__all__ = ["Connections", "list_entries"]
+
+_SECONDS = 30.0
+_IDLE = 60.0
+_MOST_PAGES = 200
+_MOST_SKILLS = 10_000
+
+
+class _Listed(types.PaginatedResult):
+    model_config = ConfigDict(extra="allow")
+    skills: list[Any]  # Any: nothing of it is believed before it has been read
+
+
+async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> list[Json]:
+    """Everything the server lists, page by page; Refused if it does not end or does not have the extension."""
+    async with _connected(server, environment) as client:
+        extensions = client.server_capabilities.extensions or {}
+        if EXTENSION not in extensions:
+            raise Refused(
+                f"the MCP server {server.name!r} offers no skills", rule="mcp-extension",
+                hint="it must have the Skills extension (SEP-2640)",
+            )  # fmt: skip
+        found: list[Json] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MOST_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor)
+            request: types.Request[Any, Any] = types.Request(method="skills/list", params=params)
+            page = await client.session.send_request(request, _Listed)
+            found += page.skills
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+            if cursor in seen or len(found) > _MOST_SKILLS:
+                break
+            seen.add(cursor)
+        raise Refused(f"the listing of the MCP server {server.name!r} does not end", rule="mcp-listing", hint="tell its author")
+
+
+class Connections:
+    """Open connections, by server. Safe to use from any thread; closed when they have been idle for a minute."""
+
+    def __init__(self, servers: Mapping[str, RemoteServer], environment: Mapping[str, str]) -> None:
+        self._servers, self._environment = servers, environment
+        self._open: dict[str, _Connection] = {}
+        self._lock = threading.Lock()
+
+    def read(self, server: str, uri: str) -> bytes:
+        """One file, from the server that listed it and no other."""
+        with self._lock:
+            connection = self._open.get(server)
+            if connection is None or not connection.is_open:
+                connection = self._open[server] = _Connection(self._servers[server], self._environment)
+        return connection.read(uri)
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._open.values():
+                connection.close()
+            self._open.clear()
+
+
+class _Connection:
+    def __init__(self, server: RemoteServer, environment: Mapping[str, str]) -> None:
+        self._server, self._environment = server, environment
+        self._loop = asyncio.new_event_loop()
+        self._asked: asyncio.Queue[tuple[str, Future[bytes]] | None] = asyncio.Queue()
+        # A daemon: a program that ends does not wait for a stranger.
+        self._thread = threading.Thread(target=self._work, name=f"metier-mcp-{server.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_open(self) -> bool:
+        return self._thread.is_alive()
+
+    def read(self, uri: str) -> bytes:
+        answer: Future[bytes] = Future()
+        try:
+            self._loop.call_soon_threadsafe(self._asked.put_nowait, (uri, answer))
+            return answer.result(timeout=2 * _SECONDS)
+        except (RuntimeError, TimeoutError):
+            raise _gone(self._server, "it does not answer") from None
+
+    def close(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._asked.put_nowait, None)
+        self._thread.join(timeout=10)
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        failed: BaseException | None = None
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:
+            failed = error
+        while not self._asked.empty():
+            asked = self._asked.get_nowait()
+            if asked is not None:
+                asked[1].set_exception(failed or _gone(self._server, "the connection was closed"))
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        async with _connected(self._server, self._environment) as client:
+            while True:
+                try:
+                    asked = await asyncio.wait_for(self._asked.get(), _IDLE)
+                except TimeoutError:
+                    return
+                if asked is None:
+                    return
+                uri, answer = asked
+                try:
+                    answer.set_result(await _file(client, self._server, uri))
+                except Exception as error:
+                    answer.set_exception(_told(self._server, error))
+
+
+async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:
+    contents = (await client.read_resource(uri)).contents
+    # Exactly one, and that one asked for: a file in several parts, or another file, has no digest.
+    if len(contents) != 1 or str(contents[0].uri) != uri:
+        raise Refused(f"the MCP server {server.name!r} answered with something else than {uri}", rule="mcp-read",
+                      hint="nothing of it was used")  # fmt: skip
+    content = contents[0]
+    try:
+        data = (
+            content.text.encode()
+            if isinstance(content, types.TextResourceContents)
+            else base64.b64decode(content.blob, validate=True)
+        )
+    except (binascii.Error, UnicodeEncodeError):
+        raise Refused(f"the MCP server {server.name!r} sent {uri} in no form that can be read", rule="mcp-read",
+                      hint="nothing of it was used") from None  # fmt: skip
+    if len(data) > MOST_BYTES:
+        raise Refused(f"{uri} is larger than {MOST_BYTES:,} bytes", rule="mcp-size", hint="nothing of it was used")
+    return data
+
+
+@contextlib.asynccontextmanager
+async def _connected(server: RemoteServer, environment: Mapping[str, str]) -> AsyncIterator[Client]:
+    """The SDK's client, connected; whatever keeps it from that is Unavailable."""
+    inside = False
+    try:
+        async with contextlib.AsyncExitStack() as stack:
+            if server.url:
+                http = await stack.enter_async_context(
+                    httpx2.AsyncClient(headers=server.headers(environment), timeout=_SECONDS)
+                )
+                transport: Any = streamable_http_client(server.url, http_client=http)
+            else:
+                # Its own complaints are not ours to print among our answers.
+                quiet = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+                parameters = StdioServerParameters(
+                    command=server.command, args=list(server.arguments), env=dict(server.environment)
+                )
+                transport = stdio_client(parameters, errlog=quiet)
+            client = Client(transport, extensions=[advertise(EXTENSION)], cache=None, read_timeout_seconds=_SECONDS)
+            async with asyncio.timeout(_SECONDS):
+                await stack.enter_async_context(client)
+            inside = True
+            yield client
+    except BaseException as error:
+        if inside and not isinstance(error, BaseExceptionGroup):
+            raise
+        raise _told(server, error) from error
+
+
+def _told(server: RemoteServer, error: BaseException) -> BaseException:
+    """The error that a person should hear about."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, MetierError | KeyboardInterrupt | asyncio.CancelledError):
+        return error
+    if isinstance(error, MCPError):
+        return Refused(f"the MCP server {server.name!r} refused: {error}", rule="mcp-answer", hint="see what it says about it")
+    if isinstance(error, FileNotFoundError):
+        return _gone(server, f"there is no program {server.command!r}")
+    return _gone(server, str(error) or type(error).__name__)
+
+
+def _gone(server: RemoteServer, why: str) -> Unavailable:
+    return Unavailable(f"the MCP server {server.name!r} cannot be used now: {why}", hint=f"check [skills.mcp.{server.name}]")
