@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,34 @@ def test_a_page_of_a_skill_says_where_it_was_installed_from(shell: Shell, repo: 
     assert "digest        sha256:" in out and "agents        claude-code\n" in out
     assert shell("skill", "show", "pdf", "--json").data["installed_from"]["path"] == "skills/pdf"
     assert shell("skill", "show", "hello-world", "--json").data["installed_from"] is None
+
+
+def test_one_skill_that_two_refs_lead_to_is_one_skill(shell: Shell, repo: Path) -> None:
+    out = shell("skill", "install", str(repo), f"{repo}/.", "--all").ok().out
+    assert out.endswith("3 installed, 0 as they were\n")
+
+
+def test_all_detected_agents_where_there_are_none_says_so(shell: Shell, repo: Path) -> None:
+    ran = shell("skill", "install", str(repo), "--skill", "pdf", "--target", "all-detected")
+    assert ran.code == 0 and "no other agent was found" in ran.err
+    (shell.home / ".claude").mkdir()
+    shell("skill", "install", str(repo), "--skill", "docx", "--target", "all-detected").ok()
+    assert (shell.home / ".claude/skills/docx/SKILL.md").is_file()
+
+
+def test_a_folder_with_what_no_skill_may_hold_is_refused_and_leaves_nothing(shell: Shell, repo: Path) -> None:
+    folder = repo / "skills/pdf"
+    hostile: dict[str, Callable[[Path], object]] = {
+        "a pipe": lambda file: os.mkfifo(file),
+        "a huge file": lambda file: os.truncate(os.open(file, os.O_CREAT | os.O_RDWR), 5 << 30),
+        "a link out": lambda file: file.symlink_to("/etc/passwd"),
+        "a link to another skill": lambda file: file.symlink_to("../docx/SKILL.md"),
+        "a link to nothing": lambda file: file.symlink_to("nowhere"),
+        "a link to a folder around it": lambda file: file.symlink_to("."),
+    }
+    for make in hostile.values():
+        make(folder / "x")
+        shell("skill", "install", str(repo), "--all").failed(5)
+        (folder / "x").unlink()
+    assert shell.listed() == {}
+    assert not list(shell.home.rglob(".metier-*"))

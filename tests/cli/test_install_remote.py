@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -139,3 +141,29 @@ def test_two_skills_of_one_name_in_one_source_are_a_question(shell: Shell, tmp_p
     shell("skill", "install", str(tmp_path / "repo"), "--skill", "pdf").failed(3, "2 skills are called 'pdf'", "skills/other")
     shell("skill", "install", str(tmp_path / "repo"), "--skill", "skills/other").ok()
     assert "Another." in (shell.home / ".metier/plugins/pdf/SKILL.md").read_text()
+
+
+def test_ctrl_c_while_servers_are_silent_ends_at_once_and_leaves_nothing(shell: Shell, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    asked, over = threading.Event(), threading.Event()
+
+    def silent(_seen: Seen) -> Answer:
+        asked.set()
+        over.wait(60)
+        return Answer(b"")
+
+    Repository(tmp_path / "git/r.git").commit({"SKILL.md": skill_text("pdf")})
+    with site({"/a.zip": silent, "/r.git/git-upload-pack": silent}, git_root=tmp_path / "git") as server:
+        refs = [f"{server.url}/a.zip", f"git+{server.url}/r.git"]
+        variables = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch)}
+        process = shell.start("skill", "install", *refs, variables=variables)
+        assert asked.wait(30)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        over.set()
+    assert process.returncode == 130
+    assert err == b"\ninterrupted\n"
+    assert list(scratch.iterdir()) == []
+    assert not (shell.home / ".metier/plugins").exists() and not (shell.home / ".metier/metier.lock").exists()

@@ -23,7 +23,8 @@ from metier.install.refs import parse_ref
 from metier.install.repository import Found, select, wanted_by_default
 from metier.install.steps import Edits, Step, Verb
 from metier.install.store import How, Outcome, Store
-from metier.install.targets import Level, Mode, read_targets
+from metier.install.targets import ALL_DETECTED, Level, Mode, read_targets
+from metier.install.together import at_once
 from metier.spec import is_name
 
 from .questions import approved, picked, settled
@@ -119,13 +120,12 @@ class _Visit:
         self.asks = sys.stdin.isatty() and sys.stderr.isatty() and not options["yes"]
 
     def brought(self, refs: Sequence[str], progress: Progress, *, listed: bool) -> list[tuple[str, Fetched]]:
-        if len(refs) == 1 or (self.asks and not (self.named or self.options["every"] or listed)):
-            # A question is asked from the thread that hears Ctrl-C, and one at a time.
-            return [self._fetched(ref, progress, listed=listed) for ref in refs]
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self.access.workers) as pool:
-            return list(pool.map(lambda ref: self._fetched(ref, progress, listed=listed), refs))
+        # A question is asked from the thread that hears Ctrl-C, and one at a time.
+        alone = self.asks and not (self.named or self.options["every"] or listed)
+        return at_once(
+            lambda ref: self._fetched(ref, progress, listed=listed), refs,
+            workers=1 if alone else self.access.workers, cancelled=self.access.cancelled,
+        )  # fmt: skip
 
     def _fetched(self, ref: str, progress: Progress, *, listed: bool) -> tuple[str, Fetched]:
         """What came, and the ref as the lock may keep it: without whatever secret was typed in it."""
@@ -166,7 +166,9 @@ class _Visit:
     def put(self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]) -> tuple[list[Prepared], Outcome, list[str]]:
         """Ref, skill and the name it should have, checked and installed, with what there is to say about it."""
         scan = None if self.options["unsafe"] else self.app.scan
-        ready = [prepare(skill, name=name, asked=ref, scan=scan) for ref, skill, name in chosen]
+        # One skill that two refs lead to is one skill.
+        once = {(identity_of(skill.origin), skill.digest): (ref, skill, name) for ref, skill, name in reversed(chosen)}
+        ready = [prepare(skill, name=name, asked=ref, scan=scan) for ref, skill, name in reversed(once.values())]
         if not self.options["no_deps"]:
             ready = self._with_dependencies(ready, scan)
         if self.asks and any(skill.is_doubtful for skill in ready):
@@ -180,6 +182,10 @@ class _Visit:
             for skill in ready
             for problem in skill.report.errors
         ]
+        if ALL_DETECTED in ",".join(self.options["targets"]).split(",") and not read_targets(
+            self.options["targets"], self.store.scope
+        ):
+            notes.append("no other agent was found on this machine, so only metier sees this; --target NAME names one")
         if self.store.scope.level is Level.PROJECT and not self.app.is_trusted:
             notes.append(f"{self.app.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
         return ready, outcome, notes

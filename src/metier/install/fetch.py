@@ -11,6 +11,7 @@ from .fetch_local import fetch_archive_file, fetch_name, fetch_path
 from .fetched import Fetched
 from .fetching import Access, Choose, Job, Progress, Stage, everything
 from .kinds import ArchiveFile, Git, HttpArchive, HttpSkillFile, LocalName, LocalPath, Ref, Registry, WellKnown
+from .together import at_once
 
 __all__ = ["fetch", "fetch_all"]
 
@@ -38,11 +39,7 @@ def fetch_all(
         except MetierError as error:
             return error
 
-    from concurrent.futures import ThreadPoolExecutor
-
-    wanted = list(refs)
-    with ThreadPoolExecutor(max_workers=max(1, min(access.workers, len(wanted)))) as pool:
-        return tuple(pool.map(one, wanted))
+    return tuple(at_once(one, list(refs), workers=access.workers, cancelled=access.cancelled))
 
 
 def _dispatch(ref: Ref, job: Job) -> Fetched:

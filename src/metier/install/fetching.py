@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from metier.archive import SKILL_LIMITS, Contents, Limits, digest
@@ -75,6 +76,8 @@ class Access:
     limits: Limits = SKILL_LIMITS
     timeout: float = 120.0
     workers: int = 8
+    cancelled: Event = field(default_factory=Event)
+    """Set when somebody pressed Ctrl-C: a git that runs for us ends at once."""
 
     # Imported where they are used: a folder on this disk needs neither the web nor git, and together they cost as much as
     # copying twelve megabytes.
@@ -89,7 +92,7 @@ class Access:
     def git(self) -> GitProgram:
         from .gitrun import find_git
 
-        return find_git(self.environment, timeout=self.timeout)
+        return find_git(self.environment, timeout=self.timeout, cancelled=self.cancelled)
 
     @cached_property
     def credentials(self) -> Credentials:

@@ -61,6 +61,7 @@ class GitProgram:
     """How large the objects of one fetch may grow on disk before it is stopped."""
     kept: tuple[Setting, ...] = ()
     """The user's own settings that private repositories need."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(
         self, words: Iterable[str], *, settings: Iterable[Setting] = (), protocols: Iterable[str] = (), stdin: bytes = b"",
@@ -76,7 +77,7 @@ class GitProgram:
             cwd=watched or "/",
             start_new_session=True,
         )
-        guard = _Guard(process, self.timeout, self.most_bytes, watched, grown)
+        guard = _Guard(process, self.timeout, self.most_bytes, watched, grown, self.cancelled)
         with guard:
             out, err = process.communicate(stdin)
         guard.check_size()
@@ -115,7 +116,7 @@ class GitProgram:
         }
 
 
-def find_git(environment: Mapping[str, str], *, timeout: float = 120.0) -> GitProgram:
+def find_git(environment: Mapping[str, str], *, timeout: float = 120.0, cancelled: threading.Event | None = None) -> GitProgram:
     """The git on PATH, with the user's settings that we keep; Unavailable if there is none."""
     # A relative entry of PATH would let the folder we stand in choose the program.
     places = [place for place in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
@@ -134,7 +135,8 @@ def find_git(environment: Mapping[str, str], *, timeout: float = 120.0) -> GitPr
     # A key without `=` is true.
     pairs = (item.split("\n", 1) if "\n" in item else [item, "true"] for item in items)
     kept = tuple((name, value) for name, value in pairs if _KEPT.fullmatch(name))
-    return GitProgram(path=path, environment=environment, timeout=timeout, kept=kept)
+    over = cancelled or threading.Event()
+    return GitProgram(path=path, environment=environment, timeout=timeout, kept=kept, cancelled=over)
 
 
 def _said(path: str, words: list[str], environment: Mapping[str, str]) -> str:
@@ -166,6 +168,7 @@ class _Guard:
     most_bytes: int
     watched: str | None
     grown: Callable[[int], None] | None
+    cancelled: threading.Event
     reason: MetierError | None = None
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -196,6 +199,8 @@ class _Guard:
                 self.reason = Unavailable(
                     f"git took longer than {self.timeout:g} seconds", hint="try again, or raise the timeout"
                 )
+            elif self.cancelled.is_set():
+                self.reason = Unavailable("interrupted", hint="start it again", retryable=False)
             else:
                 self.check_size()
             if self.reason:

@@ -24,6 +24,7 @@ from .lock import Locked
 from .ports import Brought, Newest
 from .refs import parse_ref
 from .repository import LEFT_OUT
+from .together import at_once
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -206,13 +207,7 @@ class Remotes:
             except MetierError as error:
                 return [failed(error)] * len(group)
 
-        if len(groups) < 2:
-            answers = [one(group) for group in groups.values()]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(min(self.access.workers, len(groups))) as pool:
-                answers = list(pool.map(one, groups.values()))
+        answers = at_once(one, list(groups.values()), workers=self.access.workers, cancelled=self.access.cancelled)
         by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
                    for entry, answer in zip(group, found, strict=True)}  # fmt: skip
         return [by_name[entry.name] for entry in entries]
