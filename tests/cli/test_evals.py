@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from cli.shell import Shell, plain
+from cli.shell import Ran, Shell, plain
+from metier.testing import ModelRequest, ModelServer, Said, calls, says
 
 PLANTS = "Waters the plants in the office. Use when the user says that plants are dry or asks who waters them."
 
@@ -190,3 +191,100 @@ def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     assert shell("skill", "conflicts", "--fail").code == 1
     assert "none of" in shell("skill", "conflicts", "hello-world").ok().out
     shell("skill", "conflicts", "no-such").failed(3, "no skill is named")
+
+
+# --- with a model ---------------------------------------------------------------------------------------------------
+
+
+def asked(shell: Shell, server: ModelServer, *words: str) -> Ran:
+    return shell(*words, METIER_MODEL_NAME="tiny", METIER_MODEL_BASE_URL=server.url)
+
+
+def answers(request: ModelRequest) -> Said:
+    """Loads plants for whatever is dry, and grades everything as passed."""
+    if "You check the result" in request.user:
+        return says(json.dumps({"results": [{"passed": True, "evidence": "seen"}]}))
+    if "load_skill" in request.tools:
+        return calls("load_skill", skill_name="plants") if "dry" in request.user else says("no skill needed")
+    return says("Watered.", tokens=(30, 10))
+
+
+def test_a_configured_model_is_the_judge(shell: Shell) -> None:
+    plants(shell)
+    with ModelServer(answers) as server:
+        done = asked(shell, server, "skill", "eval", "plants", "--triggers")
+        assert (done.code, done.out.startswith("✓ plants  2 of 2 requests")) == (0, True)
+        assert "by the model tiny" in done.out
+        assert len(server.requests) == 4
+        offline = asked(shell, server, "skill", "eval", "plants", "--triggers", "--offline")
+        assert "by the local ranker" in offline.out
+        assert len(server.requests) == 4
+
+
+def test_a_project_cannot_send_requests_elsewhere(shell: Shell) -> None:
+    plants(shell)
+    (shell.project / ".metier").mkdir()
+    with ModelServer(answers) as server:
+        (shell.project / ".metier/config.toml").write_text(f'[model]\nname = "tiny"\nbase_url = "{server.url}"\n')
+        assert "by the local ranker" in shell("skill", "eval", "plants", METIER_TRUST="1").out
+        assert server.requests == ()
+
+
+def test_tasks_are_done_with_and_without_the_skill(shell: Shell) -> None:
+    task = {"evals": [{"id": 1, "prompt": "water them", "assertions": ["they are watered"]}]}
+    plants(shell, files={"evals/evals.json": json.dumps(task)})
+    with ModelServer(answers) as server:
+        done = asked(shell, server, "skill", "eval", "plants", "--outputs", "--runs", "2", "--html", "report.html")
+    assert done.code == 0, done
+    assert re.search(r"with skill +without skill +difference", done.out)
+    assert re.search(r"passed +100% ± 0% +100% ± 0% +\+0%", done.out)
+    assert "passes in both: it tells nothing, drop it" in done.out
+    assert (shell.project / "plants-workspace/iteration-1/eval-1/with_skill/run-2/grading.json").exists()
+    assert "they are watered" in (shell.project / "report.html").read_text()
+
+
+def test_output_evals_without_a_model_say_how_to_have_one(shell: Shell) -> None:
+    plants(shell)
+    shell("skill", "eval", "plants", "--outputs").failed(2, "output evals need a model", "model.name")
+
+
+def test_a_model_without_a_key_or_a_server_is_one_sentence(shell: Shell) -> None:
+    plants(shell)
+    shell("config", "set", "model.name", "openai:gpt-x").ok()
+    shell("skill", "eval", "plants").failed(4, "needs a key in OPENAI_API_KEY")
+    with ModelServer() as server:
+        pass
+    asked(shell, server, "skill", "eval", "plants").failed(4, "cannot be reached")
+
+
+def test_optimize_shows_a_diff_and_writes_only_when_told(shell: Shell) -> None:
+    wanted = ["my ficus drops its leaves", "the ficus leaves are brown", "brown leaves on the ficus", "ficus leaves everywhere",
+              "the ficus in the kitchen lost leaves", "ficus: brown leaves"]  # fmt: skip
+    queries = [{"query": text, "should_trigger": True} for text in wanted]
+    folder = plants(shell, [*queries, {"query": "review my diff", "should_trigger": False}])
+    before = (folder / "SKILL.md").read_bytes()
+    shown = shell("skill", "optimize", "plants").ok()
+    assert "+description: " in shown.out
+    assert "write it with --write" in shown.out
+    assert (folder / "SKILL.md").read_bytes() == before
+    done = shell("skill", "optimize", "plants", "--write", "--json").ok().data
+    assert done["written"]
+    assert done["best"]["validation"] > done["before"]["validation"]
+    assert done["best"]["description"] in " ".join((folder / "SKILL.md").read_text().split())
+    shell("skill", "validate", "plants").ok()
+    assert shell("skill", "eval", "plants", "--json").data["failed"] < 6
+
+
+def test_optimize_leaves_alone_what_passes_and_what_is_bundled(shell: Shell) -> None:
+    plants(shell)
+    assert "every request passes; the description stays" in shell("skill", "optimize", "plants").ok().out
+    shell("skill", "optimize", "hello-world", "--write").failed(5, "hello-world is bundled with metier")
+    shell("skill", "optimize", "no-such").failed(3, "no skill is named")
+
+
+def test_the_page_of_all_bundled_skills_is_written(shell: Shell) -> None:
+    done = shell("skill", "eval", "hello-world", "gh", "--tests", "--html", "out.html")
+    assert done.code == 0
+    text = (shell.project / "out.html").read_text()
+    assert text.count("<svg") == 2
+    assert "Evals of 2 skills" in text

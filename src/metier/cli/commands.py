@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "scan": ("metier.cli.scan:scan", "Say what a skill could do and whether it looks safe."),
         "test": ("metier.cli.script_tests:test", "Run a skill's own tests in the sandbox."),
         "eval": ("metier.cli.evaluate:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
+        "optimize": ("metier.cli.optimize:optimize", "Propose a better description from the evals that fail."),
         "conflicts": ("metier.cli.conflicts:conflicts", "Find skills that compete for the same requests."),
         "fix": ("metier.cli.repair:fix", "Repair what is mechanical, and keep the rest byte for byte."),
         "explain": ("metier.cli.explain:explain", "Explain a problem's code."),

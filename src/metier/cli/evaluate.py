@@ -3,97 +3,185 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from metier.app import App
 from metier.catalog import Entry
 from metier.errors import NotFound
-from metier.evals.files import Query, balance, read_queries
+from metier.evals.chat import Chat, Endpoint, HttpChat
+from metier.evals.files import Case, Query, balance, read_cases, read_queries
 from metier.evals.junit import junit_triggers
-from metier.evals.ranking import Ranking, contest
-from metier.evals.triggers import Row, Split, TriggerReport, run_triggers
+from metier.evals.outputs import Evaluation, OutputReport, run_outputs
+from metier.evals.page import page
+from metier.evals.ranking import contest
+from metier.evals.suites import Suite, Trial, find_suites, run_suites
+from metier.evals.triggers import TriggerReport, run_triggers
+from metier.evals.workspace import Workspace
+from metier.runtime import Answer
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
 
 from .completion import skill_names
+from .eval_lines import output_lines, trigger_lines
 from .find import entries_named
+from .judges import judge_of, model_of
 from .progress import progress
 from .result import Result
 from .run import command
-from .terminal import Terminal, clipped, shown
+from .script_tests import runner_for, test_lines
+from .terminal import Terminal
 
 __all__ = ["evaluate"]
+
+T = TypeVar("T")
 
 
 @command("skill", "eval")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
+@click.option("--triggers", is_flag=True, help="Only whether it is picked for the right requests.")
+@click.option("--outputs", is_flag=True, help="Only whether it helps: its tasks with the skill and without. Needs a model.")
+@click.option("--tests", is_flag=True, help="Run its own tests too, as `metier skill test` does.")
+@click.option("--offline", is_flag=True, help="Ask the local ranker, though a model is configured.")
 @click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="How often a model is asked each.")
+@click.option("--baseline", type=click.Path(exists=True, file_okay=False), help="Compare with this older version of the skill.")
+@click.option(
+    "--workspace", type=click.Path(file_okay=False), help="Where results of tasks are kept; by default NAME-workspace."
+)
+@click.option("--html", type=click.Path(dir_okay=False), help="Also write the report to this file, as one page.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the trigger results to this file, as JUnit XML.")
 @click.option("-v", "--verbose", is_flag=True, help="List the requests that passed too.")
-def evaluate(app: App, *, targets: tuple[str, ...], runs: int, junit: str | None, verbose: bool) -> Result:
-    """Measure whether a skill triggers when it should.
+def evaluate(
+    app: App, *, targets: tuple[str, ...], triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
+    baseline: str | None, workspace: str | None, html: str | None, junit: str | None, verbose: bool,
+) -> Result:  # fmt: skip
+    """Measure whether a skill triggers when it should, and helps when it does.
 
-    Its evals/eval_queries.json holds requests and whether the skill should be picked for each. They are put to the local
-    ranker, among all installed skills. Ends with 1 when one fails.
+    evals/eval_queries.json holds requests and whether the skill should be picked for each; they go to the model of your
+    settings, or without one to the local ranker, among all installed skills. evals/evals.json holds tasks; a model does each
+    with the skill and without. Ends with 1 when a request fails, a test fails, or the skill makes results worse.
     """
-    reports = _triggered(app, targets, runs)
-    if junit:
-        replace_bytes(str(Path(app.folder, junit)), junit_triggers(reports).encode(), mode=0o644)
-    failed = sum(len(report.failures) for report in reports)
-    return Result(
-        data={"triggers": [report.data() for report in reports], "failed": failed},
-        lines=lambda terminal: _lines(reports, terminal, verbose=verbose),
-        status=1 if failed else 0,
-        notes=tuple(f"{report.skill}: {note}" for report in reports for note in report.notes),
+    entries = entries_named(app, targets)
+    model = model_of(app, offline=offline, needed=outputs)
+    jobs = _Jobs(
+        queries=_having(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
+        cases=_having(entries, lambda files, name: read_cases(files, skill=name))
+        if model and (outputs or not triggers)
+        else [],
+        suites=_having(entries, lambda files, name: find_suites(name, files.folder)) if tests else [],
+        runs=runs,
+        old=entries_named(app, [baseline])[0] if baseline else None,
+        workspace=workspace,
     )
+    jobs.check(entries, outputs=outputs)
+    done = asyncio.run(_done(app, jobs, model))
+    if junit:
+        replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
+    if html:
+        title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
+        report = page(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
+        replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
+    return _result(done, verbose=verbose)
 
 
-def _triggered(app: App, targets: Sequence[str], runs: int) -> list[TriggerReport]:
-    jobs: list[tuple[Entry, tuple[Query, ...]]] = []
-    without: list[NotFound] = []
-    for entry in entries_named(app, targets):
+@dataclass(frozen=True, kw_only=True)
+class _Jobs:
+    queries: Sequence[tuple[Entry, tuple[Query, ...]]]
+    cases: Sequence[tuple[Entry, tuple[Case, ...]]]
+    suites: Sequence[tuple[Entry, tuple[Suite, ...]]]
+    runs: int
+    old: Entry | None
+    workspace: str | None
+
+    def check(self, entries: Sequence[Entry], *, outputs: bool) -> None:
+        """Say what is missing where nothing is left to do."""
+        if not self.queries and not self.cases and not self.suites:
+            (read_cases if outputs else read_queries)(DiskFiles(entries[0].folder), skill=entries[0].name)
+
+    @property
+    def total(self) -> int:
+        asked, tasks, tested = (sum(len(each) for _, each in jobs) for jobs in (self.queries, self.cases, self.suites))
+        return asked + tasks * 2 * self.runs + tested
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Done:
+    triggers: Sequence[TriggerReport]
+    trials: Sequence[Trial]
+    outputs: Sequence[OutputReport]
+
+
+def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> list[tuple[Entry, T]]:
+    """Those of the skills that have such files, with what is in them."""
+    found = []
+    for entry in entries:
         try:
-            jobs.append((entry, read_queries(DiskFiles(entry.folder), skill=entry.name)))
-        except NotFound as error:
-            without.append(error)
-    if not jobs:
-        raise without[0]
-    selector = contest(app.selector, [entry for entry, _ in jobs], app.catalog.entries)
-
-    async def all_of_them() -> list[TriggerReport]:
-        return [
-            await run_triggers(
-                entry.name, queries, Ranking(selector, entry), runs=runs, told=lambda: told(1), notes=balance(queries)
-            )
-            for entry, queries in jobs
-        ]
-
-    with progress("asking", sum(len(queries) for _, queries in jobs)) as told:
-        return asyncio.run(all_of_them())
+            found.append((entry, read(DiskFiles(entry.folder), entry.name)))
+        except NotFound:
+            continue
+    return found
 
 
-def _lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
-    for report in reports:
-        sign = terminal.paint("✓", "green") if report.ok else terminal.paint("✗", "red")
-        passed = len(report.rows) - len(report.failures)
-        name = terminal.paint(shown(report.skill), "bold")
-        held = " ".join(f"{split} {report.only(split).pass_rate:.0%}" for split in Split)
-        yield f"{sign} {name}  {passed} of {len(report.rows)} requests ({held}), by the {report.judge}"
-        for row in report.rows:
-            if verbose or not row.passed:
-                yield from _row_lines(report, row, terminal)
+async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
+    with progress("evaluating", jobs.total) as told:
+        async with AsyncExitStack() as stack:
+            chat = await stack.enter_async_context(HttpChat(model)) if model else None
+            triggers = await _triggered(app, jobs, chat, lambda: told(1))
+            suites = [suite for _, found in jobs.suites for suite in found]
+            limits = app.session_options().limits
+            trials = await run_suites(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
+            outputs = await _helped(app, jobs, chat, lambda: told(1)) if chat else []
+    return _Done(triggers=triggers, trials=trials, outputs=outputs)
 
 
-def _row_lines(report: TriggerReport, row: Row, terminal: Terminal) -> Iterator[str]:
-    sign, style = ("✓", "green") if row.passed else ("✗", "red")
-    kind = "should trigger" if row.should_trigger else "should not trigger"
-    rate = "" if row.runs == 1 else f" {row.triggers} of {row.runs}"
-    room = max(20, terminal.width - 26 - len(rate)) if terminal.width else None
-    yield f"  {terminal.paint(sign, style)} {kind}{rate}: {clipped(shown(row.query), room)}"
-    if not row.passed:
-        if row.choice.winner != report.skill:
-            yield f"      picked {shown(row.choice.winner) or 'nothing'}: {shown(row.choice.why)}"
-        yield f"      {shown(report.skill)}: {shown(row.choice.own)}"
+async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[], None]) -> list[TriggerReport]:
+    if not jobs.queries:
+        return []
+    selector = contest(app.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
+    reports = []
+    for entry, queries in jobs.queries:
+        judge = judge_of(app, selector, entry, chat)(entry.description)
+        reports.append(await run_triggers(entry.name, queries, judge, runs=jobs.runs, told=told, notes=balance(queries)))
+    return reports
+
+
+async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -> list[OutputReport]:
+    # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
+    permissions = app.permissions(lambda _: Answer.ONCE)
+    reports = []
+    for entry, cases in jobs.cases:
+        evaluation = Evaluation(
+            entry=entry, cases=cases, chat=chat, runner=app.runner, permissions=permissions, runs=jobs.runs, old=jobs.old,
+            limits=app.session_options().limits,
+        )  # fmt: skip
+        folder = jobs.workspace or f"{entry.name}-workspace"
+        workspace = Workspace(str(Path(app.folder, folder)), runs=jobs.runs)
+        report = await run_outputs(evaluation, workspace, told=told)
+        workspace.finish(report.data(), cases, page(f"Evals of {entry.name}", outputs=[report]))
+        reports.append(report)
+    return reports
+
+
+def _result(done: _Done, *, verbose: bool) -> Result:
+    failed = sum(len(report.failures) for report in done.triggers)
+    wrong = failed + sum(not trial.ok for trial in done.trials) + sum(not report.ok for report in done.outputs)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield from trigger_lines(done.triggers, terminal, verbose=verbose)
+        yield from test_lines(done.trials, terminal, verbose=verbose) if done.trials else ()
+        yield from output_lines(done.outputs, terminal)
+
+    return Result(
+        data={
+            "triggers": [report.data() for report in done.triggers], "tests": [trial.data() for trial in done.trials],
+            "outputs": [{**report.data(), "workspace": report.folder} for report in done.outputs], "failed": failed,
+        },
+        lines=lines,
+        status=1 if wrong else 0,
+        notes=tuple(f"{report.skill}: {note}" for report in done.triggers for note in report.notes),
+    )  # fmt: skip

@@ -14,6 +14,7 @@ from metier.evals.junit import junit_tests
 from metier.evals.pythons import having
 from metier.evals.suites import Status, Suite, Trial, find_suites, run_suites
 from metier.runtime.permissions import Verdict
+from metier.runtime.running import Runner
 from metier.sources.atomic import replace_bytes
 
 from .completion import skill_names
@@ -23,7 +24,7 @@ from .result import Result
 from .run import command
 from .terminal import Terminal, shown, unarmed
 
-__all__ = ["test"]
+__all__ = ["runner_for", "test", "test_lines"]
 
 _SIGNS = {
     Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "red"), Status.ERROR: ("!", "red"), Status.SKIPPED: ("○", "dim"),
@@ -43,22 +44,27 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     runs like a script of the skill: its folder read-only, a scratch folder, no network. Ends with 1 when a test fails.
     """
     files, without = _gathered(app, targets)
-    if app.permissions().policy.scripts is Verdict.DENY:
-        raise Refused("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     with progress("testing", len(files)) as told:
-        needs_pytest = any(not file.steps for file in files)
-        runner = app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
+        runner = runner_for(app, files)
         limits = app.session_options().limits
         results = asyncio.run(run_suites(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
-    counts = {str(status): sum(one.status is status for one in results) for status in Status}
+    counts = _counts(results)
     return Result(
         data={**counts, "tests": [one.data() for one in results]},
-        lines=lambda terminal: _lines(results, counts, terminal, verbose=verbose),
+        lines=lambda terminal: test_lines(results, terminal, verbose=verbose),
         status=0 if all(one.ok for one in results) else 1,
         notes=tuple(f"{name} has no tests" for name in without),
     )
+
+
+def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
+    """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
+    if app.permissions().policy.scripts is Verdict.DENY:
+        raise Refused("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
+    needs_pytest = any(not suite.steps for suite in suites)
+    return app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
 
 
 def _gathered(app: App, targets: Sequence[str]) -> tuple[list[Suite], list[str]]:
@@ -77,7 +83,7 @@ def _gathered(app: App, targets: Sequence[str]) -> tuple[list[Suite], list[str]]
     return found, names
 
 
-def _lines(results: Sequence[Trial], counts: dict[str, int], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+def test_lines(results: Sequence[Trial], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
     for one in results:
         if one.status is Status.PASSED and not verbose:
             continue
@@ -91,7 +97,11 @@ def _lines(results: Sequence[Trial], counts: dict[str, int], terminal: Terminal,
                 yield f"    … {len(lines) - _MOST_LINES} more lines"
         elif one.message:
             yield f"    {terminal.paint(shown(one.message), 'dim')}"
-    yield ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no tests"
+    yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "no tests"
+
+
+def _counts(results: Sequence[Trial]) -> dict[str, int]:
+    return {str(status): sum(one.status is status for one in results) for status in Status}
 
 
 def _painted(line: str, terminal: Terminal) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from .name import SkillName
 from .yaml import Scalar, read, resolved
 
-__all__ = ["render"]
+__all__ = ["long_value", "render"]
 
 _WIDTH = 110
 
@@ -20,7 +20,7 @@ def render(
 ) -> str:  # fmt: skip
     """The file's text. What it says parses back to exactly these values."""
     fields = {"license": license, "compatibility": compatibility, "allowed-tools": allowed_tools}
-    lines = [f"name: {_value(name.text)}", *_long("description", description)]
+    lines = [f"name: {_value(name.text)}", *long_value("description", description)]
     lines += [f"{key}: {_value(value)}" for key, value in fields.items() if value]
     if metadata:
         lines.append("metadata:")
@@ -28,7 +28,7 @@ def render(
     return "---\n" + "\n".join(lines) + f"\n---\n\n{body.strip()}\n"
 
 
-def _long(key: str, text: str) -> Iterator[str]:
+def long_value(key: str, text: str) -> Iterator[str]:
     """A long text folded over several lines, which people can read and diff; YAML joins them with single spaces."""
     words = text.split()
     if len(text) <= _WIDTH or " ".join(words) != text:

@@ -1,0 +1,50 @@
+"""Who judges evals on the command line: the local ranker, or the model that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from metier.app import App
+from metier.catalog import Entry
+from metier.errors import BadUsage
+from metier.evals.asking import Asking, Offered
+from metier.evals.chat import Chat, Endpoint, endpoint
+from metier.evals.ranking import Ranking
+from metier.evals.triggers import Judge
+from metier.selection import Selector
+
+__all__ = ["judge_of", "model_of"]
+
+_SHOWN = 40
+"""Skills in the catalog that a model is shown for a request: all where there are few, else the ranker's best."""
+
+
+def model_of(app: App, *, offline: bool = False, needed: bool = False) -> Endpoint | None:
+    """The model of the user's own settings; a project's file has no say in where requests and keys go."""
+    settings = app.users_settings
+    name = settings.path("model.name")
+    if offline or not name:
+        if needed:
+            raise BadUsage("output evals need a model", hint="`metier config set model.name openai:NAME`; see docs/evals.md")
+        return None
+    base_url, variable = settings.path("model.base_url") or "", settings.path("model.key_variable") or ""
+    return endpoint(name, base_url=base_url, key_variable=variable, environment=app.environment)
+
+
+def judge_of(app: App, selector: Selector, entry: Entry, chat: Chat | None) -> Callable[[str], Judge]:
+    """The judge of a skill, for whatever description it may be given."""
+
+    def by_ranker(description: str) -> Judge:
+        return Ranking(selector, entry, description=None if description == entry.description else description)
+
+    def by_model(description: str) -> Judge:
+        assert chat is not None  # noqa: S101
+        return Asking(chat, (entry.name, description), near)
+
+    def near(query: str) -> Sequence[Offered]:
+        usable = [(each.name, each.description) for each in app.catalog if each.is_for_models]
+        if len(usable) <= _SHOWN:
+            return usable
+        return [(match.name, match.skill.description) for match in selector.select(query, _SHOWN).selected]
+
+    return by_model if chat else by_ranker

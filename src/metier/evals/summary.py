@@ -1,0 +1,119 @@
+"""What the runs of both arms come to: means, spreads, differences, and what an author should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median, stdev
+from typing import Any
+
+from .grading import Grade
+from .working import Work
+
+__all__ = ["Done", "Flag", "Kind", "Spread", "flags", "spread", "summary"]
+
+_FLAKY = 0.3
+_OUTLIER = 3.0
+_MEASURES = ("pass_rate", "time_seconds", "tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """One run of one case in one arm, graded."""
+
+    case: str
+    arm: str
+    run: int
+    work: Work
+    grades: tuple[Grade, ...]
+
+    @property
+    def pass_rate(self) -> float:
+        return sum(grade.passed for grade in self.grades) / len(self.grades) if self.grades else 0.0
+
+    @property
+    def measures(self) -> dict[str, float]:
+        return {"pass_rate": self.pass_rate, "time_seconds": self.work.seconds, "tokens": float(self.work.tokens)}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    mean: float
+    stddev: float
+
+    def data(self) -> dict[str, float]:
+        return {"mean": round(self.mean, 3), "stddev": round(self.stddev, 3)}
+
+
+class Kind(StrEnum):
+    """What a flag means, and what to do about it."""
+
+    VALUE = "passes only with the skill: this is its value"
+    HARM = "passes only without the skill: the skill gets in the way"
+    EMPTY = "passes in both: it tells nothing, drop it"
+    UNMET = "fails in both: the skill does not teach it, or the assertion is wrong"
+    FLAKY = "passes now and then: an instruction can be read in two ways"
+    SLOW = "took three times as long as the other runs"
+    DEAR = "took three times as many tokens as the other runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    kind: Kind
+    case: str
+    what: str
+
+    def data(self) -> dict[str, str]:
+        return {"flag": self.kind.name.lower(), "eval": self.case, "what": self.what, "means": self.kind}
+
+
+def spread(values: Sequence[float]) -> Spread:
+    return Spread(fmean(values) if values else 0.0, stdev(values) if len(values) > 1 else 0.0)
+
+
+def summary(done: Sequence[Done], arms: Sequence[str]) -> dict[str, Any]:
+    """`run_summary` as other tools read it: each arm's measures, and the first arm's difference to the second."""
+    means = {arm: {name: spread([one.measures[name] for one in done if one.arm == arm]) for name in _MEASURES} for arm in arms}
+    first, second = arms
+    delta = {name: round(means[first][name].mean - means[second][name].mean, 3) for name in _MEASURES}
+    return {**{arm: {name: one.data() for name, one in each.items()} for arm, each in means.items()}, "delta": delta}
+
+
+def flags(done: Sequence[Done], arms: Sequence[str]) -> tuple[Flag, ...]:
+    cases = dict.fromkeys(one.case for one in done)
+    return tuple(flag for case in cases for flag in _of_case([one for one in done if one.case == case], case, arms))
+
+
+def _of_case(done: Sequence[Done], case: str, arms: Sequence[str]) -> Iterable[Flag]:
+    claims = dict.fromkeys(grade.text for one in done for grade in one.grades)
+    for text in claims:
+        rates = [_rate(done, arm, text) for arm in arms]
+        kind = _kind(*rates)
+        if kind:
+            yield Flag(kind=kind, case=case, what=text)
+    for arm in arms:
+        runs = [one for one in done if one.arm == arm]
+        if spread([one.pass_rate for one in runs]).stddev > _FLAKY:
+            yield Flag(kind=Kind.FLAKY, case=case, what=arm)
+    for kind, values in ((Kind.SLOW, [one.work.seconds for one in done]), (Kind.DEAR, [one.work.tokens for one in done])):
+        usual = median(values)
+        for one, value in zip(done, values, strict=True):
+            if len(values) > 2 and usual > 0 and value > _OUTLIER * usual:
+                yield Flag(kind=kind, case=case, what=f"{one.arm}, run {one.run}")
+
+
+def _rate(done: Sequence[Done], arm: str, text: str) -> float:
+    truths = [grade.passed for one in done if one.arm == arm for grade in one.grades if grade.text == text]
+    return sum(truths) / len(truths) if truths else 0.0
+
+
+def _kind(having: float, lacking: float) -> Kind | None:
+    """Of an assertion, by how often it passes with the skill and without."""
+    if having > 0.5 >= lacking:
+        return Kind.VALUE
+    if lacking > 0.5 >= having:
+        return Kind.HARM
+    if having == lacking == 1.0:
+        return Kind.EMPTY
+    return Kind.UNMET if having == lacking == 0.0 else None

@@ -1,0 +1,45 @@
+"""A SKILL.md with another description, and every other byte as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metier.errors import InvalidSkill
+from metier.spec.parse import parse
+from metier.spec.render import long_value
+
+from .head import Line, cut
+
+__all__ = ["described"]
+
+
+def described(data: bytes, description: str) -> bytes:
+    """The file with this description. InvalidSkill where it has no frontmatter in which that could be proven."""
+    before = parse(data)
+    try:
+        file = cut(data.decode("utf-8"), None)
+    except UnicodeDecodeError:
+        file = None
+    root = file.head.root if file else None
+    if file is None or root is None or before.manifest is None:
+        raise InvalidSkill("the frontmatter cannot be read, so it cannot be changed", report=before.report)
+    lines = list(file.head.lines)
+    starts = sorted(key.line for key, _ in root.entries)
+    first = next(key.line for key, _ in root.entries if key.text == "description")
+    last = next((start for start in starts if start > first), len(lines))
+    # Comments and blank lines before the next key are that key's.
+    while last - 1 > first and (not lines[last - 1].text.strip() or lines[last - 1].text.startswith("#")):
+        last -= 1
+    end, number = lines[first].end, lines[first].number
+    lines[first:last] = [Line(text, end, number) for text in long_value("description", description)]
+    changed = (file.opening + "".join(line.text + line.end for line in lines) + file.closing + file.body).encode()
+    # No edit is trusted: the file is read again, and must say what it said before, apart from this.
+    after = parse(changed).manifest
+    if (
+        after is None
+        or after.description != description
+        or replace(after, description=before.manifest.description) != before.manifest
+    ):
+        raise InvalidSkill("its description is written in a way that cannot be changed safely", report=before.report,
+                           hint="put the description on lines of its own")  # fmt: skip
+    return changed

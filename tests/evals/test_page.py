@@ -1,0 +1,112 @@
+"""The report as a page: complete, self-contained, and deaf to what skills and models say."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from metier.evals.charts import Bar, bars
+from metier.evals.grading import Grade
+from metier.evals.outputs import OutputReport
+from metier.evals.page import page
+from metier.evals.suites import Status, Trial
+from metier.evals.summary import Done, flags, summary
+from metier.evals.triggers import Choice, Row, Split, TriggerReport
+from metier.evals.working import Work
+
+EVIL = "<script>alert(1)</script>\"'&\u202e\x1b"
+_VOID = {"meta", "br"}
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "style", "onload")]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def everything() -> str:
+    rows = tuple(
+        Row(query=EVIL, should_trigger=True, triggers=passed, runs=1, split=Split.TRAIN, passed=passed,
+            choice=Choice(triggered=passed, winner=EVIL, why=EVIL, own=EVIL))
+        for passed in (True, False)
+    )  # fmt: skip
+    trials = [Trial(skill=EVIL, file=EVIL, name=EVIL, status=status, message=EVIL, seconds=0.1) for status in Status]
+    arms = ("with_skill", "without_skill")
+    done = [
+        Done(case=EVIL, arm=arm, run=run, work=Work(answer=EVIL, tokens=10, seconds=1.0),
+             grades=(Grade(text=EVIL, passed=arm == arms[0] or run == 2, evidence=EVIL),))
+        for arm in arms for run in (1, 2)
+    ]  # fmt: skip
+    report = OutputReport(
+        skill=EVIL, model=EVIL, arms=arms, done=tuple(done), summary=summary(done, arms), flags=flags(done, arms)
+    )
+    return page(EVIL, triggers=[TriggerReport(skill=EVIL, judge=EVIL, rows=rows)], trials=trials, outputs=[report])
+
+
+def test_nothing_that_was_said_becomes_markup() -> None:
+    text = everything()
+    tags = Tags()
+    tags.feed(text)
+    tags.close()
+    assert tags.open == []
+    assert "script" not in tags.seen
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+
+
+def test_the_page_needs_nothing_from_anywhere() -> None:
+    text = everything()
+    tags = Tags()
+    tags.feed(text)
+    assert tags.links == []
+    assert not re.search(r"url\(|@import|https?://|<link|<img", text)
+    assert "default-src 'none'" in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_the_page_shows_charts_numbers_and_reasons() -> None:
+    text = everything()
+    assert text.count("<svg") == 3
+    for words in (
+        "Does it trigger?",
+        "Do its scripts work?",
+        "Does it help?",
+        "difference",
+        "+50%",
+        "1 of 2",
+        "passes only with",
+    ):
+        assert words in text, words
+
+
+def test_a_whisker_is_drawn_where_there_is_a_spread() -> None:
+    steady = bars([Bar(label="a", share=0.5, text="50%")], "t")
+    wavering = bars([Bar(label="a", share=0.5, text="50%", spread=0.2)], "t")
+    assert ("whisker" in steady, "whisker" in wavering) == (False, True)
+
+
+def test_bars_never_leave_their_track() -> None:
+    for share in (-1.0, 0.0, 0.5, 1.0, 7.0):
+        widths = [
+            float(found)
+            for found in re.findall(r'width="([\d.-]+)" height="18"', bars([Bar(label="a", share=share, text="")], "t"))
+        ]
+        assert 0 <= widths[1] <= widths[0]
+
+
+def test_an_empty_report_is_still_a_page() -> None:
+    assert "<h1>Evals</h1>" in page("Evals")
