@@ -21,8 +21,8 @@ __all__ = ["Arm", "Work", "work"]
 _MOST_TURNS = 20
 _SYSTEM = """You do one task on your own: nobody can answer questions. Files of the task can be listed and read with tools;
 scripts find them in {inputs}. Results that are files are written with write_file or run_python. Scripts that write files can do
-so in their home folder ($HOME, /tmp); files named in their arguments are kept. End with a short answer that says what the result
-is."""
+so in their home folder ($HOME, /tmp); files named in their arguments are kept. End with a short answer that says what
+the result is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
