@@ -23,8 +23,11 @@ __all__ = ["Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"]
 Message = Mapping[str, Any]  # Any: JSON, in the wire's own shape
 _PROVIDERS = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openai-chat": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
     "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "ollama": ("http://localhost:11434/v1", ""),
 }
+"""Where each speaks chat completions, and the variable of its key; a local one needs none."""
 _TRIES = 4
 _LONGEST_WAIT = 20.0
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -66,13 +69,19 @@ class Endpoint:
 
 
 def endpoint(name: str, *, base_url: str = "", key_variable: str = "", environment: Mapping[str, str]) -> Endpoint:
-    """The endpoint of `openai:NAME`, `anthropic:NAME`, or any NAME that the server at `base_url` knows."""
+    """The endpoint of `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or any NAME that the server at `base_url` knows."""
     provider, _, rest = name.partition(":")
     known = provider in _PROVIDERS and bool(rest)
+    if not known and not base_url:
+        raise Unavailable(
+            f"evals do not know where the model {name!r} is",
+            hint="write openai:NAME, anthropic:NAME or ollama:NAME, or set model.base_url",
+            retryable=False,
+        )
     usual_url, usual_variable = _PROVIDERS[provider if known else "openai"]
     variable = key_variable or usual_variable
     key = environment.get(variable, "")
-    if not key and not base_url:
+    if variable and not key and not base_url:
         raise Unavailable(
             f"the model {name!r} needs a key in {variable}, which is not set",
             hint=f"export {variable}=..., or set model.base_url to a server that needs none",
