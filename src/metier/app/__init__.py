@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from metier.config import Plain, Settings, read_settings
 from metier.config.filling import budgets, one_of, patterns, tables
 
+from .registries import Registries
 from .talking import Talking
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Rooms are imported where they are used: a listing must not pay for what runs scripts, nor an installation for a catalog.
 
 
-class App(Talking):
+class App(Talking, Registries):
     def __init__(
         self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
         flags: Mapping[str, Plain] | None = None,
@@ -372,15 +373,14 @@ class App(Talking):
     def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
         """What fetching may use: the network unless `offline`, the user's sources, and the cache that projects share."""
         # Any: the fields of Access that only a test or an option sets.
-        from metier.install.auth import parse_header, read_sources
+        from metier.install.auth import parse_header
         from metier.install.fetching import Access
 
-        settings = self.settings
         shared = (os.path.join(self.user_home, name, "skills") for name in (".agents", ".claude"))
         return Access(
             environment=self.environment, folder=self.folder, offline=offline, insecure=insecure, cache=self.skill_cache,
             places=(self.user_dir, *shared, self.plugins_dir),
-            sources=read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry")),
+            sources=self.registries,
             headers=tuple(map(parse_header, headers)), **more,
         )  # fmt: skip
 

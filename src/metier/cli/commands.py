@@ -20,6 +20,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "policy": ("", "Show and change what skills may do."),
         "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
         "registry": ("", "Run a registry of your own."),
+        "login": ("metier.cli.login:login", "Log in to a registry."),
+        "logout": ("metier.cli.login:logout", "Forget the token of a registry."),
         "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
         "config": ("", "Show and change settings."),
         "cache": ("", "Show and clean the cache of downloaded skills."),
@@ -29,6 +31,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "skill": {
         "create": ("metier.cli.create:create", "Write a new skill."),
         "install": ("metier.cli.install:install", "Install skills from anywhere, or restore what is locked."),
+        "search": ("metier.cli.published:search", "Search a registry for skills."),
+        "info": ("metier.cli.published:info", "Show a skill of a registry."),
+        "versions": ("metier.cli.published:versions", "List every version of a skill in a registry."),
+        "publish": ("metier.cli.publish:publish", "Publish a skill to a registry."),
+        "yank": ("metier.cli.publish:yank", "Withdraw a version from a registry."),
+        "unyank": ("metier.cli.publish:unyank", "Take a yank back."),
         "list": ("metier.cli.listing:list_skills", "List every skill on this machine with its state."),
         "show": ("metier.cli.show:show", "Show one skill, or the state of all of them."),
         "select": ("metier.cli.select:select", "Pick the skills that fit a request."),
@@ -100,6 +108,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "registry": {
         "serve": ("metier.cli.registry:serve", "Serve a registry of skills."),
+        "key": ("", "The key that you sign releases with."),
+    },
+    "registry key": {
+        "new": ("metier.cli.keys:new", "Make a key."),
+        "show": ("metier.cli.keys:show", "Show the public half of your key."),
+        "register": ("metier.cli.keys:register", "Tell a registry that your key signs for a namespace."),
     },
     "cache": {
         "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
@@ -125,6 +139,7 @@ _ABOUT = {
     "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",
     "skill manage": "Enable, disable, update, remove and list skills.",
     "registry": "Run a registry of your own.",
+    "registry key": "The key that you sign releases with.",
     "cache": "Show and clean the cache of downloaded skills.",
     "config": "Show and change settings.",
 }

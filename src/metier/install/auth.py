@@ -11,7 +11,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from metier.errors import BadConfig, BadUsage, MetierError
 
@@ -38,6 +38,12 @@ class Source:
     url: str
     auth: str = ""
     """`bearer:…` or `token:…`, in which `${VARIABLE}` stands for the environment's value."""
+    mirrors: tuple[str, ...] = ()
+    """Asked in this order when `url` cannot be reached. They are not sent what is meant for `url`."""
+    keys: tuple[str, ...] = ()
+    """Ed25519 keys in base64: only what one of them has signed is taken."""
+    signed: bool = False
+    """Only what some key of its namespace has signed is taken."""
 
     def covers(self, address: Address) -> bool:
         from .forges import read_address
@@ -129,7 +135,8 @@ def origin_of(url: str) -> str:
 
 def _source(name: str, value: object, where: str) -> Source:
     fields = value if isinstance(value, dict) else {}
-    url, auth = fields.get("url"), fields.get("auth", "")
+    url, auth, signed = fields.get("url"), fields.get("auth", ""), fields.get("signed", False)
+    mirrors, keys = fields.get("mirrors", []), fields.get("keys", [])
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name) or name in ("github", "gitlab"):
         raise BadConfig(
             f"{name!r} cannot name a source", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
@@ -138,7 +145,19 @@ def _source(name: str, value: object, where: str) -> Source:
         raise BadConfig(
             "a source needs a url, and auth is text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
         )
-    return Source(name=name, url=url.rstrip("/"), auth=auth)
+    if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
+        raise BadConfig("mirrors are a list of addresses", file=where, hint='mirrors = ["https://…"]')
+    if not _are_texts(keys) or not isinstance(signed, bool):
+        raise BadConfig("keys are a list of texts, and signed is true or false", file=where,
+                        hint="`metier registry key show` prints a key")  # fmt: skip
+    return Source(
+        name=name, url=url.rstrip("/"), auth=auth, mirrors=tuple(one.rstrip("/") for one in mirrors), keys=tuple(keys),
+        signed=signed,
+    )  # fmt: skip
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _address(url: str) -> Address | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
 
 from metier.archive import digest
@@ -19,17 +19,20 @@ from metier.errors import BadConfig, BadUsage, Refused, SkillNotFound, Unavailab
 from metier.spec import SKILL_FILE
 from metier.spec.versions import Range, Version, is_version
 
+from .auth import Source
 from .fetch_local import opened
 from .fetch_web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single
 from .fetched import Fetched, Origin
 from .fetching import Job, Stage
 from .forges import absolute
-from .http import HttpNotFound
+from .http import HttpNotFound, HttpUnavailable
 from .kinds import Registry
 from .wellknown import Listed, check_digest
 
 __all__ = ["Release", "chosen_release", "fetch_registry", "find_release"]
 
+T = TypeVar("T")
+_LARGEST_KEPT = 256 * 1024
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
@@ -48,12 +51,38 @@ class Release:
 
 def fetch_registry(ref: Registry, job: Job) -> Fetched:
     job.tell(Stage.ASKING)
-    base = _base(ref, job)
-    release = find_release(ref, job)
+    source = _source(ref, job)
+    return _first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
+
+
+def find_release(ref: Registry, job: Job) -> Release | None:
+    """Which release the ref means now; None where the source knows no releases. Nothing is downloaded."""
+    return _first_to_answer(_source(ref, job), lambda url: _found(ref, job, f"{url}/{ref.name}"))
+
+
+def _first_to_answer(source: Source, ask: Callable[[str], T]) -> T:
+    """The registry's answer; while it cannot be reached, that of a mirror, which is held to the same digests."""
+    *places, last = source.url, *source.mirrors
+    for url in places:
+        try:
+            return ask(url)
+        except HttpUnavailable:
+            continue
+    return ask(last)
+
+
+def _fetched(ref: Registry, job: Job, source: Source, base: str) -> Fetched:
+    release = _found(ref, job, base)
     if release is None:
         return _plain(ref, base, job)
-    origin = Origin(kind="registry", url=base, ref=ref.version or "", version=release.version)
-    at = f"{base}@{release.digest}"
+    if source.keys or source.signed:
+        from .signatures import check_signature
+
+        check_signature(ref.name, release, source, lambda url: _asked(url, job, base) or {}, base)
+    # By the registry's own address, whoever answered: the same skill must not become another one.
+    home = f"{source.url}/{ref.name}"
+    origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
+    at = f"{home}@{release.digest}"
     if release.digest and (known := job.recalled(at)) is not None:
         return known
     job.tell(Stage.FETCHING)
@@ -66,19 +95,23 @@ def fetch_registry(ref: Registry, job: Job) -> Fetched:
     return fetched
 
 
-def find_release(ref: Registry, job: Job) -> Release | None:
-    """Which release the ref means now; None where the source knows no releases. Nothing is downloaded."""
-    base = _base(ref, job)
+def _found(ref: Registry, job: Job, base: str) -> Release | None:
     if not ref.version:
         wire = _asked(base, job, base)
-        return _release(wire, base) if wire else None
+        return _release(wire, base) if _is_named(wire) else None
     wire = _asked(f"{base}/versions", job, base)
-    if wire is not None and isinstance(wire.get("versions"), list):
+    if _is_named(wire) and isinstance(wire.get("versions"), list):
         releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
         return chosen_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
-    wire = _asked(f"{base}/{quote(ref.version, safe='')}", job, base)
-    return _release(wire, f"{base}/{quote(ref.version, safe='')}") if wire else None
+    exact = f"{base}/{quote(ref.version, safe='')}"
+    wire = _asked(exact, job, base)
+    return _release(wire, exact) if _is_named(wire) else None
+
+
+def _is_named(wire: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    """Is this what a registry says of a skill, and not some other JSON?"""
+    return wire is not None and isinstance(wire.get("name"), str)
 
 
 def chosen_release(ref: Registry, releases: Iterable[Release], tags: Mapping[str, str]) -> Release:
@@ -99,22 +132,29 @@ def chosen_release(ref: Registry, releases: Iterable[Release], tags: Mapping[str
     return usable[best]
 
 
-def _base(ref: Registry, job: Job) -> str:
+def _source(ref: Registry, job: Job) -> Source:
     source = next((one for one in job.access.sources if one.name == ref.alias), None)
     if source is None:
         raise BadConfig(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
-    return f"{source.url}/{ref.name}"
+    return source
 
 
 def _asked(url: str, job: Job, named: str) -> dict[str, Any] | None:  # Any: what a stranger's JSON holds
-    """The JSON object at an address; None if there is none."""
+    """The JSON object at an address; None if there is none. What was said before is not sent again."""
+    cache, key = job.access.cache, f"asked {url}"
+    known = (cache.recall(key) if cache else None) or {}
     try:
-        body = get(job, url, limit=LARGEST_INDEX, named=named).body
-        value = json.loads(body)
+        reply = get(job, url, limit=LARGEST_INDEX, named=named, etag=known.get("etag"))
+        text = known["body"] if reply.status == 304 else reply.body.decode()
+        value = json.loads(text)
     except (HttpNotFound, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and isinstance(value.get("name"), str) else None
+    if not isinstance(value, dict):
+        return None
+    if cache and reply.etag and reply.status != 304 and len(text) <= _LARGEST_KEPT:
+        cache.remember(key, {"etag": reply.etag, "body": text})
+    return value
 
 
 def _release(wire: Mapping[str, Any], base: str) -> Release:

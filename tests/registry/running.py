@@ -1,0 +1,62 @@
+"""A registry as users start it: `metier registry serve`, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Running", "running"]
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+    token: str
+    process: subprocess.Popen[bytes]
+
+    def publish(self, data: bytes, *, query: str = "visibility=public") -> None:
+        self.ask("POST", f"/skills?{query}", data, kind="application/zip")
+
+    def made_token(self, holder: str, *scopes: str) -> str:
+        body = json.dumps({"holder": holder, "scopes": scopes}).encode()
+        return str(self.ask("POST", "/tokens", body, kind="application/json")["token"])
+
+    def ask(self, method: str, path: str, data: bytes | None = None, *, kind: str = "") -> dict[str, Any]:
+        head = {"authorization": f"Bearer {self.token}", "content-type": kind}
+        request = urllib.request.Request(f"{self.url}{path}", data=data, headers=head, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            value: dict[str, Any] = json.load(answer)
+        return value
+
+
+@contextlib.contextmanager
+def running(home: Path, *options: str, **environment: str) -> Iterator[Running]:
+    variables = {**os.environ, "METIER_HOME": str(home), "HOME": str(home), **environment}
+    words = [sys.executable, "-m", "metier", "registry", "serve", "--port", "0", "--json", *options]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=home) as process:
+        try:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            _wait_until_ready(said["url"])
+            yield Running(said["url"], said["admin_token"] or "", process)
+        finally:
+            process.terminate()
+
+
+def _wait_until_ready(url: str) -> None:
+    for _ in range(400):
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the registry did not start")
