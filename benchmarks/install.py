@@ -2,9 +2,10 @@
 
 - All 18 skills (400 files, 12 MB) of a local repository into ./.claude/skills: `metier skill install --all`, `gh skill
   install --from-local --all` and `skills add`. gh and skills write files and stop; metier also flushes every file to the
-  disk and writes a lock with the hash of each. metier is measured with links (its default, one copy and 18 links) and with
-  --copy, and into an empty home (its cache is empty too). The target, against gh: at most half its time. gh is compiled;
-  the floor beside it is a Python without any library that walks, reads, hashes, writes and flushes once, and checks nothing.
+  disk, scans every skill and writes a lock with the hash of each file. metier is measured with links (its default, one copy
+  and 18 links), with --copy and without the scan, each into an empty home (its cache is empty too). The target, against gh: at
+  most half its time. gh is compiled; the floor beside it is a Python without any library that walks, reads, hashes, writes and
+  flushes once, and checks nothing.
 - 100 locked skills of 20 repositories on a new machine: from the cache, and from git over HTTP on loopback. Loopback has no
   distance, so the network is at its best here. The target: the cache at least five times as fast.
 - `metier skill outdated` over 200 locked skills of 20 repositories, whose server answers after 50 ms as one far away would.
@@ -38,7 +39,7 @@ from install.servers import Repository, Site, site
 
 _SKILLS, _FILES, _BYTES = 18, 400, 12_000_000
 _LINKS, _COPIES, _GH, _NODE = "metier, links", "metier --copy", "gh --from-local --all", "skills add"
-_FLOOR = "bare Python, no checks"
+_UNSAFE, _FLOOR = "metier --unsafe, no scan", "bare Python, no checks"
 _BARE = """
 import hashlib, os, sys
 lines = []
@@ -76,6 +77,7 @@ def _compare_local(report: Report, rounds: int) -> None:
         tools: list[tuple[str, Sequence[str]]] = [
             (_LINKS, metier),
             (_COPIES, (*metier, "--copy")),
+            (_UNSAFE, (*metier, "--unsafe")),
             (_GH, (gh, "skill", "install", str(repository), "--from-local", "--all", "--agent", "claude-code")),
         ]
         tools.append((_FLOOR, (sys.executable, "-c", _BARE, str(repository))))

@@ -199,12 +199,9 @@ class _Walk:
 
     def _walk(self, oid: str, prefix: str, depth: int) -> None:
         self.visits += 1
-        data = self.objects.read(oid, "tree", limit=_LARGEST_TREE)
-        if data is None or depth > _DEEPEST:
-            raise Refused(
-                f"the folder {prefix!r} is missing or too deep", rule="repository-size", hint="name a smaller repository"
-            )
-        for mode, name, child in _entries(data, len(oid) // 2):
+        if depth > _DEEPEST:
+            raise _too_large(f"the folder {prefix!r} is too deep")
+        for mode, name, child in self._entries(oid, prefix):
             path = prefix + name
             if not name or "/" in name or name in (".", ".."):
                 raise refused("path", f"a folder of the repository has the entry {name!r}")
@@ -216,17 +213,23 @@ class _Walk:
             else:
                 raise refused("special", f"{path!r} is of the unknown kind {mode}")
             if len(self.nodes) + self.visits > _MOST_ENTRIES:
-                raise Refused(f"the repository has more than {_MOST_ENTRIES:,} files", rule="repository-size",
-                              hint="name the skill's path in it, or an archive of the skill")  # fmt: skip
+                raise _too_large(f"the repository has more than {_MOST_ENTRIES:,} files")
 
-    def _tree(self, oid: str) -> bytes:
-        data = self.objects.read(oid, "tree", limit=_LARGEST_TREE)
-        if data is None:
-            raise Unavailable(f"the remote did not send the folder {oid}", hint="try again later")
-        return data
+    def _entries(self, oid: str, prefix: str) -> tuple[tuple[str, str, str], ...]:
+        """Read once, however often other folders name it."""
+        if oid not in self.read:
+            data = self.objects.read(oid, "tree", limit=_LARGEST_TREE)
+            if data is None:
+                raise _too_large(f"the folder {prefix!r} is missing")
+            self.read[oid] = tuple(_entries(data, len(oid) // 2))
+        return self.read[oid]
 
     def _is_wanted(self, folder: str) -> bool:
         return f"{folder}/".startswith(f"{self.only}/") or f"{self.only}/".startswith(f"{folder}/") if self.only else True
+
+
+def _too_large(message: str) -> Refused:
+    return Refused(message, rule="repository-size", hint="name the skill's path in it, or an archive of the skill")
 
 
 def _entries(data: bytes, size: int) -> Iterator[tuple[str, str, str]]:
