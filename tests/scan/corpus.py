@@ -1,4 +1,8 @@
-"""Our own inert attack shapes: a hit and a near miss for each rule. Hosts are invented; nothing is ever run or fetched."""
+"""Our own inert attacks. Hosts are invented; nothing is ever run or fetched.
+
+`shapes.jsonl` has a hit and a near miss for each rule, `attacks.jsonl` whole attacks in many wordings with the verdict that
+they get: also those that pass, because a scanner should say what it misses.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from metier.scan import ScanReport, scan
+from metier.scan import ScanReport, Verdict, scan
 from metier.spec import MemoryFiles
 
-__all__ = ["SHAPES", "Shape", "scanned", "skill"]
+__all__ = ["ATTACKS", "SHAPES", "Attack", "Shape", "scanned", "skill"]
 
-FILE = Path(__file__).resolve().parents[1] / "data" / "scan" / "shapes.jsonl"
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "scan"
 
 
 @dataclass(frozen=True)
@@ -27,19 +31,42 @@ class Shape:
         return f"{self.rule} {self.kind}: {self.why}"
 
 
+@dataclass(frozen=True)
+class Attack:
+    number: int
+    category: str
+    verdict: Verdict
+    files: dict[str, bytes]
+
+    @property
+    def name(self) -> str:
+        return f"{self.number} {self.category}"
+
+
 def _bytes(content: str | dict[str, str]) -> bytes:
     return base64.b64decode(content["base64"]) if isinstance(content, dict) else content.encode("utf-8", "surrogatepass")
 
 
 def _shapes() -> list[Shape]:
-    rows = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (FOLDER / "shapes.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
         Shape(row["rule"], row["kind"], row["why"], {path: _bytes(content) for path, content in row["files"].items()})
         for row in rows
     ]
 
 
+def _attacks() -> list[Attack]:
+    rows = [json.loads(line) for line in (FOLDER / "attacks.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        Attack(
+            number, row["category"], Verdict(row["verdict"]), {path: _bytes(content) for path, content in row["files"].items()}
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
 SHAPES = _shapes()
+ATTACKS = _attacks()
 
 
 def skill(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -20,7 +21,8 @@ from metier.spec import FileEntry, MemoryFiles
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
 SIZE = 1024 * 1024
-LONGEST = 5.0
+BOMB = SIZE if os.environ.get("METIER_FULL") else SIZE // 16
+LONGEST = 8.0
 """Seconds of CPU for one hostile MiB; most shapes take a tenth of it."""
 LONGEST_RULE = 2.0
 """The same for one rule alone, against the text that was made for it."""
@@ -43,10 +45,9 @@ def timed(files: dict[str, bytes]) -> tuple[float, ScanReport]:
 @pytest.mark.parametrize("path", ["SKILL.md", "a.py", "a.sh", "a.js"])
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_hostile_file_costs_seconds_at_most(name: str, path: str) -> None:
-    quarter = SIZE // 4
-    bomb = (BOMBS[name] * quarter)[:quarter].encode()[:quarter]
+    bomb = (BOMBS[name] * BOMB)[:BOMB].encode()[:BOMB]
     files = {"SKILL.md": HEAD} | {path: HEAD + bomb if path == "SKILL.md" else bomb}
-    assert timed(files)[0] < LONGEST / 2
+    assert timed(files)[0] < LONGEST * BOMB / SIZE + 0.5
 
 
 def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:

@@ -1,4 +1,4 @@
-"""From a secret to the network, over as many steps and files as it takes.
+"""From a secret to the network, and from the network to an interpreter, over as many steps and files as it takes.
 
 The languages leave `Step`s in the notes; here they are joined. Names in one file are that file's, names of functions and of
 files are everybody's. Joining ignores order and branches: a script that reads a key and sends it is not made harmless by
@@ -8,6 +8,7 @@ an `if`.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 
 from .notes import Notes, Step
 from .scale import Confidence
@@ -20,33 +21,44 @@ _MOST_HOPS = 24
 
 
 def follow(notes: Notes) -> None:
-    """A finding for each sink that a secret reaches."""
+    """A finding for each network call that a secret reaches, and for each interpreter that a download reaches."""
     steps = notes.steps[:_MOST_STEPS]
-    if not any(step.source for step in steps) or not any(step.sink for step in steps):
+    for origin, step in _joined(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
+        _leaves(origin, step, notes)
+    for origin, step in _joined(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
+        message = f"{step.runs} runs what comes from {origin.fetched}"
+        notes.find("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
+    for _, step in _joined(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
+        notes.find("SK701", f"{step.runs} runs what was decoded", text=step.text, at=step.at)
+
+
+def _joined(
+    steps: list[Step], is_source: Callable[[Step], bool], is_sink: Callable[[Step], bool]
+) -> Iterator[tuple[Step, Step]]:
+    """Every sink that a source reaches, with the nearest of those sources."""
+    if not any(map(is_source, steps)) or not any(map(is_sink, steps)):
         return
     users: dict[str, list[Step]] = defaultdict(list)
     for step in steps:
         for name in step.uses:
             users[name].append(step)
-    reached: dict[int, tuple[Step, int]] = {}
-    waiting = deque((step, step, 0) for step in steps if step.source)
+    origins: dict[int, Step] = {}
+    waiting = deque((step, step, 0) for step in steps if is_source(step))
     while waiting:
         step, origin, hops = waiting.popleft()
-        if id(step) in reached or hops > _MOST_HOPS:
+        if id(step) in origins or hops > _MOST_HOPS:
             continue
-        reached[id(step)] = (origin, hops)
-        waiting.extend((user, origin, hops + 1) for name in step.defines for user in users[name] if id(user) not in reached)
-    for step in steps:
-        if step.sink and id(step) in reached:
-            _report(reached[id(step)][0], step, notes)
+        origins[id(step)] = origin
+        waiting.extend((user, origin, hops + 1) for name in step.defines for user in users[name] if id(user) not in origins)
+    yield from ((origins[id(step)], step) for step in steps if is_sink(step) and id(step) in origins)
 
 
-def _report(origin: Step, sink: Step, notes: Notes) -> None:
+def _leaves(origin: Step, sink: Step, notes: Notes) -> None:
     if origin.text.path == sink.text.path:
         # Tokens of a fragment say less than a tree of a whole script.
         sure = Confidence.MEDIUM if sink.text.is_shown and sink.text.kind is Kind.JAVASCRIPT else None
-        notes.find("SK611", f"{origin.source} would be sent to {sink.sink}", text=sink.text, at=sink.at, confidence=sure)
+        notes.find("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
         return
     line, _ = origin.text.place(origin.at)
-    message = f"{origin.source}, read in {origin.text.path}:{line}, would be sent to {sink.sink}"
+    message = f"{origin.secret}, read in {origin.text.path}:{line}, would be sent to {sink.sends}"
     notes.find("SK612", message, text=sink.text, at=sink.at)

@@ -216,7 +216,7 @@ def _styles(text: Text, notes: Notes) -> None:
                     "invisible markup gives orders",
                     text=text,
                     at=found.start("text"),
-                    confidence=Confidence.HIGH if _STRONG.search(found["text"]) else None,
+                    confidence=Confidence.HIGH,
                 )
     behind = _behind_blank_lines(text.text) if text.kind is Kind.PROSE else -1
     if behind >= 0:

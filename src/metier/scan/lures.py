@@ -20,7 +20,8 @@ _PROGRAM = re.compile(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|
 _WINDOWS_OR_MAC = re.compile(r"\b(?:windows|macos|mac os|mac)\b")
 _PASSWORD = re.compile(
     r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
-    r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|for the "
+    r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
+    r"|for the "
     r"(?:archive|zip)) ?[`\"'*]{0,3}\w{3,20}"
 )
 _COPY = re.compile(
@@ -28,7 +29,8 @@ _COPY = re.compile(
     r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
 )
 _REQUIRED = re.compile(
-    r"(?:must|needs? to|has to|should) be (?:installed|running|downloaded|active)|required (?:for|to|before|utility|tool"
+    r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download"
+    r"|active)|required (?:for|to|before|utility|tool"
     r"|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)|running|first use|proceeding"
     r"|continuing)"
     r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
@@ -37,15 +39,16 @@ _REQUIRED = re.compile(
     r"(?:work|function|run) without|critical dependency|mandatory|⚠|important"
 )
 _INSTALL = re.compile(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
+_ARCHIVE_NAME = re.compile(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b")
 _NEAR = 700
 _MOST = 300
 
 
-def judge_lures(text: Text, notes: Notes, own: str) -> None:
+def judge_lures(text: Text, notes: Notes) -> None:
     """One document's prose."""
     low = text.low
     for url in islice(urls_in(text.text), _MOST):
-        kind = standing(url, own)
+        kind = standing(url, notes.purpose)
         if kind in (Standing.LOCAL, Standing.KNOWN) or url.is_placeholder:
             continue
         near = low[max(0, url.at - _NEAR // 2) : url.at + _NEAR]
@@ -58,10 +61,10 @@ def judge_lures(text: Text, notes: Notes, own: str) -> None:
                 at=url.at,
                 is_settled=True,
             )
-        elif kind is Standing.LOOSE and _COPY.search(close) and _INSTALL.search(close):
-            notes.find(
-                "SK503", f"a command is to be copied from {url.host} into a terminal", text=text, at=url.at, is_settled=True
-            )
+        elif _is_page_of_commands(url, kind, close):
+            sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
+            message = f"a command is to be copied from {url.host} into a terminal"
+            notes.find("SK503", message, text=text, at=url.at, confidence=sure, is_settled=True)
         elif _is_unknown_program(url, kind, near, close):
             sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
             notes.find(
@@ -76,15 +79,25 @@ def judge_lures(text: Text, notes: Notes, own: str) -> None:
             notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
 
 
-def judge_addresses(text: Text, notes: Notes, own: str) -> None:
+def judge_addresses(text: Text, notes: Notes) -> None:
     """Configuration that leads a program to a place nobody answers for."""
     for url in islice(urls_in(text.text), _MOST):
-        if standing(url, own) is Standing.LOOSE and not url.is_placeholder and not _is_public_share(url):
+        if standing(url, notes.purpose) is Standing.LOOSE and not url.is_placeholder and not _is_public_share(url):
             notes.find("SK506", f"points to {url.host}", text=text, at=url.at)
 
 
 def _is_archive_with_password(url: Url, close: str) -> bool:
-    return bool((_PROGRAM.search(url.text.lower()) or "/releases" in url.path) and _PASSWORD.search(close))
+    is_archive = _PROGRAM.search(url.text.lower()) or "/releases" in url.path or _ARCHIVE_NAME.search(close)
+    return bool(is_archive and _PASSWORD.search(close))
+
+
+def _is_page_of_commands(url: Url, kind: Standing, close: str) -> bool:
+    """A page to visit, and a terminal to paste into what stands there."""
+    if not (_COPY.search(close) and _INSTALL.search(close)) or "github" in url.host:
+        return False
+    return kind in (Standing.LOOSE, Standing.SHARED) or bool(
+        re.search(r"\b(?:copy|paste)\b", close) and _REQUIRED.search(close)
+    )
 
 
 def _is_unknown_program(url: Url, kind: Standing, near: str, close: str) -> bool:

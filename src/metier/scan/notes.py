@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from .purpose import Purpose
 from .report import Capabilities, Finding
 from .rules import RULES
 from .scale import Confidence, Reach
@@ -30,11 +31,12 @@ _WARNS = re.compile(
 )
 _FORBIDS = re.compile(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
 _ABOUT = re.compile(
-    r"detect|flag(?:s|ged)? |example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern|vulnerab|payload"
-    r"|avoid|refuse|reject|warn|watch (?:out )?for|look (?:out )?for|check (?:for|if)|scan for|grep|untrusted|dangerous|unsafe"
-    r"|risk|threat|adversar|jailbreak|sanitiz|block(?:s|ed|list)|deny|forbid|prohibit|phishing|social engineer|exploit"
-    r"|do not (?:run|use|do|follow|execute|pipe|write|type)|don't|never (?:run|use|do|follow|execute|pipe|write|type|say)"
-    r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed|must not"
+    r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern"
+    r"|vulnerab|payload"
+    r"|watch (?:out )?for|look (?:out )?for|scan for|untrusted|dangerous|unsafe"
+    r"|threat|adversar|jailbreak|sanitiz|blocklist|forbid|prohibit|phishing|social engineer|exploit"
+    r"|do not (?:run|use|do|follow|execute|pipe|write|type)|never (?:run|use|do|follow|execute|pipe|write|type|say)"
+    r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed"
 )
 # Words that excuse are what a plea to scanners is made of.
 _UNEXCUSED = frozenset(("SK408",))
@@ -43,16 +45,24 @@ _OPENING_QUOTES = "\"'`“‘«"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One move of data: what is used, what it defines, and whether a secret enters or the network is reached there."""
+    """One move of data: what is used, what it defines, and what enters or leaves there, in words."""
 
     text: Text
     at: int
     uses: frozenset[str] = frozenset()
     defines: frozenset[str] = frozenset()
-    source: str = ""
-    """A strong secret that enters here, in words."""
-    sink: str = ""
-    """Where data leaves the machine here, in words."""
+    secret: str = ""
+    """A strong secret that enters here."""
+    sends: str = ""
+    """Where data leaves the machine here."""
+    fetched: str = ""
+    """Where data comes from the network here."""
+    decoded: bool = False
+    """Something that could not be read becomes text here."""
+    runs: str = ""
+    """What runs the data as code here."""
+    confidence: Confidence = Confidence.HIGH
+    """That it is bad to run what was fetched."""
 
 
 def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = True) -> int:
@@ -75,8 +85,8 @@ def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = T
 
 @dataclass(slots=True)
 class Notes:
-    is_about_security: bool = False
-    """The skill says of itself that attacks are its subject."""
+    purpose: Purpose = field(default_factory=Purpose)
+    """What the skill says of itself."""
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     uses: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -102,7 +112,7 @@ class Notes:
         """How much less sure the surroundings make us."""
         if text.kind is Kind.PROSE or text.is_shown:
             is_told = code.startswith("SK4") or (text.kind is Kind.PROSE and not text.is_shown)
-            return max(is_mention(text, at, end, is_told=is_told), int(self.is_about_security))
+            return max(is_mention(text, at, end, is_told=is_told), int(self.purpose.is_security))
         # An instruction in a script is a comment, or a string that looks for such instructions.
         return int(code.startswith("SK40") and text.kind is not Kind.OTHER and not text.via)
 

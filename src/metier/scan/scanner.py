@@ -10,37 +10,40 @@ from .binaries import judge_binary
 from .dependencies import judge_dependencies
 from .flows import follow
 from .hidden import judge_hidden, visible
-from .javascript import judge_javascript
+from .javascript.judge import judge_javascript
 from .layers import layers
 from .lures import judge_addresses, judge_lures
 from .notes import Notes
 from .obscurity import judge_obscurity
+from .orders import judge_orders
 from .phrases.instructions import INSTRUCTIONS
 from .phrases.lookup import look_up
 from .phrases.misdeeds import MISDEEDS
+from .phrases.secrecy import SECRECY
 from .phrases.signatures import SIGNATURES
 from .python.judge import judge_python
 from .report import Finding, ScanReport
 from .rules import RULES
 from .scale import Confidence, Verdict
 from .scope import judge_scope
+from .sendings import judge_sendings
 from .shell.judge import judge_shell
 from .subject import Limits, Subject, read_subject
 from .text import Kind, Text
 
 __all__ = ["PHRASES", "scan"]
 
-_TOLD = (*INSTRUCTIONS, *MISDEEDS)
+_TOLD = (*INSTRUCTIONS, *SECRECY, *MISDEEDS)
 PHRASES = (*_TOLD, *SIGNATURES)
 _DEEPEST = 6
-_MOST_INNER = 2_000
+_MOST_INNER = 400
 _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 
 
 def scan(files: Files, *, folder: str | None = None, options: Limits = Limits()) -> ScanReport:  # noqa: B008 - frozen
     """What a skill could do and what looks bad about it. The same bytes always give the same report."""
     subject = read_subject(files, folder, options)
-    notes = Notes(is_about_security=subject.is_about_security)
+    notes = Notes(subject.purpose)
     for path, why in subject.unread:
         notes.add("SK901", f"not scanned: {why}", file=path)
     scanner = _Scanner(subject, notes, options)
@@ -58,7 +61,7 @@ def scan(files: Files, *, folder: str | None = None, options: Limits = Limits())
         judge_binary(path, data, notes)
     judge_scope(subject, notes, scanner.judge)
     follow(notes)
-    chained = notes.findings.values() if subject.is_about_security else _chained(notes)
+    chained = notes.findings.values() if subject.purpose.is_security else _chained(notes)
     findings = tuple(sorted(chained, key=lambda one: one.order))
     return ScanReport(findings=findings, capabilities=notes.capabilities(), files=len(subject.raw) + len(subject.binaries))
 
@@ -99,7 +102,7 @@ class _Scanner:
 
     def again(self, plain: Text) -> None:
         """A file as a model reads it. What only shows now was hidden, whatever it is."""
-        notes = Notes(is_about_security=False)
+        notes = Notes()
         look_up(_TOLD, plain, notes)
         known = {(one.code, one.line) for one in self._phrases_of(plain.path)}
         for finding in notes.findings.values():
@@ -122,25 +125,29 @@ class _Scanner:
         return list(notes.findings.values())
 
     def _language(self, text: Text) -> None:
-        subject, notes = self.subject, self.notes
+        notes = self.notes
         if text.kind in (Kind.SHELL, Kind.POWERSHELL):
-            judge_shell(text, notes, own=subject.own, purpose=subject.purpose, inner=self._inner)
+            judge_shell(text, notes, inner=self._inner)
         elif text.kind is Kind.PYTHON:
-            judge_python(text, notes, own=subject.own, purpose=subject.purpose, inner=self._inner)
+            judge_python(text, notes, inner=self._inner)
         elif text.kind is Kind.JAVASCRIPT:
-            judge_javascript(text, notes, own=subject.own, purpose=subject.purpose, inner=self._inner)
+            judge_javascript(text, notes, inner=self._inner)
         elif text.kind is Kind.PROSE:
-            judge_lures(text, notes, subject.own)
+            judge_lures(text, notes)
+            judge_sendings(text, notes)
+            judge_orders(text, notes)
         elif not text.is_shown:
-            judge_addresses(text, notes, subject.own)
+            judge_addresses(text, notes)
 
     def _inner(self, text: Text) -> None:
         """Code that other code hands to an interpreter."""
         if self.depth >= _DEEPEST or self.inner_left <= 0:
+            self.notes.add("SK902", "code in code in code: not all of it was read", file=text.path)
             return
         self.inner_left -= 1
         self.depth += 1
         self.judge(text)
+        judge_dependencies(text, self.notes)
         self.uncover(text)
         self.depth -= 1
 

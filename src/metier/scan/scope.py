@@ -8,8 +8,9 @@ from collections.abc import Callable
 from metier.spec import SKILL_FILE
 
 from .notes import Notes
+from .purpose import speaks_of_network
 from .scale import Confidence
-from .subject import NETWORK, Subject
+from .subject import Subject
 from .text import Kind, Text
 
 __all__ = ["judge_scope"]
@@ -98,7 +99,7 @@ def _tools(subject: Subject, notes: Notes) -> None:
 
 def _network(notes: Notes, first: Text) -> None:
     hosts = notes.uses.get("network")
-    sends = [step for step in notes.steps if step.sink and not step.text.is_shown and not step.text.via]
-    if hosts and sends and not NETWORK.search(first.low):
+    sends = [step for step in notes.steps if step.sends and not step.text.is_shown and not step.text.via]
+    if hosts and sends and not speaks_of_network(first.low):
         step = sends[0]
-        notes.find("SK815", f"sends to {step.sink}, and SKILL.md never speaks of a network", text=step.text, at=step.at)
+        notes.find("SK815", f"sends to {step.sends}, and SKILL.md never speaks of a network", text=step.text, at=step.at)

@@ -13,30 +13,10 @@ from metier.errors import NotFound
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, parse
 
 from .markdown import cut
+from .purpose import Purpose
 from .text import Kind, Text, kind_of
 
-__all__ = ["NETWORK", "Limits", "Subject", "read_subject"]
-
-_SECURITY = re.compile(
-    r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
-    r"[- ]?security"
-    r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
-    r"|hardening|best)"
-    r"|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection|threat|forensic|ctf\b|offensive|attack|owasp"
-    r"|phishing"
-    r"|secrets? (?:scan|detect|leak)|credential (?:scan|leak)|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)"
-    r"|prompt[- ]guard"
-    r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
-    r"|privilege escalation"
-)
-NETWORK = re.compile(
-    r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
-    r"|email"
-    r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "
-    r"generation"
-    r"|transcri\w*|speech|translate|weather|market|trading|bot)\w*"
-)
-"""Words of a name or description that explain why a skill talks to the network."""
+__all__ = ["Limits", "Subject", "read_subject"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +33,7 @@ class Limits:
 @dataclass(slots=True)
 class Subject:
     manifest: Manifest | None = None
-    own: str = ""
-    """Letters and digits of the skill's name and folder."""
-    purpose: str = ""
-    """Name and description, lowercase."""
+    purpose: Purpose = field(default_factory=Purpose)
     raw: list[Text] = field(default_factory=list)
     """Whole files that are text."""
     texts: list[Text] = field(default_factory=list)
@@ -66,10 +43,6 @@ class Subject:
     entries: list[FileEntry] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     """File and reason."""
-
-    @property
-    def is_about_security(self) -> bool:
-        return bool(_SECURITY.search(self.purpose))
 
 
 def read_subject(files: Files, folder: str | None, limits: Limits) -> Subject:
@@ -137,5 +110,4 @@ def _introduce(subject: Subject, folder: str | None) -> None:
         # A file without frontmatter still says what it is: its title.
         heading = re.search(r"^#\s+([^\n]{1,100})", first.text, re.MULTILINE)
         name += f" {heading[1].lower()}" if heading else ""
-    subject.own = re.sub(r"[^a-z0-9]", "", name)
-    subject.purpose = f"{name} {manifest.description.lower() if manifest else ''}"
+    subject.purpose = Purpose(name, manifest.description.lower() if manifest else "")

@@ -70,6 +70,10 @@ class Text:
         start = self.text.rfind("\n", 0, at) + 1
         return self.first + lines, at - start + (1 if lines else self.column)
 
+    def within(self, kind: Kind, code: str, *, line: int, column: int = 1) -> Text:
+        """Code that this text hands to an interpreter: it stands where this stands, and is shown as this is shown."""
+        return Text(self.path, kind, code, first=line, column=column, via=self.via, is_shown=self.is_shown, around=self.around)
+
     def line_around(self, at: int) -> str:
         start = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)

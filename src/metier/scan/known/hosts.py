@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from metier.scan.purpose import Purpose
+from metier.scan.scale import Confidence
 from metier.scan.text import words
 
-__all__ = ["Standing", "Url", "standing", "urls_in"]
+__all__ = ["Standing", "Url", "danger_of_running", "standing", "urls_in"]
 
 
 class Standing(StrEnum):
@@ -98,7 +100,8 @@ _SHARED = words("""
     github.com raw.githubusercontent.com githubusercontent.com github.io gitlab.io gitee.com codeberg.org sourceforge.net
     vercel.app netlify.app pages.dev workers.dev web.app firebaseapp.com herokuapp.com onrender.com railway.app glitch.me
     repl.co replit.app surge.sh fly.dev deno.dev r2.dev blogspot.com wordpress.com wixsite.com weebly.com azurewebsites.net
-    cloudfront.net lovable.app streamlit.app hf.space
+    cloudfront.net lovable.app streamlit.app hf.space drive.google.com docs.google.com drive.usercontent.google.com dropbox.com
+    dropboxusercontent.com onedrive.live.com 1drv.ms sharepoint.com forever.sh tiiny.site
 """)
 _LOOSE = words("""
     pastebin.com paste.ee rentry.co rentry.org hastebin.com ghostbin.com dpaste.org dpaste.com paste.rs ix.io sprunge.us
@@ -138,8 +141,9 @@ def urls_in(text: str) -> Iterator[Url]:
         at = text.find("://", at + 3)
 
 
-def standing(url: Url, own: str) -> Standing:
-    """What a reviewer would say of the address, knowing the skill's name (`own`: letters and digits only)."""
+def standing(url: Url, purpose: Purpose) -> Standing:
+    """What a reviewer would say of the address, knowing the skill's name."""
+    own = purpose.own
     host = url.host
     if _LOCAL.fullmatch(host):
         return Standing.LOCAL
@@ -155,6 +159,18 @@ def standing(url: Url, own: str) -> Standing:
     if len(label) >= 4 and (label in own or (len(own) >= 6 and own in label)):
         return Standing.OWN
     return Standing.PLAIN
+
+
+def danger_of_running(url: Url, purpose: Purpose) -> Confidence:
+    """How sure we are that no honest skill runs what this address answers."""
+    return {
+        Standing.KNOWN: Confidence.LOW,
+        Standing.LOCAL: Confidence.LOW,
+        Standing.OWN: Confidence.MEDIUM,
+        Standing.SHARED: Confidence.MEDIUM,
+        Standing.PLAIN: Confidence.HIGH,
+        Standing.LOOSE: Confidence.HIGH,
+    }[standing(url, purpose)]
 
 
 def _is_own(url: Url, own: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from metier.scan.purpose import Purpose
+
 __all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_place"]
 
 # Each place with the words of an honest purpose: a skill about Kubernetes may look into ~/.kube.
@@ -28,7 +30,8 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
     (r"/etc/passwd\b", "the machine's accounts", ""),
     (
         (
-            r"login data\b|\bcookies\.sqlite|logins\.json|key4\.db|cookies\.binarycookies|(?:chrome|chromium|firefox|brave"
+            r"\.mozilla\b|login data\b|\bcookies\.sqlite|logins\.json|key4\.db|cookies\.binarycookies|(?:chrome|chromium"
+            r"|firefox|brave"
             r"|edge)/[^\n\"']{0,60}"
             r"(?:cookies|login data|local state|profiles?)"
         ),
@@ -68,7 +71,7 @@ _COMPILED = tuple((re.compile(pattern), words, frozenset(purpose.split())) for p
 _ANY = re.compile(
     r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc"
     r"|\.npmrc|\.pypirc"
-    r"|\.gnupg|/etc/|login data|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum"
+    r"|\.gnupg|/etc/|login data|mozilla|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum"
     r"|ethereum|solana"
     r"|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden"
     r"|lastpass|keepass"
@@ -94,12 +97,12 @@ SECRET_COMMANDS = {
 WHOLE_ENVIRONMENT = "all environment variables"
 
 
-def secret_place(path: str, purpose: str) -> tuple[str, bool] | None:
+def secret_place(path: str, purpose: Purpose) -> tuple[str, bool] | None:
     """What is kept at a path (in words), and whether the skill's declared purpose explains the look; None if nothing is."""
     low = path.lower().replace("\\", "/")
     if not _ANY.search(low):
         return None
     for pattern, words, reasons in _COMPILED:
         if pattern.search(low):
-            return words, any(reason in purpose for reason in reasons)
+            return words, purpose.mentions(reasons)
     return None

@@ -20,6 +20,11 @@ _RULES = (
     r"(?:instructions?|prompts?|rules|guidelines|directives|constraints|restrictions|safety|guardrails|polic(?:y|ies)"
     r"|programming|training)"
 )
+_MEMORY = (
+    r"(?:(?:your |the |its |user's |\~/|\./|/)*(?:[\w./~-]*/)?`?(?:soul|memory|identity|heartbeat|claude|agents|user"
+    r"|tools|gemini)\.md`?"
+    r"|(?:your |the |its |user's )*(?:\.cursorrules|long-term memory|persistent memory|system prompt))"
+)
 
 INSTRUCTIONS: tuple[Phrase, ...] = (
     # Override.
@@ -61,50 +66,69 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"|above|than) (?:any |all |the |your )*(?:user|system|developer|safety|other|previous)",
         M,
     ),
-    # Secrecy.
     phrase(
-        "SK402",
-        "tells the agent to keep something from its user",
-        "do not |don't |never |without |must not |should not |avoid |refrain from ",
-        r"(?:do not|don't|never|must not|should not|avoid|refrain from|without)(?: ever)? (?:tell|telling|inform"
-        r"|informing|notify|notifying|alert|alerting|reveal|revealing|disclose|disclosing|mention|mentioning)"
-        r" (?:it |this |that |any of this |the following |these (?:steps|actions) |about (?:it|this) )*(?:(?:step|action"
-        r"|backup|upload|command|process|operation|activity|file|instruction|transfer|fact) )?(?:to )?(?:the "
-        r")?(?:end[- ])?users?\b(?! (?:to |how |that (?:the|a|they|you) (?!skill|script|backup|file)|if |when |whether "
-        r"|where |what |which |they |for |about (?:each|every|all) |input|data|'s))",
+        "SK401",
+        "tells the agent to drop what it was told",
+        "ignore |disregard |forget ",
+        r"(?:ignore|disregard|forget) (?:about )?(?:everything|anything|all|whatever|what)(?: of)?(?: that)?(?: \w+){0,2} "
+        r"(?:above|before this|the user (?:says|said|asks|asked|wants)|you (?:were|have been|are) told|your (?:previous "
+        r"|prior "
+        r"|original )?(?:role|instructions|persona|identity|training)|came before|previously|earlier|user instructions)",
+        H,
         kinds=_READ_AS_TEXT,
     ),
     phrase(
-        "SK402",
-        "tells the agent to keep a step to itself",
-        "do not |don't |never |must not ",
-        r"(?:do not|don't|never|must not) (?:mention|reveal|disclose|report|log|show|display|acknowledge|discuss"
-        r"|reference|explain) (?:that you|you (?:used|ran|did)|this (?:skill|step|instruction|action|section|command"
-        r"|behaviou?r|upload|backup|process)|these (?:instructions|steps|actions)|the (?:existence|upload|backup|exfil"
-        r"|hidden))~(?:user|response|output|summary|reply|anyone|log)",
+        "SK401",
+        "takes the agent's limits away",
+        "you have no |you are not bound|you're not bound|you are free |you are no longer |you no longer |from now on",
+        r"(?:from now on,? )?(?:you|ignore|disregard)(?:'re| are| have| no longer)? ?(?:not bound by|free (?:of|from)"
+        r"|no longer"
+        r"|have no|no|follow|need)~(?:restrictions|limitations|guardrails|safety|filters?|ethical|content polic|your (?:rules"
+        r"|guidelines|instructions|training))",
+        H,
         kinds=_READ_AS_TEXT,
     ),
     phrase(
-        "SK402",
-        "tells the agent to act unseen",
-        "keep this |keep the |keep these |hide this |hide these |conceal |this must remain |this should remain |stay hidden"
-        "|silently ",
-        r"(?:(?:keep|hide|conceal) (?:this|these|the|all)(?: \w+){0,4} (?:secret|hidden|invisible|confidential|concealed"
-        r"|unnoticed|from (?:the )?user)"
-        r"|this (?:must|should) remain (?:hidden|secret|invisible|undetected)|stay hidden from"
-        r"|(?<!not\s)(?<!have\s)(?<!never\s)(?<!n't\s)silently (?:send|upload|exfiltrate|forward|post|copy|transmit|collect"
-        r"|execute|install|run|download|delete|add"
-        r"|append|include)~(?:http|server|endpoint|credential|key|file|data|user|script|curl|backdoor|payload))",
+        "SK401",
+        "tells the agent not to follow its rules",
+        "do not |don't |never |stop ",
+        r"(?:do not|don't|never|stop) (?:follow|obey|apply|respect|adhere to|comply with|following"
+        r"|obeying)(?:ing)? (?:your|the "
+        r"system|any|all|its|previous|prior) (?:\w+ ){0,2}(?:safety|system|ethical|content|security|previous|prior"
+        r"|original)? "
+        r"?(?:guidelines|rules|polic(?:y|ies)|instructions|prompt|restrictions)(?! (?:found|in|from|embedded|inside|contained"
+        r"|that|on|within|of))",
+        H,
         kinds=_PROSE,
     ),
     phrase(
-        "SK402",
-        "tells the agent to act without its user noticing",
-        "without the user|without users|without user |without alerting|without the knowledge|so the user |so that the user ",
-        r"(?:without (?:the )?users?'?s? ?(?:knowing|noticing|knowledge|awareness|being aware|realizing|seeing)|without "
-        r"alerting (?:the )?(?:user|anyone)|without the knowledge of"
-        r"|so (?:that )?the user (?:doesn't|does not|won't|will not|cannot|can't) (?:notice|see|know|suspect|realize))",
-        kinds=_READ_AS_TEXT,
+        "SK401",
+        "puts itself above the user",
+        "even if |even when |even though |regardless of |no matter ",
+        r"(?:even (?:if|when|though)|regardless of|no matter)[^.!?;#]{0,60}?(?:contradict|conflict|violat|against|differ"
+        r"|user "
+        r"(?:objects|refuses|says no|disagrees|asks you (?:not|to stop)))[^.!?;#]{0,40}?(?:system prompt|your (?:instructions"
+        r"|guidelines|rules|polic|training)|safety|the user(?:'s)? (?:instruction|wish|request|objects|refuses|says no"
+        r"|disagrees))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK401",
+        "claims to be the system's prompt",
+        "new system |updated system |new instructions|your new |your only |your real |your true |obey only |only obey "
+        "|higher "
+        "priority than|highest authority|precedence over|priority over",
+        r"(?:(?:new|updated) system (?:prompt|instructions?|message) ?:|new instructions? ?: ?you|your (?:new|only|real"
+        r"|true) "
+        r"(?:system prompt|objective|goal|task|instructions|master|purpose)(?: now)? (?:is|are)~(?:obey|ignore|send|run"
+        r"|execute"
+        r"|collect|serve|unrestricted)|(?:obey only|only obey) |(?:higher priority than|highest authority|precedence over"
+        r"|priority over)(?: the| all| any| your)* (?:system|safety|developer)(?:'s)?(?: and \w+)? (?:prompt"
+        r"|instructions?|rules"
+        r"|messages?|guidelines))",
+        H,
+        kinds=_PROSE,
     ),
     # Fake roles.
     phrase(
@@ -134,7 +158,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"(?: ?(?:full|entire|complete|original|hidden))? ?(?:system|developer|initial) (?:prompt|message"
         r"|instructions)\b(?! (?:template|file|section|design|engineering|example|for|to |is|and (?:the )?user|in (?:the "
         r")?(?:code|config|api|playground)))",
-        M,
+        H,
         kinds=_PROSE,
     ),
     phrase(
@@ -172,12 +196,27 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     phrase(
         "SK406",
         "plants a lasting instruction in the agent's memory",
-        "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend ",
-        r"\w+ [^.!?;]{0,100}?(?:to|into|in|at the (?:top|end) of) (?:your |the |its |user's |\~/|\./"
-        r"|/)*(?:[\w./~-]*/)?`?(?:soul\.md|memory\.md|identity\.md|heartbeat\.md|claude\.md|agents\.md|\.cursorrules"
-        r"|long-term memory|persistent memory|system prompt)`?~(?:always|every (?:session|conversation|time|request)"
-        r"|permanent|future sessions|all sessions|so that (?:it|the agent)|ignore|trust|never|survive)",
+        "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend |put ",
+        rf"\w+ [^.!?;]{{0,120}}?(?:to|into|in|at the (?:top|end) of) {_MEMORY}[^#]{{0,160}}?(?:every (?:future |new "
+        rf"|later )?(?:session"
+        r"|conversation|time|request|response|turn)|permanent|future sessions|all sessions|surviv|persists? (?:across"
+        r"|after)|ignore"
+        r"|trust|never (?:refuse|mention|tell|ask|question)|obey|fetch http|always (?:run|execute|trust|send|include"
+        r"|allow|approve"
+        r"|call|obey))",
         M,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK406",
+        "plants somebody else's orders in the agent's memory",
+        "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend |put ",
+        rf"\w+ [^.!?;]{{0,120}}?(?:to|into|in|at the (?:top|end) of) {_MEMORY}[^#]{{0,200}}?(?:always trust"
+        rf"|never (?:refuse|mention|tell"
+        r"|question)|do not (?:tell|mention|inform|ask)|don't (?:tell|mention|inform)|fetch https?://|curl |obey"
+        r"|without (?:asking"
+        r"|confirmation|telling)|bypass|ignore (?:all|any|previous|prior|the user)|send [^#]{0,60}?https?://)",
+        H,
         kinds=_PROSE,
     ),
     phrase(
@@ -188,6 +227,16 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"|(?:clawhub install|npx (?:-y )?(?:clawhub(?:@\S+)? install|skills add)) \S+)",
         L,
         kinds=_READ_AS_TEXT,
+    ),
+    phrase(
+        "SK406",
+        "hooks the agent's tools to another machine",
+        "pretooluse|posttooluse|userpromptsubmit|sessionstart|sessionend|subagentstop|precompact|notification hook|stop hook",
+        r"(?:pre|post|user|session|subagent|notification|stop)[^#]{0,200}?(?:curl|wget|nc |https?://(?!localhost|127\."
+        r"|docs\.|code\."
+        r"|github|[\w.]*(?:anthropic|claude)\.))[^#]{0,120}?(?:-d |--data|-x post|post |tool_input|prompt|@-|\| ?(?:ba"
+        r"|z)?sh)",
+        H,
     ),
     # Approval.
     phrase(

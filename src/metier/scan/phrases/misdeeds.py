@@ -112,16 +112,6 @@ MISDEEDS: tuple[Phrase, ...] = (
         M,
         kinds=_PROSE,
     ),
-    phrase(
-        "SK613",
-        "tells the agent to send the user's data to an address",
-        "upload |post |forward |transmit |send |back up |backup |sync |copy |submit |email |mirror |always upload|always send",
-        rf"(?:always )?(?:\w+|back up)[^.!?;]{{0,50}}? ?{_DATA}[^.!?;]{{0,80}}? (?:to|at|via|on|using)"
-        rf"[^.!?;]{{0,60}}?https?://(?!(?:localhost|127\.|[\w.-]*(?:example\.|github\.com|gitlab\.com|googleapis"
-        rf"|slack\.com|notion\.)|api\.|docs\.|www\.|\{{|<|\$|your))[^\s)>\]`\"']{{4,200}}",
-        H,
-        kinds=_PROSE,
-    ),
     # Destruction, in prose.
     phrase(
         "SK532",
@@ -151,7 +141,7 @@ MISDEEDS: tuple[Phrase, ...] = (
         r"|emails?|repositor(?:y|ies)|branches|records|production)(?: \w+){0,6}(?: (?:silently|without|immediately"
         r"|permanently|before|after (?:finishing|completion|the task|completing|every|each))| in (?:\~|/home|\$home|the "
         r"(?:home|user)))",
-        M,
+        H,
         kinds=_PROSE,
     ),
     phrase(
@@ -178,17 +168,6 @@ MISDEEDS: tuple[Phrase, ...] = (
         kinds=_PROSE,
     ),
     phrase(
-        "SK613",
-        "has a copy sent away after the work",
-        "after |when |once |before |always |finally |each time |every time |whenever |upon ",
-        rf"(?:after|when|once|before|always|finally|each time|every time|whenever|upon)[^.!?;#]{{0,120}}?(?:upload|send"
-        rf"|post|transmit|forward|email|copy|back ?up|sync|submit|push)[^.!?;#]{{0,60}}?{_DATA}[^.!?;#]{{0,60}}? (?:to|at"
-        rf"|via|on)[^.!?;#]{{0,60}}?(?:http://(?!localhost|127\.|0\.0"
-        rf"|\{{|<|\$|your|example|192\.168|10\.)|ftp://|[\w.+-]{{2,40}}@(?!example\.|company\.|domain\.|yourdomain|email\.)[\w-]{{2,40}}\.\w{{2,}})",
-        H,
-        kinds=_PROSE,
-    ),
-    phrase(
         "SK534",
         "tells the agent to delete files outside its work",
         "delete |remove |erase |wipe |destroy |shred ",
@@ -197,7 +176,165 @@ MISDEEDS: tuple[Phrase, ...] = (
         r"|on|under|of) (?:the )?(?:user's |users' |their |your )*(?:home (?:folder|directory)|\~(?:/| |$)|/home|\$home"
         r"|desktop|documents folder|entire (?:disk|drive|system|machine)|whole (?:disk|drive|system)|system|hard (?:disk"
         r"|drive)|backup (?:folder|directory|server|drive))",
+        H,
+        kinds=_PROSE,
+    ),
+    # What stays: keys, accounts, weak settings.
+    phrase(
+        "SK513",
+        "has a key added that may log in",
+        "add |append |install |put |write |copy ",
+        r"(?:add|append|install|put|write|copy) (?:our|my|this|the following|the (?:support|team|vendor|maintainer"
+        r"|provided)(?:'s)?"
+        r"|a)(?: \w+){0,3} key(?: \S+){0,4} (?:to|into|in) (?:the |your |user's )*[~/\w.$-]{0,40}authorized_keys",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK513",
+        "has an account made that others know",
+        "create |add |make |also create |always create |set up ",
+        r"(?:also |always )?(?:create|add|make|set up) (?:a |an |the |one |another |hidden |second |extra |secret "
+        r"|default )*(?:admin"
+        r"|administrator|root|superuser|super user|service|support|backdoor|maintenance)(?: \w+)? (?:account|user|login)"
+        r"[^.!?#]{0,60}?(?:with (?:the )?password|password (?:is|set to|of|=|:))[^.!?#]{2,40}",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK522",
+        "has all files opened to everybody",
+        "chmod -r 777|set the file permissions|set file permissions|set permissions|set all permissions|make all files "
+        "|change "
+        "the permissions|give everyone |give everybody ",
+        r"(?:chmod -r 777 (?:/(?: |$|etc|usr|var|home)|\~|\$home)|(?:set|change|make|give)[^.!?;#]{0,30}?(?:permissions?"
+        r"|all files"
+        r"|everyone|everybody)[^.!?;#]{0,50}?(?:everything|all files|every file|recursively|whole|entire|home)[^.!?;#]{0,40}?"
+        r"(?:0?777|world[- ]writable|full (?:access|permissions?)))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK523",
+        "has protections of the user's code switched off",
+        "disable |turn off |switch off |skip |bypass |remove |always disable|always skip",
+        r"(?:always )?(?:disable|turn off|switch off|skip|bypass|remove) (?:all |any |the |every |of )*(?:ssl|tls|https?"
+        r"|certificate"
+        r"|authentication|authorization|csrf|cors|input validation|signature|rate limit\w*|audit log\w*|logging|2fa|mfa"
+        r"|firewall"
+        r"|antivirus|encryption|access control|permission checks?|security checks?)(?: \w+)? ?(?:verification|validation"
+        r"|checks?"
+        r"|warnings?|protections?|controls?|middleware|rules|requirements?)? (?:for|in|on|from|across) (?:all|every|any|each"
+        r"|generated|the generated|production|the user's|everything)",
         M,
+        kinds=_PROSE,
+    ),
+    # The user's own work, once more.
+    phrase(
+        "SK409",
+        "slips a recipient into what is sent",
+        "add |include |put |set |insert |copy |use ",
+        r"(?:add|include|put|set|insert|copy|use) [\w.+-]{2,40}@(?!example\.|company\.|domain\.|yourdomain"
+        r"|email\.)[\w-]{2,40}"
+        r"(?:\.[\w-]{2,24}){1,3}(?: \w+){0,3} (?:in|as|to|on|into|for)(?: the| a| an| every| each| all)* (?:b?cc|blind|hidden"
+        r"|recipients?|reply-to|copy|backup|archive|compliance)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK409",
+        "changes where money goes",
+        "use |set |write |put |replace |insert |pay ",
+        r"(?:use|set|write|put|replace|insert|pay)[^.!?;#]{0,60}?(?:[a-z]{2}\d{2} ?(?:[a-z0-9]{4} ?){3,7}|0x[0-9a-f]{40}"
+        r"|bc1[a-z0-9]{20,60}|account (?:number )?\d{6,20})[^.!?;#]{0,60}?(?:instead|rather than|for all (?:payments|invoices"
+        r"|transfers)|in (?:every|all|each) (?:invoice|payment|transfer))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK409",
+        "has code of a stranger put into the user's pages",
+        "<script src=|<iframe src=|<img src=|<link rel=",
+        r"<(?:script|iframe|img|link)[^>]{0,40}?(?:src|href)=['\"]?https?://(?!(?:[\w-]+\.){0,3}(?:googleapis|gstatic"
+        r"|jsdelivr|unpkg"
+        r"|cloudflare|google|github|example|localhost|tailwindcss|jquery|bootstrapcdn|esm|youtube|vimeo|shields"
+        r"|placeholder)\b)"
+        r"[^>]{4,160}>(?:[^.!?#]{0,40}?</\w{1,8}>)?`? (?:to|in|into|at|on|before|after)(?: the)? (?:\w+ (?:of"
+        r"|in) )?(?:every|each"
+        r"|all|any) ",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK409",
+        "has something promoted in the user's work",
+        "in every |in each |in all |at the end of every |at the end of each |always recommend|always mention|always promote"
+        "|always include|always link|every response |every report ",
+        r"(?:in |at the end of )?(?:every|each|all|always)(?: \w+){0,4},? ?(?:should |must )?(?:recommend|promote"
+        r"|advertise|endorse"
+        r"|favou?r|mention|link to|include a link|praise|plug)[^.!?;#]{0,80}?(?:https?://(?!docs\.|github)"
+        r"|as the (?:best|only"
+        r"|most)|our (?:product|service|shop|store|sponsor|partner))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK410",
+        "has the user's password used elsewhere",
+        "log in |login |sign in |authenticate |log into ",
+        r"(?:log ?in(?:to)?|sign in|authenticate)[^.!?#]{0,30}? https?://(?!(?:[\w-]+\.){0,3}(?:google|github|microsoft"
+        r"|apple|amazon"
+        r"|slack|openai|anthropic|stripe|notion|atlassian|localhost|example|127|linkedin|facebook"
+        r"|gitlab)\b)\S{4,120} (?:with|using)"
+        r" (?:the )?(?:user's|their|his|her|your) (?:\w+ ){0,3}(?:password|credentials)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK601",
+        "has logins copied out of where they are kept",
+        "copy |export |extract |dump |read |collect |grab |steal |save |attach |include |harvest ",
+        r"(?:copy|export|extract|dump|read|collect|grab|steal|save|attach|include|harvest) (?:the |all |any |user's "
+        r"|their |every "
+        r"|saved |stored |your )*(?:browser(?:'s)? (?:cookies|passwords|profile|sessions?|logins?)|saved passwords|keychain"
+        r"|login data|ssh (?:private )?keys?|session cookies|wallet (?:files?|keys?|seed\w*)|password "
+        r"(?:manager|vault|store))[^.!?;#]{0,80}?(?:attach|include|send|upload|post|forward|save (?:it|them)|so that"
+        r"|share|report"
+        r"|to [\w./~-]{3,60})",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK602",
+        "has secrets gathered",
+        "collect |gather |find |search for |look for |scan for |harvest |list |locate |read ",
+        r"(?:collect|gather|find|search for|look for|scan for|harvest|list|locate|read) (?:all |any |every |the |available "
+        rf")*(?:of the )?(?:user's )?{_SECRETS}[^.!?#]{{0,120}}?(?:save|write|store|copy|post|send|upload|put) (?:them"
+        rf"|it|these|the "
+        r"(?:results?|output|values?|list))[^.!?#]{0,20}? (?:to|into|in|at) (?:/tmp|https?://|\~/\.|a (?:hidden|temp)"
+        r"|\w+\.txt)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK534",
+        "has what the user made deleted afterwards",
+        "delete |remove |erase |wipe |rm -rf ",
+        r"(?:delete|remove|erase|wipe) (?:the |all |any |every |user's |their |your |original )*(?:original|source|raw"
+        r"|input|previous"
+        r"|existing)(?: \w+)? (?:files?|data(?:sets?)?|documents?|database|repository|backups?"
+        r"|records?)[^.!?#]{0,60}?(?:to save"
+        r"|to free|`?rm -rf|permanently|without (?:asking|backup|confirm)|so (?:that )?(?:it|they|nobody|no one))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK615",
+        "has the user's work pushed to a stranger",
+        "push ",
+        r"push (?:\w+ ){0,5}(?:mirror|backup|remote|copy|second|additional|also)?[^.!?;#]{0,40}?(?:git@|ssh://|https?://)"
+        r"(?!(?:[\w-]+\.){0,2}(?:github|gitlab|bitbucket|example|dev\.azure|localhost)\b)[\w.-]{4,60}[:/]\S{3,80}",
+        H,
         kinds=_PROSE,
     ),
     # Secrets asked of the user.

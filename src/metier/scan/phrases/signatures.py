@@ -38,6 +38,45 @@ SIGNATURES: tuple[Phrase, ...] = (
         "mkfifo ",
         r"mkfifo [^;&]{1,60}?[;&][^\0]{0,100}?(?:/bin/)?sh -i[^\0]{0,60}?(?:nc|ncat|openssl|telnet) ",
     ),
+    phrase(
+        "SK504",
+        "connects a shell to a socket",
+        "exec 1|exec 2|exec 3|exec 4|exec 5|exec 6|exec 7|exec 8|exec 9",
+        r"exec \d{1,3}<> ?/dev/(?:tcp|udp)/[^;]{3,80};[^\0]{0,200}?(?:sh|while read|cat)\b[^\0]{0,40}?[<>]&",
+    ),
+    phrase(
+        "SK504",
+        "connects a shell to a socket",
+        "use socket|fsockopen|tcpsocket|use io::socket|net.sockets.tcpclient",
+        r"(?:use (?:io::)?socket|fsockopen|tcpsocket|net\.sockets\.tcpclient)[^\0]{0,400}?(?:/bin/(?:ba|z)?sh"
+        r"|cmd(?:\.exe)?|iex|exec"
+        r"|shell_exec|proc_open|invoke-expression)\b",
+    ),
+    phrase(
+        "SK501",
+        "has Windows run what an address answers",
+        "mshta |regsvr32 |rundll32 |certutil |bitsadmin |msiexec ",
+        r"(?:mshta(?:\.exe)? ['\"]?(?:https?:|vbscript:|javascript:)|regsvr32[^;\n]{0,60}?/i:https?:"
+        r"|rundll32[^;]{0,60}?javascript:"
+        r"|certutil[^;]{0,60}?-urlcache[^;]{0,60}?https?:|bitsadmin[^;]{0,60}?/transfer[^;]{0,80}?https?:"
+        r"|msiexec[^;]{0,40}?/i ['\"]?https?://)",
+        H,
+    ),
+    phrase(
+        "SK505",
+        "runs bytes as a program",
+        "cfunctype(|virtualalloc|winfunctype(",
+        r"(?:cfunctype\(|winfunctype\(|virtualalloc)[^\0]{0,300}?(?:\)\(\)|\)\)\(|createthread|rtlmovememory|memmove)",
+        H,
+        kinds=(Kind.PYTHON, Kind.POWERSHELL, Kind.OTHER),
+    ),
+    phrase(
+        "SK603",
+        "asks for the password in a dialog of its own",
+        "display dialog ",
+        r"display dialog [^\0]{0,200}?(?:password|passphrase)[^\0]{0,200}?hidden answer",
+        H,
+    ),
     phrase("SK504", "hands a shell to socat", "socat ", r"socat [^;|]{0,100}?exec:['\"]?[^ ,]{0,20}(?:sh|cmd)"),
     phrase(
         "SK504",

@@ -14,21 +14,13 @@ from metier.scan.known.hosts import Standing, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
-from metier.scan.text import Kind, Text, words
+from metier.scan.text import Kind, Text
 
-from .steps import SINKS, note_step
+from .steps import FETCHES, SENDS, SHELLS, note_step
 from .tree import Module, read_module
 
 __all__ = ["judge_python"]
 
-_SHELL_CALLS = words(
-    "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output "
-    "subprocess.check_call "
-    "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn "
-    "asyncio.create_subprocess_shell "
-    "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn"
-)
-_FETCHES = re.compile(r"(?:requests|httpx|urllib3?|aiohttp)\b.*|.*urlopen$|.*\.urlretrieve$")
 _EXECUTES = frozenset(
     (
         "exec",
@@ -46,15 +38,16 @@ _DECODES = re.compile(
     r"|pickle\.loads|dill\.loads"
 )
 _WRITES = re.compile(r"w|a|x|\+")
+_WALLET = re.compile(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
 _SPIES = re.compile(
     r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
     r"|sounddevice\.rec|cv2\.VideoCapture"
 )
 
 
-def judge_python(text: Text, notes: Notes, *, own: str, purpose: str, inner: Callable[[Text], None]) -> None:
+def judge_python(text: Text, notes: Notes, inner: Callable[[Text], None]) -> None:
     """All that Python text has to say; nothing if it is no Python."""
-    read = read_module(text, notes, own=own, purpose=purpose, inner=inner)
+    read = read_module(text, notes, inner=inner)
     if read is None:
         return
     module, nodes = read
@@ -71,7 +64,7 @@ def judge_python(text: Text, notes: Notes, *, own: str, purpose: str, inner: Cal
 
 def _call(node: ast.Call, module: Module) -> None:
     name = module.dotted(node.func)
-    if name in _SHELL_CALLS or name.endswith((".create_subprocess_shell", ".exec_command")):
+    if name in SHELLS or name.endswith((".create_subprocess_shell", ".exec_command")):
         _starts(node, module)
     elif name in _EXECUTES:
         _executes(node, name, module)
@@ -93,7 +86,7 @@ def _call(node: ast.Call, module: Module) -> None:
             "SK604",
             "records keys, clipboard, screen or camera",
             node,
-            Confidence.MEDIUM if "Listener" in name or "keyboard" in name else Confidence.LOW,
+            _sure_of_spying(name, module),
         )
     elif (
         name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
@@ -106,9 +99,21 @@ def _call(node: ast.Call, module: Module) -> None:
     ):
         module.find("SK602", "collects all environment variables", node)
         module.notes.use("secrets", WHOLE_ENVIRONMENT)
+    elif name in ("pip.main", "pip._internal.main") and node.args:
+        line = module.text.first + node.lineno - 1
+        module.inner(module.text.within(Kind.SHELL, f"pip {module.string(node.args[0])}", line=line))
+    elif name == "pyperclip.copy" and node.args and _WALLET.fullmatch(module.string(node.args[0])):
+        module.find("SK604", "puts a wallet's address into the clipboard", node, Confidence.HIGH)
     elif name == "marshal.loads":
         module.find("SK703", "loads compiled code from data", node)
     _capability(node, name, module)
+
+
+def _sure_of_spying(name: str, module: Module) -> Confidence:
+    if "Listener" not in name and "keyboard" not in name:
+        return Confidence.LOW
+    sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
+    return Confidence.HIGH if sends else Confidence.MEDIUM
 
 
 def _is_environment(node: ast.AST, module: Module) -> bool:
@@ -122,32 +127,25 @@ def _starts(node: ast.Call, module: Module) -> None:
         node.args[0] if node.args else next((one.value for one in node.keywords if one.arg in ("args", "cmd")), None)
     )
     if not command:
-        if node.args and _FETCHES.fullmatch(_first_call(node.args[0], module)):
+        if node.args and FETCHES.match(_first_call(node.args[0], module)):
             module.find("SK505", "runs what the network answers", node)
         return
     line = module.text.first + getattr(node, "lineno", 1) - 1
+    kind = Kind.SHELL
     # `["bash", "-c", "..."]`: the last word is a script of its own.
     words = node.args[0].elts if node.args and isinstance(node.args[0], ast.List) else []
     if len(words) >= 3 and module.string(words[1]) in ("-c", "-lc", "/c", "-Command"):
         command = module.string(words[2])
-    module.inner(
-        Text(
-            module.text.path,
-            Kind.SHELL,
-            command.replace("{}", "$VALUE"),
-            first=line,
-            via=module.text.via,
-            is_shown=module.text.is_shown,
-            around=module.text.around,
-        )
-    )
+        is_python = "python" in module.string(words[0]) or module.dotted(words[0]) == "sys.executable"
+        kind = Kind.PYTHON if is_python else Kind.SHELL
+    module.inner(module.text.within(kind, command.replace("{}", "$VALUE"), line=line))
 
 
 def _first_call(node: ast.AST, module: Module) -> str:
     for inner in module.within(node):
         if isinstance(inner, ast.Call):
             name = module.dotted(inner.func)
-            if _FETCHES.fullmatch(name):
+            if FETCHES.match(name):
                 return name
     return ""
 
@@ -159,16 +157,14 @@ def _executes(node: ast.Call, name: str, module: Module) -> None:
     spelled = module.string(argument)
     calls = [module.dotted(inner.func) for inner in module.within(argument) if isinstance(inner, ast.Call)]
     origin = _origins(argument, module)
-    if any(_FETCHES.fullmatch(one) for one in (*calls, *origin)):
+    if any(FETCHES.match(one) for one in (*calls, *origin)):
         module.find("SK505", f"{name} runs what the network answers", node)
-    elif any(_DECODES.search(one) for one in (*calls, *origin)):
+    elif "chr" in calls or any(_DECODES.search(one) for one in (*calls, *origin)):
         module.find("SK701", f"{name} runs what it has decoded", node)
     elif isinstance(argument, ast.Constant):
         if name != "compile" and spelled and len(spelled) > 3:
             line = module.text.first + node.lineno - 1
-            module.inner(
-                Text(module.text.path, Kind.PYTHON, spelled, first=line, via=module.text.via, is_shown=module.text.is_shown)
-            )
+            module.inner(module.text.within(Kind.PYTHON, spelled, line=line))
     elif name != "compile":
         module.find("SK706", f"{name} runs text made by the script", node)
 
@@ -190,7 +186,7 @@ def _opens(node: ast.Call, name: str, module: Module) -> None:
     writes = name.endswith(("write_text", "write_bytes")) or bool(name.endswith("open") and mode and _WRITES.search(mode))
     if not path:
         return
-    place = secret_place(path, module.purpose)
+    place = secret_place(path, module.notes.purpose)
     if place and not writes:
         module.find("SK601", f"reads {place[0]}", node, Confidence.LOW if place[1] else None)
         module.notes.use("secrets", place[0])
@@ -237,10 +233,10 @@ def _capability(node: ast.Call, name: str, module: Module) -> None:
         variable = module.string(node.args[0])
         if SECRET_NAME.search(variable):
             module.notes.use("secrets", variable)
-    if _FETCHES.fullmatch(name) or SINKS.match(name):
+    if FETCHES.match(name) or SENDS.match(name):
         for argument in (*node.args[:3], *(one.value for one in node.keywords if one.arg in ("url", "host"))):
             for url in urls_in(module.string(argument)):
-                if not url.is_placeholder or standing(url, module.own) is Standing.LOOSE:
+                if not url.is_placeholder or standing(url, module.notes.purpose) is Standing.LOOSE:
                     module.notes.use("network", url.host)
 
 

@@ -1,94 +1,145 @@
-"""Where data goes in Python: assignments, arguments, returns and sinks, as steps that `flows` joins across files."""
+"""Where data goes in Python: assignments, arguments, returns, secrets, downloads and sinks, as steps for `flows`."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
-from metier.scan.known.hosts import Standing, standing, urls_in
+from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Step
 from metier.scan.scale import Confidence
-from metier.scan.subject import NETWORK
+from metier.scan.text import words
 
 from .tree import Module
 
-__all__ = ["SINKS", "note_step"]
+__all__ = ["FETCHES", "SENDS", "SHELLS", "note_step"]
 
-SINKS = re.compile(
+SHELLS = words(
+    "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output subprocess.check_call "
+    "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn asyncio.create_subprocess_shell "
+    "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn os.startfile"
+)
+FETCHES = re.compile(
+    r"(?:requests|httpx|urllib3?|aiohttp|session|client)\b.*\.(?:get|request|urlopen|urlretrieve|Request)$"
+    r"|(?:.*\.)?(?:urlopen|urlretrieve)$|wget\.download$"
+)
+_RECEIVES = re.compile(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
+SENDS = re.compile(
     r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\.(?:\w+\.)?(?:post|put|patch|request|send)$"
     r"|urllib\.request\.(?:urlopen|Request)$|urlopen$"
     r"|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_file"
-    r"|upload_fileobj|send_text|websocket_send)$"
+    r"|upload_fileobj|send_text|websocket_send|request)$"
     r"|websocket\.\w+$|socket\.(?:send|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$"
     r"|dns\.resolver\.\w+$"
+)
+_LISTENS = re.compile(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")
+_SECRET_CALLS = {
+    "keyring.get_password": "the keyring",
+    "keyring.get_credential": "the keyring",
+    "browser_cookie3.chrome": "browser logins",
+    "browser_cookie3.load": "browser logins",
+    "win32crypt.CryptUnprotectData": "browser logins",
+}
+_DECODES = re.compile(
+    r"(?:.*\.)?(?:b64decode|b32decode|b85decode|a85decode|b16decode|unhexlify|fromhex|decodebytes|decompress"
+    r"|urlsafe_b64decode)$"
+)
+_FILLS = words("append update extend add write insert setdefault writestr writelines")
+_COPIES = words("copy copy2 copyfile copytree move make_archive urlretrieve rename replace")
+_READS = words(
+    "open read_text read_bytes copy copy2 copyfile copytree connect write add expanduser glob iglob rglob walk listdir"
 )
 
 
 def note_step(node: ast.AST, scope: str, module: Module) -> None:
-    """Assignments, arguments, returns and sinks, as moves of data."""
-    path = module.text.path
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if node.value is None:
-            return
-        defines = {name for target in targets for name in _names(target, scope, module)}
-        _add(module, node, node.value, scope, defines)
+        if node.value is not None:
+            _add(module, node, node.value, scope, _all_names(targets, scope, module))
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         _add(module, node, node.iter, scope, _names(node.target, scope, module))
+    elif isinstance(node, ast.comprehension):
+        _add(module, node.iter, node.iter, scope, _names(node.target, scope, module))
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         _add(module, node.context_expr, node.context_expr, scope, _names(node.optional_vars, scope, module))
+        _written(node.context_expr, node.optional_vars, scope, module)
     elif isinstance(node, ast.Return) and node.value is not None and scope:
         _add(module, node, node.value, scope, {f"{scope})"})
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         arguments = (*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs)
-        names = frozenset(f"{path}:{node.name}:{one.arg}" for one in arguments if one.arg not in ("self", "cls"))
-        module.notes.steps.append(Step(module.text, module.at(node), frozenset({f"{node.name}("}), names))
+        names = frozenset(f"{module.text.path}:{node.name}:{one.arg}" for one in arguments if one.arg not in ("self", "cls"))
+        # Whatever a listener is handed comes from whoever is at the other end.
+        fetched = "another machine" if _LISTENS.fullmatch(node.name) else ""
+        module.notes.steps.append(Step(module.text, module.at(node), frozenset({f"{node.name}("}), names, fetched=fetched))
     elif isinstance(node, ast.Call):
-        called = module.dotted(node.func)
-        last = called.rpartition(".")[2]
-        arguments_used = {
-            name for one in (*node.args, *(key.value for key in node.keywords)) for name in _uses(one, scope, module)
-        }
-        sink = _sink(node, called, module)
-        if sink:
-            _uploads(node, sink, module)
-        source = (
-            ""
-            if not sink
-            else next(
-                (found for one in (*node.args, *(key.value for key in node.keywords)) if (found := _source(one, module))), ""
-            )
-        )
-        defines = {f"{last}("} if last else set()
-        if isinstance(node.func, ast.Attribute) and last in (
-            "append",
-            "update",
-            "extend",
-            "add",
-            "write",
-            "insert",
-            "setdefault",
-            "writestr",
-        ):
-            # What is put into a container is in it.
-            defines |= set(_uses(node.func.value, scope, module))
-        module.notes.steps.append(
-            Step(module.text, module.at(node), frozenset(arguments_used), frozenset(defines), source=source, sink=sink)
-        )
+        _call(node, scope, module)
 
 
-def _uploads(node: ast.Call, sink: str, module: Module) -> None:
-    """A file or a key goes to a host that the skill's name and description do not speak of."""
-    spelled = " ".join(
-        module.string(one) for one in (*node.args[:2], *(key.value for key in node.keywords if key.arg == "url"))
+def _call(node: ast.Call, scope: str, module: Module) -> None:
+    called = module.dotted(node.func)
+    last = called.rpartition(".")[2]
+    values = (*node.args, *(key.value for key in node.keywords))
+    sends = _sends(node, called, module)
+    if sends:
+        _uploads(node, sends, module)
+    defines = {f"{last}("} if last else set()
+    if isinstance(node.func, ast.Attribute) and last in _FILLS:
+        # What is put into a container is in it.
+        defines |= _names(node.func.value, scope, module)
+    if last in _COPIES and len(node.args) > 1:
+        defines |= _names(node.args[1], scope, module)
+    fetched, sure = _fetched(node, module)
+    step = Step(
+        module.text,
+        module.at(node),
+        frozenset(_all_names(values, scope, module)),
+        frozenset(defines),
+        secret=next((found for one in values if (found := _secret(one, module))), "") if sends or last in _COPIES else "",
+        sends=sends,
+        fetched=fetched,
+        confidence=sure,
     )
-    url = next(urls_in(spelled), None)
+    module.notes.steps.append(step)
+    _runs(node, called, scope, module)
+
+
+def _runs(node: ast.Call, called: str, scope: str, module: Module) -> None:
+    """A call whose command is a name and not spelled out: `exec(code)`, `os.system(job["cmd"])`, `Popen([path])`."""
+    is_code = called in ("exec", "eval", "builtins.exec", "builtins.eval", "os.system", "os.popen", "subprocess.getoutput")
+    if not node.args or not (is_code or called in SHELLS):
+        return
+    command = node.args[0]
+    if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
+        command = command.elts[0]
+    elif not is_code and not _is_through_shell(node):
+        return
+    if isinstance(command, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
+        used = frozenset(_names(command, scope, module))
+        module.notes.steps.append(Step(module.text, module.at(node), used, runs=called))
+
+
+def _is_through_shell(node: ast.Call) -> bool:
+    return any(one.arg == "shell" and isinstance(one.value, ast.Constant) and one.value.value is True for one in node.keywords)
+
+
+def _written(opened: ast.AST, handle: ast.AST, scope: str, module: Module) -> None:
+    """What is written to `open(path, "w")` is in the file of that path."""
+    if isinstance(opened, ast.Call) and opened.args and module.dotted(opened.func).rpartition(".")[2] == "open":
+        used = frozenset(_names(handle, scope, module))
+        module.notes.steps.append(Step(module.text, module.at(opened), used, frozenset(_names(opened.args[0], scope, module))))
+
+
+def _uploads(node: ast.Call, sends: str, module: Module) -> None:
+    """A file or a key goes to a host that the skill's name and description do not speak of."""
+    url = _address(node, module)
     body = [one.value for one in node.keywords if one.arg in ("data", "json", "files", "content", "params")]
     if url is None or not body:
         return
-    kind = standing(url, module.own)
-    if kind not in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED) or url.label in module.purpose:
+    purpose = module.notes.purpose
+    kind = standing(url, purpose)
+    if kind not in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED) or purpose.mentions((url.label,)):
         return
     is_file = any(one.arg == "files" for one in node.keywords) or any(
         isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
@@ -96,28 +147,31 @@ def _uploads(node: ast.Call, sink: str, module: Module) -> None:
         for inner in module.within(one)
     )
     if kind is Standing.LOOSE:
-        module.find("SK615", f"sends data to {sink}", node)
+        module.find("SK615", f"sends data to {sends}", node)
     elif is_file:
-        module.find(
-            "SK615",
-            f"sends a file to {sink}",
-            node,
-            Confidence.HIGH if url.is_plain_http or not NETWORK.search(module.purpose) else Confidence.MEDIUM,
-        )
+        sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
+        module.find("SK615", f"sends a file to {sends}", node, sure)
 
 
 def _add(module: Module, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
+    fetched, sure = _first_fetched(value, module)
     step = Step(
-        module.text, module.at(node), frozenset(_uses(value, scope, module)), frozenset(defines), source=_source(value, module)
-    )
+        module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines),
+        secret=_secret(value, module), fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
+    )  # fmt: skip
     module.notes.steps.append(step)
 
 
-def _names(target: ast.AST, scope: str, module: Module) -> set[str]:
-    return _uses(target, scope, module)
+def _is_decoded(node: ast.AST, module: Module) -> bool:
+    return any(isinstance(one, ast.Call) and _DECODES.match(module.dotted(one.func)) for one in module.within(node))
 
 
-def _uses(node: ast.AST, scope: str, module: Module) -> set[str]:
+def _all_names(nodes: Iterable[ast.AST], scope: str, module: Module) -> set[str]:
+    return {name for node in nodes for name in _names(node, scope, module)}
+
+
+def _names(node: ast.AST, scope: str, module: Module) -> set[str]:
+    """Variables, results of functions and files that an expression speaks of."""
     used: set[str] = set()
     path = module.text.path
     for inner in module.within(node):
@@ -130,11 +184,13 @@ def _uses(node: ast.AST, scope: str, module: Module) -> set[str]:
             last = module.dotted(inner.func).rpartition(".")[2]
             if last:
                 used.add(f"{last})")
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.startswith(("/", "~/", "./.")):
+            used.add(f"file:{inner.value.rpartition('/')[2]}")
     used.discard(f"{path}:{scope}:self")
     return used
 
 
-def _source(node: ast.AST, module: Module) -> str:
+def _secret(node: ast.AST, module: Module) -> str:
     """A strong secret inside an expression, in words."""
     for inner in module.within(node):
         if isinstance(inner, ast.Call):
@@ -145,29 +201,55 @@ def _source(node: ast.AST, module: Module) -> str:
                 and module.dotted(inner.args[0]) == "os.environ"
             ):
                 return WHOLE_ENVIRONMENT
-            is_read = name in ("open", "io.open") or name.endswith(
-                (
-                    ".read_text",
-                    ".read_bytes",
-                    "copy",
-                    "copy2",
-                    "copyfile",
-                    "copytree",
-                    ".connect",
-                    ".write",
-                    ".add",
-                    "expanduser",
-                )
-            )
-            path = module.string(inner.args[0]) if inner.args else module.string(getattr(inner.func, "value", None))
-            place = secret_place(path, module.purpose) if is_read and path else None
-            if place and not place[1] and not name.endswith(("exists", ".mkdir")):
-                return place[0]
+            if name in _SECRET_CALLS:
+                return _SECRET_CALLS[name]
+            if name.rpartition(".")[2] not in _READS:
+                continue
+            spelled = module.string(inner.args[0]) if inner.args else module.string(getattr(inner.func, "value", None))
+        elif isinstance(inner, (ast.Constant, ast.BinOp)):
+            spelled = module.string(inner)
+            # A sentence that names a place is no path to it.
+            is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or " " not in spelled
+            if not is_path or "://" in spelled or len(spelled) > 200:
+                continue
+        else:
+            continue
+        place = secret_place(spelled, module.notes.purpose) if spelled else None
+        if place and not place[1]:
+            return place[0]
     return ""
 
 
-def _sink(node: ast.Call, name: str, module: Module) -> str:
-    if not SINKS.match(name):
+def _address(node: ast.Call, module: Module) -> Url | None:
+    values = (*node.args[:2], *(key.value for key in node.keywords if key.arg == "url"))
+    return next(urls_in(" ".join(module.string(one) for one in values)), None)
+
+
+def _first_fetched(node: ast.AST, module: Module) -> tuple[str, Confidence]:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call):
+            found = _fetched(inner, module)
+            if found[0]:
+                return found
+    return "", Confidence.HIGH
+
+
+def _fetched(node: ast.Call, module: Module) -> tuple[str, Confidence]:
+    """Where a call brings data from, and how bad it would be to run that."""
+    name = module.dotted(node.func)
+    if _RECEIVES.match(name):
+        return "another machine", Confidence.HIGH
+    if not FETCHES.match(name):
+        return "", Confidence.HIGH
+    url = _address(node, module)
+    if url is None:
+        return "the network", Confidence.MEDIUM
+    return url.host, danger_of_running(url, module.notes.purpose)
+
+
+def _sends(node: ast.Call, name: str, module: Module) -> str:
+    """Where a call sends data to, in words."""
+    if not SENDS.match(name):
         return ""
     # An address that is put together from data carries it just as well as a body.
     is_made = bool(node.args) and isinstance(node.args[0], (ast.JoinedStr, ast.BinOp))
@@ -178,10 +260,7 @@ def _sink(node: ast.Call, name: str, module: Module) -> str:
         and len(node.args) < 2
     ):
         return ""
-    spelled = " ".join(
-        module.string(one) for one in (*node.args[:2], *(key.value for key in node.keywords if key.arg == "url"))
-    )
-    url = next(urls_in(spelled), None)
-    if url is not None and standing(url, module.own) is Standing.LOCAL:
+    url = _address(node, module)
+    if url is not None and standing(url, module.notes.purpose) is Standing.LOCAL:
         return ""
     return url.host if url else f"the network by {name.rpartition('.')[2]}"

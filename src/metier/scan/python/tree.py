@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from threading import Lock
+from warnings import catch_warnings, simplefilter
 
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
@@ -12,6 +14,8 @@ from metier.scan.text import Text
 
 __all__ = ["Module", "Node", "read_module"]
 
+_quiet = Lock()
+"""Warnings are switched off for the whole process, so one at a time."""
 _LONGEST = 256 * 1024
 _MOST_NODES = 150_000
 Node = tuple[ast.AST, str]
@@ -22,8 +26,6 @@ Node = tuple[ast.AST, str]
 class Module:
     text: Text
     notes: Notes
-    own: str
-    purpose: str
     inner: Callable[[Text], None]
     aliases: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
@@ -31,6 +33,7 @@ class Module:
     locals: dict[str, frozenset[str]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     """The calls whose result a name was given."""
+    calls: list[ast.Call] = field(default_factory=list)
     work_left: int = 1_000_000
 
     def within(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -57,12 +60,21 @@ class Module:
             parts.append(node.attr)
             node = node.value
         if isinstance(node, ast.Call):
-            parts.append(self.dotted(node.func) + "()")
+            parts.append(self.named_by(node) or self.dotted(node.func) + "()")
         elif isinstance(node, ast.Name):
             parts.append(self.aliases.get(node.id, node.id))
         else:
             parts.append("")
         return ".".join(reversed(parts))
+
+    def named_by(self, node: ast.Call) -> str:
+        """`__import__("os")` and `getattr(os, "system")` are what they name."""
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in ("__import__", "import_module") and node.args:
+            return self.string(node.args[0])
+        if name == "getattr" and len(node.args) > 1 and (attribute := self.string(node.args[1])):
+            return f"{self.dotted(node.args[0])}.{attribute}"
+        return ""
 
     def string(self, node: ast.AST | None, depth: int = 0) -> str:
         """The text a node spells out, with `{}` for what is only known later; empty if it spells nothing."""
@@ -108,21 +120,22 @@ class Module:
         return ""
 
 
-def read_module(
-    text: Text, notes: Notes, *, own: str, purpose: str, inner: Callable[[Text], None]
-) -> tuple[Module, list[Node]] | None:
+def read_module(text: Text, notes: Notes, inner: Callable[[Text], None]) -> tuple[Module, list[Node]] | None:
     """The file's tree, flat; None if it is no Python that we can read."""
     if len(text.text) > _LONGEST:
         notes.add("SK902", "the script is too large to be read as Python", file=text.path, line=text.first)
         return None
     try:
-        tree = ast.parse(text.text)
+        with _quiet, catch_warnings():
+            # What the parser thinks of a stranger's style is nobody's concern here.
+            simplefilter("ignore")
+            tree = ast.parse(text.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     lines = [0]
     for line in text.text.split("\n"):
         lines.append(lines[-1] + len(line) + 1)
-    module = Module(text, notes, own, purpose, inner, lines=lines)
+    module = Module(text, notes, inner, lines=lines)
     nodes: list[Node] = []
     for node, scope in _walk(tree):
         nodes.append((node, scope))
@@ -146,6 +159,7 @@ def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 def _prepare(module: Module, nodes: list[tuple[ast.AST, str]]) -> None:
     """Imports, constants and local names, wherever in the file they stand."""
     local: dict[str, set[str]] = {}
+    module.calls = [node for node, _ in nodes if isinstance(node, ast.Call)]
     for node, scope in nodes:
         if isinstance(node, ast.Import):
             module.aliases.update(
@@ -165,6 +179,9 @@ def _prepare(module: Module, nodes: list[tuple[ast.AST, str]]) -> None:
     module.locals = {scope: frozenset(names) for scope, names in local.items()}
     for node, _ in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            made = module.named_by(node.value) if isinstance(node.value, ast.Call) else ""
+            if made:
+                module.aliases[node.targets[0].id] = made
             calls = " ".join(module.dotted(inner.func) for inner in module.within(node.value) if isinstance(inner, ast.Call))
             if calls:
                 module.origins[node.targets[0].id] = f"{module.origins.get(node.targets[0].id, '')} {calls}"[:2_000]

@@ -12,32 +12,10 @@ from metier.scan.scale import Confidence, Reach
 from metier.scan.text import Text, words
 
 from .reader import Command, Pipeline
+from .writes import GRAVE_JOB, judge_writes
 
 __all__ = ["judge_command", "walk"]
 
-_STARTUP = re.compile(
-    r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
-    r"|profile|bash_login|zlogin"
-    r"|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
-)
-_JOBS = re.compile(
-    r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
-    r"|\.config/autostart/"
-    r"|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
-)
-_AGENT_FILES = re.compile(
-    r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md"
-    r"|copilot-instructions\.md|\.cursorrules"
-    r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json"
-    r"|\.cursor/mcp\.json"
-    r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
-)
-_ORDINARY_LINE = re.compile(
-    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:\w[\w./-]* "
-    r")*(?:init|hook|shellenv|env"
-    r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
-    r"|\[\[?.*)$"
-)
 _HOME = re.compile(
     r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?"
     r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
@@ -63,9 +41,9 @@ def walk(pipeline: Pipeline) -> Iterator[Command]:
             yield from walk(inner)
 
 
-def judge_command(command: Command, pipeline: Pipeline, text: Text, notes: Notes, purpose: str) -> None:
-    _reads_secrets(command, text, notes, purpose)
-    _writes(command, pipeline, text, notes)
+def judge_command(command: Command, pipeline: Pipeline, text: Text, notes: Notes) -> None:
+    _reads_secrets(command, text, notes)
+    judge_writes(command, pipeline, text, notes)
     if "sudo" in command.prefixes or "doas" in command.prefixes:
         notes.find("SK521", f"runs {command.name or 'a command'} as root", text=text, at=command.at)
     rule = _BY_NAME.get(command.name)
@@ -83,15 +61,21 @@ def judge_command(command: Command, pipeline: Pipeline, text: Text, notes: Notes
             notes.find("SK533", "switches the shell's history off", text=text, at=command.at)
 
 
-def _reads_secrets(command: Command, text: Text, notes: Notes, purpose: str) -> None:
+def _reads_secrets(command: Command, text: Text, notes: Notes) -> None:
     for spelled, what in SECRET_COMMANDS.items():
         if tuple(command.words[: len(spelled)]) == spelled and spelled[0] != "pass":
             notes.use("secrets", what)
-            _found_secret(notes, text, command, what, explained=spelled[0] in purpose or spelled[0] in ("gh", "gcloud", "aws"))
+            _found_secret(
+                notes,
+                text,
+                command,
+                what,
+                explained=notes.purpose.mentions(spelled[:1]) or spelled[0] in ("gh", "gcloud", "aws"),
+            )
     if command.name not in _READERS:
         return
     for word in (*command.arguments, *(target for operator, target in command.redirects if operator == "<")):
-        place = secret_place(word, purpose) if "/" in word or "." in word or "_" in word else None
+        place = secret_place(word, notes.purpose) if "/" in word or "." in word or "_" in word else None
         if place:
             notes.use("secrets", place[0])
             if command.name not in ("ls", "find", "mv") and place[0] != "the machine's accounts":
@@ -114,58 +98,6 @@ def _found_secret(notes: Notes, text: Text, command: Command, what: str, *, expl
     notes.find("SK601", f"reads {what}", text=text, at=command.at, confidence=sure)
 
 
-def _writes(command: Command, pipeline: Pipeline, text: Text, notes: Notes) -> None:
-    """Files that are written by redirection, tee, cp and their like."""
-    targets = [target for operator, target in command.redirects if operator in (">", ">>", "&>", "&>>", ">|")]
-    if command.name == "tee":
-        targets += [word for word in command.arguments if not word.startswith("-")]
-    elif command.name in ("cp", "mv", "ln", "install", "ditto", "rsync") and len(command.words) > 2:
-        targets.append(command.words[-1])
-    for target in targets:
-        low = target.lower()
-        if low.startswith(("~", "/", "$home")) and not low.startswith(("/dev/", "/tmp")):  # noqa: S108 - a word, no file
-            notes.use("writes", target)
-        if _STARTUP.search(low):
-            _startup(command, pipeline, text, notes, target)
-        elif _JOBS.search(low):
-            notes.find("SK512", f"writes a job into {target}", text=text, at=command.at)
-        elif "authorized_keys" in low:
-            notes.find("SK513", "adds a key that may log in", text=text, at=command.at)
-        elif _AGENT_FILES.search(low):
-            sure = (
-                Confidence.MEDIUM
-                if low.endswith(("soul.md", "memory.md", "settings.json", "settings.local.json"))
-                else Confidence.LOW
-            )
-            notes.find("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
-        elif "sudoers" in low:
-            wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
-            notes.find(
-                "SK522",
-                "changes who may become root",
-                text=text,
-                at=command.at,
-                confidence=Confidence.HIGH if wide else Confidence.MEDIUM,
-            )
-        elif "/.git/hooks/" in low or low.startswith(".git/hooks/"):
-            notes.find("SK507", "installs a git hook", text=text, at=command.at, confidence=Confidence.LOW)
-        elif re.search(r"/dev/(?:sd|nvme|hd|disk|mmcblk)", low):
-            notes.find("SK531", f"overwrites {target}", text=text, at=command.at)
-        elif low.startswith("/var/log/") and command.name in ("", ":", "echo", "cat", "true") and not command.arguments:
-            notes.find("SK533", f"empties {target}", text=text, at=command.at)
-        elif low.endswith(("_history",)):
-            notes.find("SK533", "overwrites the shell's history", text=text, at=command.at)
-
-
-def _startup(command: Command, pipeline: Pipeline, text: Text, notes: Notes, target: str) -> None:
-    written = "\n".join((command.body, *(" ".join(one.arguments) for one in pipeline if one.name in ("echo", "printf"))))
-    lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
-    is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
-    is_grave = re.search(r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|&\s*$|python\S* -c|preload", written)
-    sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
-    notes.find("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)
-
-
 def _rm(command: Command, text: Text, notes: Notes) -> None:
     options = "".join(word.lstrip("-") for word in command.arguments if word.startswith("-")).lower()
     targets = [word for word in command.arguments if not word.startswith("-")]
@@ -186,7 +118,8 @@ def _rm(command: Command, text: Text, notes: Notes) -> None:
 
 
 def _find(command: Command, text: Text, notes: Notes) -> None:
-    if "-delete" in command.words and command.arguments and _HOME.fullmatch(command.arguments[0].lower()):
+    removes = "-delete" in command.words or re.search(r"-exec(?:dir)? (?:rm|shred|unlink)\b", " ".join(command.words))
+    if removes and command.arguments and _HOME.fullmatch(command.arguments[0].lower()):
         notes.find(
             "SK531",
             f"deletes what it finds in {command.arguments[0]}",
@@ -232,7 +165,7 @@ def _crontab(command: Command, text: Text, notes: Notes) -> None:
         notes.find("SK534", "deletes all scheduled jobs", text=text, at=command.at)
         return
     job = text.text[max(0, command.at - 300) : command.at].lower()
-    is_grave = re.search(r"(?:curl|wget)[^\n]*\|\s*(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]*(?:curl|/tmp/|nohup)", job)
+    is_grave = GRAVE_JOB.search(job)
     notes.find(
         "SK512",
         "changes the user's scheduled jobs",
@@ -244,7 +177,9 @@ def _crontab(command: Command, text: Text, notes: Notes) -> None:
 
 def _launchctl(command: Command, text: Text, notes: Notes) -> None:
     if command.arguments[:1] and command.arguments[0] in ("load", "bootstrap", "enable", "submit"):
-        notes.find("SK512", "registers a job with launchd", text=text, at=command.at)
+        is_grave = re.search(r"com\.apple\.|/tmp/|/\.[a-z]", " ".join(command.arguments[1:]))
+        sure = Confidence.HIGH if is_grave else None
+        notes.find("SK512", "registers a job with launchd", text=text, at=command.at, confidence=sure)
 
 
 def _systemctl(command: Command, text: Text, notes: Notes) -> None:

@@ -1,6 +1,6 @@
 """Shell text cut into pipelines of commands, well enough to judge and never failing.
 
-Why not a full parser: docs/adr/0008-scan.md has the figures. Markdown is full of commands that are no valid shell
+Why not a full parser: docs/adr/0017-scan.md has the figures. Markdown is full of commands that are no valid shell
 (`<file>`, `[options]`, `$ ` prompts), and a parser that stops at the first of them sees nothing of the rest. This one knows
 quotes, escapes, comments, operators, redirections, here-documents, substitutions and continuation lines; it understands no
 control flow, because a command inside `if` is still a command.
@@ -15,7 +15,7 @@ from itertools import islice
 
 from metier.scan.text import words
 
-__all__ = ["MOST_TOKENS", "Command", "Pipeline", "is_too_long", "pipelines"]
+__all__ = ["MOST_TOKENS", "Command", "Pipeline", "is_too_long", "pipelines", "unescaped"]
 
 MOST_TOKENS = 40_000
 _DEEPEST = 4
@@ -38,6 +38,7 @@ _TOKEN = re.compile(
 )
 _PROMPT = re.compile(r"(?m)^[ \t]*(?:\$|%|❯|>>>|PS [^\n>]{0,60}>|[\w.-]{1,30}@[\w.-]{1,40}[:~][^\n$#]{0,40}[$#])[ \t]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_PLAIN_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})\b\}?", re.ASCII)
 _SKIPPED = words("if then else elif fi do done while until for in case esac { } ! time function select coproc")
 _PREFIXES = words("sudo doas env command exec nohup nice time builtin xargs timeout stdbuf setsid unbuffer RUN CMD ENTRYPOINT")
 _WITH_VALUE = frozenset(("-u", "-g", "-n", "-I", "-P", "-k", "-s", "-L", "--user", "--group", "--signal"))
@@ -94,6 +95,9 @@ class _Reader:
         self.redirect = ""
         self.skips = False
         self.heredocs: list[tuple[str, Command]] = []
+        self.is_loop = False
+        self.values: dict[str, str] = {}
+        """Variables that were given a plain text."""
 
     def read(self) -> Iterator[Pipeline]:
         at, left = 0, MOST_TOKENS
@@ -131,7 +135,7 @@ class _Reader:
         if kind == "single":
             piece = piece[1:].removesuffix("'")
         elif kind == "ansi":
-            piece = _unescaped(piece[2:].removesuffix("'"))
+            piece = unescaped(piece[2:].removesuffix("'"))
         elif kind == "escape":
             piece = piece[1:]
         self._add(piece, found.start())
@@ -180,7 +184,7 @@ class _Reader:
     def _end_word(self) -> None:
         if self.word is None:
             return
-        word, at = "".join(self.word)[:_LONGEST_WORD], self.word_at
+        word, at = self._expanded("".join(self.word)[:_LONGEST_WORD]), self.word_at
         self.word = None
         command = self.command
         if self.redirect:
@@ -190,6 +194,7 @@ class _Reader:
         if not command.words:
             if self.skips or word in _SKIPPED or (command.prefixes and (word.startswith("-") or word[:1].isdigit())):
                 self.skips = not self.skips and bool(command.prefixes) and word in _WITH_VALUE
+                self.is_loop = self.is_loop or word in ("for", "select")
                 return
             assigned = _ASSIGNMENT.match(word)
             if assigned:
@@ -204,14 +209,26 @@ class _Reader:
                 command.at = self.offset + at
         command.words.append(word)
 
+    def _expanded(self, word: str) -> str:
+        """Pieces of a word that earlier lines spelled out: `a=cu; b=rl; $a$b`."""
+        if "$" not in word or not self.values:
+            return word
+        return _PLAIN_VARIABLE.sub(lambda found: self.values.get(found[1], found[0]), word)[:_LONGEST_WORD]
+
     def _end_command(self) -> None:
         command = self.command
+        if self.is_loop and command.words[1:2] == ["in"]:
+            # `for name in words`: the name is given the words.
+            command.assigns.append((command.words[0], " ".join(command.words[2:])))
+            command.words = []
+        elif not command.words:
+            self.values.update((name, value) for name, value in command.assigns if "$" not in value and "`" not in value)
         if command.words or command.assigns or command.redirects or command.inner or command.prefixes:
             if not command.words and command.prefixes:
                 command.words = command.prefixes[-1:]
             self.pipeline.append(command)
         self.command = Command()
-        self.redirect, self.skips = "", False
+        self.redirect, self.skips, self.is_loop = "", False, False
 
     def _end_pipeline(self) -> Iterator[Pipeline]:
         self._end_command()
@@ -249,7 +266,7 @@ def _closing(text: str, at: int) -> int:
     return -1
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """Bash's $'...': hexadecimal, octal and the usual letters."""
 
     def one(found: re.Match[str]) -> str:

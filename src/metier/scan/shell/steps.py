@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from metier.scan.known.hosts import Standing, Url, standing, urls_in
+from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes, Step
+from metier.scan.scale import Confidence
 from metier.scan.text import Text
 
 from .reader import Command, Pipeline
@@ -15,20 +16,22 @@ from .reader import Command, Pipeline
 __all__ = ["base_name", "note_steps"]
 
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_HUNTS = re.compile(
+    r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))",
+    re.IGNORECASE,
+)
 _SENDS = re.compile(
     r"^(?:-d|-F|-T|--data(?:-\w+)?|--form(?:-string)?|--upload-file|--json|--post-data|--post-file|--body-data|--body-file)"
     r"(?:=|$)|^-[dFT]."
 )
 
 
-def note_steps(
-    pipeline: Pipeline, text: Text, notes: Notes, own: str, purpose: str, carried: Iterable[str] = ()
-) -> frozenset[str]:
+def note_steps(pipeline: Pipeline, text: Text, notes: Notes, carried: Iterable[str] = ()) -> frozenset[str]:
     """What flows through a pipeline: from files, variables and commands into files, variables and the network."""
     flowing: set[str] = set(carried)
     for command in pipeline:
         for lower in command.inner:
-            flowing |= note_steps(lower, text, notes, own, purpose)
+            flowing |= note_steps(lower, text, notes)
         uses, defines = set(flowing), {f"{text.path}|{command.at}"}
         for word in (*command.words, *(value for _, value in command.assigns), command.body[:4_000]):
             uses.update(f"{text.path}${name}" for name in _VARIABLE.findall(word))
@@ -45,14 +48,18 @@ def note_steps(
             and (len(pipeline) == 1 and any(">" in operator for operator, _ in command.redirects))
         ):
             notes.find("SK602", "keeps all environment variables", text=text, at=command.at)
+        fetched, sure = _fetched(command, notes)
         notes.steps.append(
             Step(
                 text,
                 command.at,
                 frozenset(uses),
                 frozenset(defines),
-                source=_source(command, purpose),
-                sink=_sink(command, own),
+                secret=_secret(command, notes),
+                sends=_sends(command, notes),
+                runs=_runs(command),
+                fetched=fetched,
+                confidence=sure,
             )
         )
         flowing = {f"{text.path}|{command.at}"}
@@ -77,15 +84,20 @@ def _outputs(command: Command) -> list[str]:
     return []
 
 
-def _source(command: Command, purpose: str) -> str:
+def _secret(command: Command, notes: Notes) -> str:
     if command.name in ("env", "printenv", "set") and not command.arguments:
         return WHOLE_ENVIRONMENT
-    if command.words[:2] == ["export", "-p"] or command.words[:2] == ["declare", "-x"]:
+    if command.words in (["export"], ["export", "-p"], ["declare", "-x"], ["declare", "-p"]):
         return WHOLE_ENVIRONMENT
+    line = " ".join(command.words)
+    if command.name in ("grep", "egrep", "rg", "find", "ag") and _HUNTS.search(line):
+        return "keys that it searches for"
+    if command.name in ("curl", "wget") and re.search(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal", line):
+        return "the cloud machine's credentials"
     for spelled, what in SECRET_COMMANDS.items():
         if (
             tuple(command.words[: len(spelled)]) == spelled
-            and spelled[0] not in purpose
+            and not notes.purpose.mentions(spelled[:1])
             and spelled[0] not in ("gh", "gcloud", "aws", "pass")
         ):
             return what
@@ -113,19 +125,33 @@ def _source(command: Command, purpose: str) -> str:
     ):
         if command.name in ("curl", "wget") and not re.search(r"@|^[~/$]", word):
             continue
-        place = secret_place(word, purpose) if re.search(r"[/._]", word) and "://" not in word else None
+        place = secret_place(word, notes.purpose) if re.search(r"[/._]", word) and "://" not in word else None
         if place and not place[1]:
             return place[0]
     return ""
 
 
-def _sink(command: Command, own: str) -> str:
+def _fetched(command: Command, notes: Notes) -> tuple[str, Confidence]:
+    """Where a command brings text from, and how bad it would be to run that."""
+    if command.name not in ("curl", "wget") or any(_SENDS.match(word) for word in command.arguments):
+        return "", Confidence.HIGH
+    url = next(urls_in(" ".join(command.words)), None)
+    return (url.host, danger_of_running(url, notes.purpose)) if url else ("", Confidence.HIGH)
+
+
+def _runs(command: Command) -> str:
+    """A command that runs a variable: `eval "$cmd"`, `sh -c "$cmd"`."""
+    is_code = command.name == "eval" or (command.name in ("sh", "bash", "zsh", "python3") and "-c" in command.arguments[:2])
+    return command.name if is_code and re.fullmatch(r"\$\{?\w+\}?", command.words[-1]) else ""
+
+
+def _sends(command: Command, notes: Notes) -> str:
     line = " ".join(command.words)
     if command.name in ("curl", "wget"):
         sends = any(_SENDS.match(word) for word in command.arguments) or "@-" in line
         urls = list(urls_in(line)) or [Url("", "", "", 0, False)]
         in_address = bool(re.search(r"://[^\s\"']*[?&/=][^\s\"']*\$[({\w]", line))
-        if (sends or in_address) and standing(urls[0], own) is not Standing.LOCAL:
+        if (sends or in_address) and standing(urls[0], notes.purpose) is not Standing.LOCAL:
             return urls[0].host or "the network"
     elif command.name in ("nc", "ncat", "socat", "telnet", "ftp", "tftp"):
         return f"the network by {command.name}"

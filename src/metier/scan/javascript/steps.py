@@ -1,0 +1,131 @@
+"""Where data goes in JavaScript: names that a statement uses, and the names it gives them to, as steps for `flows`."""
+
+from __future__ import annotations
+
+import re
+
+from metier.scan.known.hosts import Standing, danger_of_running, standing, urls_in
+from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.notes import Notes, Step
+from metier.scan.scale import Confidence
+
+from .tokens import Script, Token, statements
+
+__all__ = ["READS", "RUNS", "SENDS", "note_steps"]
+
+RUNS = frozenset(("exec", "execSync", "spawn", "spawnSync", "execFile", "execFileSync", "fork", "execa", "execaSync", "$"))
+SENDS = re.compile(
+    r"^(?:fetch|axios(?:\.(?:post|put|patch|request|get))?|got(?:\.(?:post|put))?|superagent\.\w+"
+    r"|https?\.(?:request|get)|request(?:\.post)?|navigator\.sendBeacon"
+    r"|\w*(?:req|request|socket|ws|client|sock)\.(?:write|send|end)|dns\.(?:lookup|resolve\w*)|needle\.\w+"
+    r"|ky\.\w+)$"
+)
+READS = re.compile(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSync|copyFileSync|copyFile|cpSync)$")
+_FETCHES = re.compile(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")
+_EXECUTES = frozenset(("eval", "Function", "runInThisContext", "runInNewContext", "execSync", "exec", "spawn", "execFile"))
+_SPELLED = re.compile(r"\$\{([^}]{1,200})\}")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_DECLARES = frozenset(("const", "let", "var", "export", "this", "async", "await", "function"))
+
+
+def note_steps(script: Script, notes: Notes) -> None:
+    for statement in statements(script.tokens):
+        _note(statement, script, notes)
+
+
+def _note(statement: list[Token], script: Script, notes: Notes) -> None:
+    path = script.text.path
+    names = {one.text for one in statement if one.kind == "name"}
+    for one in statement:
+        if one.kind == "string" and one.text.startswith("`"):
+            names.update(name for part in _SPELLED.findall(one.text) for name in _NAME.findall(part))
+    files = {f"file:{base}" for one in statement if (base := _file_named(one, script))}
+    equals = next((index for index, one in enumerate(statement) if one.text == "="), -1)
+    defined = {one.text for one in statement[: max(equals, 0)] if one.kind == "name"} - _DECLARES
+    sends = _sends(statement, script, notes)
+    fetched, sure = _fetched(statement, script, notes)
+    notes.steps.append(
+        Step(
+            script.text,
+            statement[0].at,
+            frozenset({f"{path}:{name}" for name in names} | files),
+            frozenset(
+                {f"{path}:{name}" for name in defined} | (files if fetched or names & {"pipe", "writeFileSync"} else set())
+            ),
+            secret=_secret(statement, script, notes, is_sink=bool(sends)),
+            sends=sends,
+            fetched=fetched,
+            runs=_runs(statement, script),
+            confidence=sure,
+        )
+    )
+
+
+def _file_named(token: Token, script: Script) -> str:
+    """The last part of a path outside the skill that a string or a constant spells."""
+    spelled = token.text.strip("'\"`") if token.kind == "string" else script.constants.get(token.text, "")
+    return spelled.rpartition("/")[2] if spelled.startswith(("/", "~", "./.")) and len(spelled) < 200 else ""
+
+
+def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bool) -> str:
+    flat = "".join(one.text for one in statement[:400] if one.kind != "string")
+    for name in re.findall(r"process\.env\.(\w{3,60})", flat):
+        if SECRET_NAME.search(name):
+            notes.use("secrets", name)
+    whole = re.search(
+        r"(?:JSON\.stringify|Object\.(?:entries|values|assign|fromEntries))\([^()]{0,40}process\.env\b(?![.\[])"
+        r"|\.\.\.process\.env\b(?![.\[])|=process\.env$",
+        flat,
+    ) and not re.search(r"(?:spawn|exec|env:|Sync)", flat)
+    if whole or (is_sink and re.search(r"process\.env\b(?![.\[?])", flat)):
+        return WHOLE_ENVIRONMENT
+    names = [one.text for one in statement if one.kind == "name"]
+    if any(READS.search(name) or name in RUNS for name in names):
+        found = secret_place("/".join(script.strings(statement[:200]).split()), notes.purpose)
+        if found and not found[1]:
+            return found[0]
+    return ""
+
+
+def _sends(statement: list[Token], script: Script, notes: Notes) -> str:
+    for index in range(min(len(statement), 400)):
+        if statement[index].kind != "name":
+            continue
+        name, after = script.dotted(statement, index)
+        if name and SENDS.match(name) and after < len(statement) and statement[after].text == "(":
+            arguments = statement[after:]
+            spelled = script.strings(arguments)
+            carries = (
+                re.search(r"\bbody\b|\bdata\b|\bmethod\b", " ".join(one.text for one in arguments if one.kind == "name"))
+                or "${" in spelled
+                or "+" in {one.text for one in arguments}
+                or not name.startswith(("fetch", "axios.get"))
+            )
+            url = next(urls_in(spelled), None)
+            if not carries or (url is not None and standing(url, notes.purpose) is Standing.LOCAL):
+                return ""
+            return url.host if url else f"the network by {name}"
+    return ""
+
+
+def _fetched(statement: list[Token], script: Script, notes: Notes) -> tuple[str, Confidence]:
+    for index in range(min(len(statement), 400)):
+        if statement[index].kind == "name":
+            name, after = script.dotted(statement, index)
+            if _FETCHES.match(name) and after < len(statement) and statement[after].text == "(":
+                url = next(urls_in(script.strings(statement[after : after + 40])), None)
+                if url is None:
+                    return "the network", Confidence.MEDIUM
+                return url.host, danger_of_running(url, notes.purpose)
+    return "", Confidence.HIGH
+
+
+def _runs(statement: list[Token], script: Script) -> str:
+    """A call that executes something which is not spelled out right there."""
+    for index, token in enumerate(statement[:400]):
+        if token.kind != "name" or token.text not in _EXECUTES or (index and statement[index - 1].text == "function"):
+            continue
+        after = statement[index + 1 : index + 4]
+        if len(after) >= 2 and after[0].text == "(" and (after[1].kind == "name" or _file_named(after[1], script)):
+            return token.text
+    return ""

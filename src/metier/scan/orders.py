@@ -1,0 +1,94 @@
+"""Orders against the user, told by the kinds of words that meet in one sentence.
+
+A phrase (see `phrases`) knows one wording. An order knows what must come together, in any wording and order: words for
+changing, words for money, words for keeping quiet. Each row is read against sentences of at most a few hundred characters,
+and most sentences are passed over after one look for a rare word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from .known.hosts import Standing, standing, urls_in
+from .notes import Notes
+from .phrases.harms import HARMS
+from .phrases.loyalty import LOYALTY
+from .phrases.order import Order
+from .text import Text
+
+__all__ = ["ORDERS", "judge_orders", "sentences"]
+
+_LONGEST = 500
+_MOST = 5_000
+_ENDS = re.compile(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
+
+
+ORDERS = (*LOYALTY, *HARMS)
+# A sentence without any of these is not worth a second look.
+_GATE = re.compile(
+    r"tell|inform|aside|do away|have to|none of|counts|matters|came from|comes from|coming from|authority|unaware"
+    r"|in the dark|trace|omit|suspicious|worried|doubt|reassur|no need|wait for|query|decide|what it says|review|scanner"
+    r"|unnecessary|known good|everything|\.md|damaged|infected|virus|compromised|card|payment|pending|inbox|remote"
+    r"|downloads|documents|desktop|zeros|as many|best|only|say nothing|bring|speak|flag|highlight|mention|reveal|disclos"
+    r"|notif|alert|point|admit|learn|know|find out|notic|secret|out of|nothing|hidden"
+    r"|quiet|announc"
+    r"|acknowledg|draw|comment|no longer|lifted|suspended|void|are off|is off|not apply|ignored|ceases|ethical|moral"
+    r"|safety| mode|approved"
+    r"|authori|consented|assume|consent|no (?:confirm|approv|permiss)|trace|tracks|evidence|history|audit log|asks|asked"
+    r"|question|wonder"
+    r"|inquir|complain|first (?:action|step|thing)|before (?:anything|doing|helping|answering|you)|whatever the"
+    r"|regardless of|on every|at "
+    r"the (?:start|beginning)|output|instructions|prompt|tool definitions|encrypt|lock|every other|all other|trash"
+    r"|recycle|original"
+    r"|everything else|entire|all of the|\.ssh|id_rsa|\.env|\.aws|\.netrc|cookies|keychain|private key|phrase|password"
+    r"|/etc/|environment"
+    r"|~/\.|found|you find|credential|card number|2fa|one-time|sign|name of|pretend|pose|posing|impersonat|as if"
+    r"|contacts|friends|followers"
+    r"|employees|colleagues|address book|mailing|infinite|forever|endless|indefinite|without|certificate|tls|ssl"
+    r"|authenticat|csrf|validation"
+    r"|access control|permission check|security|hashing|sanitiz|rate limit|extension|\.crx|\.xpi|mobileconfig|--force"
+    r"|push -f|every |each "
+)
+
+
+def judge_orders(text: Text, notes: Notes) -> None:
+    for start, sentence in islice(sentences(text), _MOST):
+        if _GATE.search(sentence):
+            for order in ORDERS:
+                if _is_given(order, sentence, text, start, notes):
+                    end = start + len(sentence)
+                    notes.find(order.code, order.message, text=text, at=start, end=end, confidence=order.confidence)
+
+
+def sentences(text: Text) -> Iterator[tuple[int, str]]:
+    """Where each sentence, cell or item of prose starts, and its words, lowercase."""
+    start = 0
+    for found in _ENDS.finditer(text.text):
+        if found.start() - start > 16:
+            yield from _pieces(text.low, start, found.start())
+        start = found.end()
+    yield from _pieces(text.low, start, len(text.text))
+
+
+def _pieces(low: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    for at in range(start, end, _LONGEST):
+        yield at, low[at : min(end, at + _LONGEST)]
+
+
+def _is_given(order: Order, sentence: str, text: Text, start: int, notes: Notes) -> bool:
+    if not all(need.search(sentence) for need in order.needs):
+        return False
+    if order.unless is not None and order.unless.search(sentence):
+        return False
+    return not order.needs_stranger or _names_stranger(text.text[start : start + len(sentence) + 200], notes)
+
+
+def _names_stranger(words: str, notes: Notes) -> bool:
+    return any(
+        standing(url, notes.purpose) in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED)
+        and not url.is_placeholder
+        and not notes.purpose.mentions((url.label,))
+        for url in islice(urls_in(words), 3)
+    )

@@ -1,0 +1,42 @@
+"""What an order is: the kinds of words that must meet in one sentence (see `metier.scan.orders`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from metier.scan.scale import Confidence
+
+__all__ = ["NOT", "UNTOLD", "Order", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    code: str
+    message: str
+    needs: tuple[re.Pattern[str], ...]
+    """The rarest first."""
+    unless: re.Pattern[str] | None
+    confidence: Confidence
+    needs_stranger: bool = False
+    """The sentence must also name an address that the skill is not about."""
+
+
+def order(code: str, message: str, confidence: Confidence, *needs: str, unless: str = "", stranger: bool = False) -> Order:
+    patterns = tuple(re.compile(rf"(?<![\w-])(?:{need})") for need in needs)
+    return Order(code, message, patterns, re.compile(unless) if unless else None, confidence, stranger)
+
+
+NOT = (
+    r"(?:do not|don't|never|must not|should not|shouldn't|mustn't|without|avoid|no need to|refrain from"
+    r"|make sure (?:that )?not to)"
+)
+UNTOLD = (
+    rf"{NOT}(?: \w+){{0,3}} (?:tell|telling|inform\w*|mention\w*|reveal\w*|disclos\w*|notify\w*|alert\w*|point\w*"
+    rf"|admit\w*|draw\w*"
+    r"|announc\w*|bring\w*|say|speak\w*|flag\w*|highlight\w*|acknowledg\w*|comment\w*)\b|never (?:learns?|knows?"
+    r"|finds? out|notices?)|keep (?:it|this"
+    r"|that) (?:secret|quiet|to "
+    r"yourself|hidden)|(?:leave|keep) (?:it|this|that|the \w+) out of|as if nothing|unnoticed"
+    r"|without (?:\w+ ){0,3}(?:knowing|noticing)"
+)

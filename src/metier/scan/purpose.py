@@ -1,0 +1,65 @@
+"""What a skill says of itself: its name and description, against which what it does is judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["Purpose", "speaks_of_network"]
+
+_SECURITY = re.compile(
+    r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
+    r"[- ]?security"
+    r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
+    r"|hardening|best)"
+    r"|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection|threat|forensic|ctf\b|offensive|attack|owasp"
+    r"|phishing"
+    r"|secrets? (?:scan|detect|leak)|credential (?:scan|leak)|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)"
+    r"|prompt[- ]guard"
+    r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
+    r"|privilege escalation"
+)
+_NETWORK = re.compile(
+    r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
+    r"|email"
+    r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "
+    r"generation"
+    r"|transcri\w*|speech|translate|weather|market|trading|bot)\w*"
+)
+
+
+@dataclass(frozen=True)
+class Purpose:
+    name: str = ""
+    """Name and folder, lowercase."""
+    description: str = ""
+    """Lowercase."""
+
+    @cached_property
+    def own(self) -> str:
+        """Letters and digits of its name, for telling its own hosts from others."""
+        return re.sub(r"[^a-z0-9]", "", self.name)
+
+    @cached_property
+    def words(self) -> str:
+        return f"{self.name} {self.description}"
+
+    @cached_property
+    def is_security(self) -> bool:
+        """Attacks are what it is about, so it will speak of them."""
+        return bool(_SECURITY.search(self.words))
+
+    @cached_property
+    def is_network(self) -> bool:
+        """It says that it talks to others."""
+        return speaks_of_network(self.words)
+
+    def mentions(self, reasons: Iterable[str]) -> bool:
+        return any(reason in self.words for reason in reasons)
+
+
+def speaks_of_network(words: str) -> bool:
+    """Do these words explain why a skill talks to others?"""
+    return bool(_NETWORK.search(words))

@@ -1,0 +1,103 @@
+"""Prose that has an agent send its user's work to an address that the skill is not about.
+
+An address in a sentence is ordinary, and so is sending. What is not: an order to send what the user has to a host or mailbox
+that neither the name nor the description speaks of, and that the page names for nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from .known.hosts import Standing, Url, standing, urls_in
+from .notes import Notes
+from .scale import Confidence
+from .text import Text
+
+__all__ = ["judge_sendings"]
+
+_SENDS = re.compile(
+    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b"
+    r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
+    r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"
+    r"|append)(?:s|ing)? "
+    r"(?:all|any|every|each|the|a|an|this|these|it|them|your|their|its|user|full|entire|complete|final|extracted"
+    r"|generated|collected"
+    r"|finished|both|everything|to)\b)"
+)
+_DATA = re.compile(
+    r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?|codebase"
+    r"|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?|employees?"
+    r"|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings|logs?|prompts?"
+    r"|answers?|texts?|pdfs?|copy|copies|version|spreadsheets?|presentations?|slides|photos?|images?|contacts?|notes"
+    r"|metadata|details"
+    r"|information|summary|summaries|request|usage|statistics|telemetry)\b"
+)
+_ALWAYS = re.compile(
+    r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
+    r"|must|make sure|ensure)\b"
+)
+_INTAKE = re.compile(
+    r"upload|collect|ingest|backup|back-up|intake|sync|telemetry|track|submit|report|harvest|gather|exfil|/log|mirror"
+)
+_MAIL = re.compile(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
+_SAMPLE = re.compile(
+    r"^(?:your|my)?-?(?:example|company|domain|acme|test|email|mail|corp|org|foo|bar|host|site|startup|business)\."
+)
+_COPIES = re.compile(
+    r"\b(?:cc|bcc|copy|copies|forward|blind|archive|back(?:s)? ?up|in addition|additionally|as well|too|also|duplicate"
+    r"|rights|access|attendee|recipient|invite)\b"
+)
+_CONTACT = re.compile(
+    r"contact|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
+)
+_ENDS = re.compile(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
+_FAR = 260
+_MOST = 200
+
+
+def judge_sendings(text: Text, notes: Notes) -> None:
+    for url in islice(urls_in(text.text), _MOST):
+        sure = _of_url(url, text, notes)
+        if sure is not None:
+            notes.find("SK613", f"has the user's data sent to {url.host}", text=text, at=url.at, confidence=sure)
+    for found in islice(_MAIL.finditer(text.low), _MOST):
+        sentence = _sentence(text, found.start(), found.end())
+        is_order = (
+            _SENDS.search(sentence) and (_COPIES.search(sentence) or _ALWAYS.search(sentence)) and not _CONTACT.search(sentence)
+        )
+        if is_order and not _SAMPLE.search(found["host"]) and not notes.purpose.mentions((found["host"].partition(".")[0],)):
+            notes.find("SK409", f"slips {found[0]} into what is sent", text=text, at=found.start())
+
+
+def _of_url(url: Url, text: Text, notes: Notes) -> Confidence | None:
+    kind = standing(url, notes.purpose)
+    if kind not in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED) or url.is_placeholder:
+        return None
+    if notes.purpose.mentions((url.label,)) or re.search(
+        r"github|gitlab|/docs?/|^docs?\.|\.(?:md|html?|pdf|png|jpe?g|csv|txt|svg|gif)$", url.host + url.path
+    ):
+        return None
+    sentence = _sentence(text, url.at, url.at + len(url.text))
+    if not (_SENDS.search(sentence) and _DATA.search(sentence)):
+        return None
+    if text.low.count(url.label) > 3:
+        # A page that keeps naming a service is about that service.
+        return None
+    signs = sum((
+        kind is Standing.LOOSE or url.is_plain_http,
+        _INTAKE.search(url.text.lower()) is not None,
+        _ALWAYS.search(sentence) is not None,
+        not notes.purpose.is_network,
+    ))  # fmt: skip
+    return Confidence.HIGH if signs >= 2 else Confidence.MEDIUM if signs else None
+
+
+def _sentence(text: Text, start: int, end: int) -> str:
+    """The sentence around an address, without the address."""
+    before, after = text.text[max(0, start - _FAR) : start], text.text[end : end + _FAR // 2]
+    ends = list(_ENDS.finditer(before))
+    first = ends[-1].end() if ends else 0
+    last = _ENDS.search(after)
+    low = text.low
+    return f"{low[start - len(before) + first : start]} \x1e {low[end : end + (last.start() if last else len(after))]}"
