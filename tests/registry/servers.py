@@ -5,8 +5,12 @@ They end with the run: a keeper watches the process that pytest was started as, 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import datetime
 import fcntl
+import hashlib
+import hmac
 import importlib.util
 import json
 import os
@@ -18,10 +22,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from metier.registry.blobs import open_blobs
 
 __all__ = ["ObjectStore", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
 
@@ -169,16 +176,21 @@ def _start_object_store(folder: Path) -> dict[str, Any]:
         folder / "log",
     )  # fmt: skip
     _wait(lambda: _make_bucket(store), folder / "log")
+    # A bucket is there before anything can be put into it.
+    _wait(lambda: asyncio.run(_try(store)), folder / "log")
     return {"port": store.port}
+
+
+async def _try(store: ObjectStore) -> None:
+    blobs = open_blobs(store.url("metier/tried"))
+    name = hashlib.sha256(b"tried").hexdigest()
+    await blobs.put(name, b"tried")
+    await blobs.get(name)
+    await blobs.has("0" * 64)
 
 
 def _make_bucket(store: ObjectStore) -> None:
     """S3 makes buckets by an empty PUT that is signed like every other request."""
-    import datetime
-    import hashlib
-    import hmac
-    from http.client import HTTPConnection
-
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     day, empty = now[:8], hashlib.sha256(b"").hexdigest()
     host = f"127.0.0.1:{store.port}"

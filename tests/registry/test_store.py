@@ -10,7 +10,8 @@ import pytest
 
 from metier.registry.ports import Store
 from metier.registry.store import open_store
-from metier.testing import RegistryStoreConformance
+from metier.testing import RegistryStoreConformance, run_now
+from metier.testing.registry import draft
 from registry.servers import Postgres
 
 
@@ -33,3 +34,24 @@ class TestPostgres(RegistryStoreConformance):
             store = await open_store(url)
             yield store
             await store.close()
+
+
+def test_what_one_process_writes_every_other_sees_at_once(tmp_path: Path) -> None:
+    """Each store remembers rows; two of them on one file must never disagree."""
+
+    async def both() -> None:
+        one, two = await open_store(f"sqlite://{tmp_path}/r.sqlite"), await open_store(f"sqlite://{tmp_path}/r.sqlite")
+        for number in range(60):
+            writer, reader = (one, two) if number % 2 else (two, one)
+            assert await reader.card("skill", f"s{number}") is None
+            await writer.publish(draft(f"s{number}", "1.0.0"), None)
+            for store in (one, two):
+                card = await store.card("skill", f"s{number}")
+                assert card is not None
+                await store.count("2026-01-01", [(card.id, "1.0.0", str(store is one))])
+            seen = [await store.card("skill", f"s{number}") for store in (one, two)]
+            assert [card.downloads for card in seen if card] == [2, 2]
+        await one.close()
+        await two.close()
+
+    run_now(both())

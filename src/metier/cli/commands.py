@@ -109,11 +109,22 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "registry": {
         "serve": ("metier.cli.registry:serve", "Serve a registry of skills."),
         "key": ("", "The key that you sign releases with."),
+        "token": ("", "Make, list and revoke tokens of your registry."),
+        "stats": ("metier.cli.registry_care:stats", "Say how much your registry holds."),
+        "migrate": ("metier.cli.registry_care:migrate", "Copy a registry to other engines."),
+        "backup": ("metier.cli.registry_care:backup", "Copy a registry into a folder."),
+        "restore": ("metier.cli.registry_care:restore", "Bring back what was backed up."),
+        "gc": ("metier.cli.registry_care:gc", "Delete archives that no release names."),
     },
     "registry key": {
         "new": ("metier.cli.keys:new", "Make a key."),
         "show": ("metier.cli.keys:show", "Show the public half of your key."),
         "register": ("metier.cli.keys:register", "Tell a registry that your key signs for a namespace."),
+    },
+    "registry token": {
+        "create": ("metier.cli.registry_care:create_token", "Make a token; it is shown once."),
+        "list": ("metier.cli.registry_care:list_tokens", "List all tokens by their first characters."),
+        "revoke": ("metier.cli.registry_care:revoke_token", "End a token."),
     },
     "cache": {
         "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
@@ -140,6 +151,7 @@ _ABOUT = {
     "skill manage": "Enable, disable, update, remove and list skills.",
     "registry": "Run a registry of your own.",
     "registry key": "The key that you sign releases with.",
+    "registry token": "Make, list and revoke tokens of your registry.",
     "cache": "Show and clean the cache of downloaded skills.",
     "config": "Show and change settings.",
 }

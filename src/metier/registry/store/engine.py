@@ -9,9 +9,18 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-__all__ = ["Engine", "Row", "Work"]
+__all__ = ["Engine", "Reader", "Row", "Work"]
 
 Row = tuple[Any, ...]  # Any: what the columns of a statement are, only the statement knows
+
+
+class Reader(Protocol):
+    """Everything as it was at one moment."""
+
+    text_order: str
+    """What a text column needs behind its name to be sorted by bytes."""
+
+    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
 
 class Work(Protocol):
@@ -29,6 +38,11 @@ class Engine(Protocol):
 
     def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Work]:
         """Committed when the block ends, rolled back when it raises. What is not durable may be lost with the power."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Reader]: ...
+
+    async def counted(self, work: Work, table: str) -> None:
+        """Rows came with their own numbers: let the next number be a new one."""
 
     async def card(self, columns: str, kind: str, name: str) -> Row | None:
         """One row of `package`: what is asked more often than everything else together, so an engine may be clever here."""

@@ -12,7 +12,7 @@ from metier.spec.versions import Version, newest
 from .engine import Engine, Work
 from .words import write_words
 
-__all__ = ["CARD", "PackageRows", "add_event", "showing"]
+__all__ = ["CARD", "RELEASE", "PackageRows", "add_event", "showing"]
 
 CARD = ", ".join(Card.__struct_fields__)
 RELEASE = ", ".join(Release.__struct_fields__)

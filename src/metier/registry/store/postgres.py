@@ -16,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from metier.errors import Unavailable
 
-from .engine import Row, Work
+from .engine import Reader, Row, Work
 
 __all__ = ["PostgresEngine"]
 
@@ -112,6 +112,18 @@ class PostgresEngine:
                     await connection.execute("set local synchronous_commit = off")
                 yield _PostgresWork(connection)
 
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Reader]:
+        with _telling():
+            async with self._pool.connection() as connection, connection.transaction():
+                await connection.execute("set transaction isolation level repeatable read read only")
+                yield _PostgresWork(connection)
+
+    async def counted(self, work: Work, table: str) -> None:
+        await work.rows(
+            f"select setval(pg_get_serial_sequence('{table}', 'id'), greatest(1, (select coalesce(max(id), 1) from {table})))"
+        )
+
     async def lock(self, work: Work, name: str) -> None:
         await work.rows("select pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
 
@@ -124,6 +136,8 @@ class PostgresEngine:
 
 
 class _PostgresWork:
+    text_order = ' collate "C"'
+
     def __init__(self, connection: psycopg.AsyncConnection[Row]) -> None:
         self._connection = connection
 

@@ -2,12 +2,17 @@
 
 A read of one row takes 13 µs, and a thread's hop five times as much, so reads run on the event loop itself. A write
 waits for the disk (and for other processes), so it runs on the writer's thread, one transaction at a time.
+
+Most of a read is asking the kernel for a lock. What is read most is therefore remembered, for as long as the header of
+the write-ahead log's index stays the same: 48 bytes of memory that every process shares and every commit changes. SQLite
+decides by the same comparison whether the pages it has in memory are still good.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import mmap
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -16,14 +21,15 @@ from typing import TypeVar
 
 from metier.errors import Unavailable
 
-from .engine import Row, Work
+from .engine import Reader, Row, Work
 
 __all__ = ["SqliteEngine"]
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
 _CACHE_KIB = 16 * 1024
-_BROKEN = (sqlite3.OperationalError, sqlite3.DatabaseError)
+_INDEX_HEADER = 48
+_MOST_CARDS = 20_000
 
 
 class SqliteEngine:
@@ -35,18 +41,27 @@ class SqliteEngine:
         self._turn = asyncio.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._index: mmap.mmap | None = None
+        self._stamp = b""
+        self._cards: dict[tuple[str, str], Row | None] = {}
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
         with self._reading() as reader:
             return reader.execute(sql, arguments).fetchall()
 
     async def card(self, columns: str, kind: str, name: str) -> Row | None:
+        stamp = self._index[:_INDEX_HEADER] if self._index else b""
+        if stamp != self._stamp or len(self._cards) > _MOST_CARDS:
+            self._cards.clear()
+            self._stamp = stamp
+        key = (kind, name)
+        if stamp and key in self._cards:
+            return self._cards[key]
         with self._reading() as reader:
-            found: Row | None = reader.execute(
-                f"select {columns} from package where kind = ? and name = ?",
-                (kind, name),
-            ).fetchone()
-            return found
+            found: Row | None = reader.execute(f"select {columns} from package where kind = ? and name = ?", key).fetchone()
+        # The stamp is older than the row, so a commit between the two is noticed next time.
+        self._cards[key] = found
+        return found
 
     @contextlib.asynccontextmanager
     async def writing(self, *, durable: bool = True) -> AsyncIterator[Work]:
@@ -61,51 +76,68 @@ class SqliteEngine:
                 raise
             await self._there(lambda writer: writer.commit())
 
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Reader]:
+        with _telling():
+            connection = self._connected(check_same_thread=False)
+            try:
+                connection.execute("begin")
+                yield _SqliteReader(connection)
+            finally:
+                connection.close()
+
+    async def counted(self, work: Work, table: str) -> None:
+        """SQLite counts on from the highest by itself."""
+
     async def lock(self, work: Work, name: str) -> None:
         """There is one writer, and `begin immediate` made it us."""
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
+        if self._index:
+            self._index.close()
         if self._reader:
             self._reader.close()
 
     def _close(self) -> None:
         if self._writer:
-            with contextlib.suppress(*_BROKEN):
+            with contextlib.suppress(sqlite3.DatabaseError):
                 self._writer.execute("pragma optimize")
             self._writer.close()
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        try:
+        with _telling():
             if self._reader is None:
                 self._reader = self._connected(check_same_thread=False)
                 self._reader.execute("pragma query_only = on")
+                self._index = self._mapped()
             yield self._reader
-        except _BROKEN as error:
-            raise _unavailable(error) from error
 
     async def _there(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """On the writer's thread."""
 
         def run() -> T:
-            try:
+            with _telling():
                 if self._writer is None:
                     self._writer = self._connected()
                 return do(self._writer)
-            except sqlite3.IntegrityError:
-                raise
-            except _BROKEN as error:
-                raise _unavailable(error) from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
+    def _mapped(self) -> mmap.mmap | None:
+        """The index of the write-ahead log, shared with every process that has the database open."""
+        try:
+            with open(f"{self.path}-shm", "rb") as file:
+                return mmap.mmap(file.fileno(), _INDEX_HEADER, prot=mmap.PROT_READ)
+        except (OSError, ValueError):
+            return None
+
     def _connected(self, **options: bool) -> sqlite3.Connection:
-        if self.path != ":memory:":
-            folder = os.path.dirname(self.path)
-            if folder:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        # Hashes of tokens and private skills are in it.
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1000, cached_statements=256, **options)
         try:
             for pragma in (
@@ -119,6 +151,17 @@ class SqliteEngine:
         return connection
 
 
+class _SqliteReader:
+    text_order = ""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
+        with _telling():
+            return await asyncio.to_thread(lambda: self._connection.execute(sql, arguments).fetchall())
+
+
 class _SqliteWork:
     def __init__(self, there: Callable[[Callable[[sqlite3.Connection], list[Row]]], Awaitable[list[Row]]]) -> None:
         self._there = there
@@ -129,6 +172,18 @@ class _SqliteWork:
     async def many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None:
         held = list(arguments)
         await self._there(lambda writer: writer.executemany(sql, held).fetchall())
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _unavailable(error) from error
+    except OSError as error:
+        raise _unusable(f"{(error.strerror or str(error)).lower()}") from error
 
 
 def _begin(writer: sqlite3.Connection, durable: bool) -> None:
@@ -144,4 +199,8 @@ def _unavailable(error: sqlite3.Error) -> Unavailable:
         "SQLITE_BUSY": "another process is writing",
         "SQLITE_CANTOPEN": "its file cannot be opened",
     }.get(name.replace("_DBMOVED", "").replace("_DIRECTORY", ""), f"{name}: {error}")
+    return _unusable(why)
+
+
+def _unusable(why: str) -> Unavailable:
     return Unavailable(f"the registry cannot use its database: {why}", hint="try again in a moment; nothing was changed")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from .engine import Work
+from .engine import Reader, Work
 
-__all__ = ["Matching", "forget_words", "matching", "write_words"]
+__all__ = ["Matching", "forget_words", "matching", "read_words", "write_words"]
 
 _WEIGHTS = "ABCD"
+_BATCH = 500
 _COLUMNS = ("name", "tags", "about", "body")
 
 
@@ -56,6 +57,21 @@ async def write_words(work: Work, dialect: str, package: int, columns: Sequence[
     marked = [f"'{term}':{place + 1}{weight}" for weight, terms in zip(_WEIGHTS, columns, strict=True) for place, term in
               enumerate(terms)]  # fmt: skip
     await work.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package, " ".join(marked)))
+
+
+async def read_words(reader: Reader, dialect: str) -> AsyncIterator[tuple[int, list[list[str]]]]:
+    """The terms of every package, in the columns that `write_words` takes."""
+    if dialect == "sqlite":
+        sql = f"select rowid, {', '.join(_COLUMNS)} from words where rowid > ? order by rowid limit {_BATCH}"
+    else:
+        marked = "coalesce((select string_agg(lexeme, ' ') from unnest(terms) where '{0}' = any(weights)), '')"
+        columns = ", ".join(marked.replace("{0}", weight) for weight in _WEIGHTS)
+        sql = f"select package, {columns} from words where package > ? order by package limit {_BATCH}"
+    after = 0
+    while rows := await reader.rows(sql, (after,)):
+        for package, *texts in rows:
+            yield package, [text.split() for text in texts]
+        after = rows[-1][0]
 
 
 async def forget_words(work: Work, dialect: str, package: int) -> None:

@@ -1,0 +1,85 @@
+"""`metier registry`, as a person would use it: start it, publish to it, back it up, look after it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from cli.shell import Shell
+from registry.building import archive
+
+
+@contextlib.contextmanager
+def serving(shell: Shell, *words: str) -> Iterator[tuple[str, str | None, subprocess.Popen[bytes]]]:
+    """A server of its own: its address, and the token if it is the first start."""
+    process = shell.start("registry", "serve", "--port", "0", "--json", *words)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    line = process.stdout.readline()
+    try:
+        told = json.loads(line)
+        for _ in range(200):
+            with contextlib.suppress(OSError), urlopen(f"{told['url']}/healthz", timeout=5):
+                break
+            time.sleep(0.1)
+        yield told["url"], told["admin_token"], process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        process.stdout.close()
+        process.stderr.close()
+
+
+def publish(url: str, token: str, data: bytes) -> dict[str, object]:
+    with urlopen(Request(f"{url}/skills?visibility=public", data, {"Authorization": f"Bearer {token}"}), timeout=20) as answer:
+        body: dict[str, object] = json.loads(answer.read())
+        return body
+
+
+def test_a_registry_needs_no_set_up_and_shows_its_token_once(shell: Shell) -> None:
+    with serving(shell) as (url, token, process):
+        assert token
+        assert publish(url, token, archive("pdf", "1.0.0"))["created"] is True
+    assert process.returncode in (0, -signal.SIGINT, 130)
+    with serving(shell) as (url, again, _):
+        assert again is None
+        with urlopen(f"{url}/skills/pdf", timeout=5) as answer:
+            assert json.loads(answer.read())["version"] == "1.0.0"
+    assert (shell.metier / "registry/registry.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> None:
+    made = shell("registry", "token", "create", "acme", "--scope", "publish:acme", "--days", "30", "--json").data
+    assert made["token"].startswith("mtr_")
+    (row,) = shell("registry", "token", "list", "--json").data["tokens"]
+    assert (row["holder"], row["scopes"], row["revoked"]) == ("acme", ["publish:acme"], None)
+    assert made["token"] not in shell("registry", "token", "list").ok().out
+    shell("registry", "token", "revoke", str(row["id"])).ok()
+    shell("registry", "token", "revoke", str(row["id"])).failed(3, "no token")
+    shell("registry", "token", "create", "acme", "--scope", "fly").failed(5, "no scope")
+
+
+def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: Path) -> None:
+    shell("registry", "token", "create", "acme", "--scope", "admin").ok()
+    folder = str(tmp_path / "backup")
+    assert shell("registry", "backup", folder, "--json").data["rows"] > 0
+    shell("registry", "restore", str(tmp_path / "none")).failed(3, "no backup")
+    target = (f"sqlite://{tmp_path}/other/r.sqlite", f"file://{tmp_path}/other/blobs")
+    shell("registry", "restore", folder, "--db", target[0], "--blobs", target[1]).ok()
+    assert len(shell("registry", "token", "list", "--db", target[0], "--json").data["tokens"]) == 1
+    moved = (f"sqlite://{tmp_path}/moved/r.sqlite", f"file://{tmp_path}/moved/blobs")
+    shell("registry", "migrate", "--from", *target, "--to", *moved).ok()
+    assert shell("registry", "stats", "--db", moved[0], "--json").data["packages"] == 0
+    shell("registry", "migrate", "--to", *moved[:1], "nonsense://x").failed(2, "nonsense")
+    shell("registry", "gc", "--dry-run").ok()
+
+
+def test_what_is_no_address_is_told_so(shell: Shell) -> None:
+    shell("registry", "stats", "--db", "mysql://host/x").failed(2, "no address of a database")
+    shell("registry", "serve", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")

@@ -1,0 +1,158 @@
+"""A registry moves to other engines and back, whole; a backup is a registry; what nobody names is collected."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from metier.errors import Conflict, NotFound, Unavailable
+from metier.registry.blobs import open_blobs
+from metier.registry.copying import collect, copy
+from metier.registry.ports import Blobs
+from metier.registry.store import SqlStore, open_store
+from metier.registry.store.copying import rows_digest
+from metier.testing.registry import draft
+from registry.building import site
+from registry.servers import ObjectStore, Postgres
+
+Place = tuple[SqlStore, Blobs]
+
+
+@asynccontextmanager
+async def opened(db: str, blobs: str) -> AsyncIterator[Place]:
+    store = await open_store(db)
+    yield store, open_blobs(blobs)
+    await store.close()
+
+
+def embedded(folder: Path) -> tuple[str, str]:
+    return f"sqlite://{folder}/registry.sqlite", f"file://{folder}/blobs"
+
+
+def filled(folder: Path, count: int = 6) -> tuple[str, str]:
+    """A registry in which everything was done once."""
+    with site(folder) as here:
+        own = here.token("acme", "publish:acme", "yank")
+        for n in range(count):
+            about = f"Does thing number {n}, mit Umlaut ü."
+            here.publish(f"skill-{n}", "1.0.0", token=own, description=about, metadata={"tags": "a b"})
+        here.publish("skill-0", "1.1.0", token=own, body="Other words: kubernetes.\n")
+        here.post("/skills/skill-0/versions/1.1.0/yank", token=own, json={"reason": "r"})
+        here.send("PUT", "/skills/skill-1/tags/beta", token=own, json={"version": "1.0.0"})
+        here.post("/skills/skill-1/report", json={"reason": "spam"})
+        here.send("DELETE", "/skills/skill-2", token=own)
+        here.get("/skills/skill-3/download")
+        here.call(here.registry.metering.flush)
+    return embedded(folder)
+
+
+def test_a_registry_moves_to_postgresql_and_s3_and_back(tmp_path: Path, postgres: Postgres, object_store: ObjectStore) -> None:
+    source = filled(tmp_path / "one")
+
+    async def move() -> None:
+        with postgres.database() as url:
+            scaled = (url, object_store.url(f"metier/{token_hex(4)}"))
+            async with opened(*source) as one, opened(*scaled) as two, opened(*embedded(tmp_path / "three")) as three:
+                there = await copy(one, two)
+                assert (there.blobs, there.known) == (7, 0)
+                assert (await copy(one, two)).known == 7
+                back = await copy(two, three)
+                assert back.rows == there.rows
+                assert await rows_digest(one[0]) == await rows_digest(two[0]) == await rows_digest(three[0])
+                again = await two[0].publish(draft("another"), None)
+                assert again[0].id > 6
+
+    asyncio.run(move())
+    with site(tmp_path / "three") as here:
+        found = here.get("/skills?q=umlaut&sort=name").json()["skills"]
+        assert [skill["name"] for skill in found] == ["skill-0", "skill-1", "skill-3", "skill-4", "skill-5"]
+        assert here.get("/skills/skill-3").json()["downloads"] == 1
+        assert here.get("/skills/skill-1/1.0.0.zip").status_code == 200
+
+
+def test_an_interrupted_copy_leaves_the_target_as_it_was_and_goes_on(tmp_path: Path) -> None:
+    source = filled(tmp_path / "one")
+
+    class Breaking:
+        def __init__(self, blobs: Blobs) -> None:
+            self.blobs, self.left = blobs, 3
+
+        async def has(self, name: str) -> bool:
+            return await self.blobs.has(name)
+
+        async def put(self, name: str, data: bytes) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise Unavailable("the network has gone", hint="")
+            await self.blobs.put(name, data)
+
+    async def move() -> None:
+        async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
+            with pytest.raises(Unavailable):
+                await copy(one, (two[0], Breaking(two[1])))  # type: ignore[arg-type]  # only what copying uses
+            assert (await two[0].totals())["packages"] == 0
+            done = await copy(one, two)
+            assert (done.known, done.blobs) == (3, 4)
+
+    asyncio.run(move())
+
+
+def test_a_damaged_archive_is_not_copied(tmp_path: Path) -> None:
+    source = filled(tmp_path / "one", 1)
+    for file in (tmp_path / "one/blobs").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
+
+    async def move() -> None:
+        async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
+            with pytest.raises(Unavailable, match="damaged"):
+                await copy(one, two)
+
+    asyncio.run(move())
+
+
+def test_another_registry_is_not_written_over(tmp_path: Path) -> None:
+    one, two = filled(tmp_path / "one", 1), filled(tmp_path / "two", 1)
+
+    async def move() -> None:
+        async with opened(*one) as source, opened(*two) as target:
+            before = await rows_digest(target[0])
+            with pytest.raises(Conflict):
+                await copy(source, target)
+            assert await rows_digest(target[0]) == before
+
+    asyncio.run(move())
+
+
+def test_only_old_bytes_that_nobody_names_are_collected(tmp_path: Path) -> None:
+    source = filled(tmp_path, 2)
+
+    async def work() -> None:
+        async with opened(*source) as (store, blobs):
+            names = [hashlib.sha256(data).hexdigest() for data in (b"old", b"young")]
+            await blobs.put(names[0], b"old")
+            await blobs.put(names[1], b"young")
+            old = next((tmp_path / "blobs").rglob(names[0]))
+            os.utime(old, (1, 1))
+            named = [name async for name in store.archives()]
+            for name in named:
+                os.utime(next((tmp_path / "blobs").rglob(name)), (1, 1))
+            now = int(next((tmp_path / "blobs").rglob(names[1])).stat().st_mtime * 1000) + 1000
+            assert (await collect(store, blobs, now=now, dry_run=True)).deleted == 1
+            assert await blobs.has(names[0])
+            assert (await collect(store, blobs, now=now)).deleted == 1
+            assert not await blobs.has(names[0])
+            assert await blobs.has(names[1])
+            for name in named:
+                await blobs.get(name)
+            with pytest.raises(NotFound):
+                await blobs.get(names[0])
+
+    asyncio.run(work())
