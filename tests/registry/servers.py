@@ -170,7 +170,8 @@ def _start_object_store(folder: Path) -> dict[str, Any]:
     ports = [word for name in ("master", "volume", "filer") for word in (f"-{name}.port={free_port()}",)]
     grpc = [f"-{name}.port.grpc={free_port()}" for name in ("master", "volume", "filer", "s3")]
     keep(
-        [program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={store.port}", *ports,
+        [program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={store.port}",
+         "-s3.port.iceberg=0", "-s3.port.lance=0", *ports,
          *grpc,
          f"-s3.config={folder / 's3.json'}", "-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=20"],
         folder / "log",
