@@ -16,6 +16,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -30,7 +31,7 @@ import psycopg
 
 from metier.registry.blobs import open_blobs
 
-__all__ = ["ObjectStore", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
+__all__ = ["ObjectStore", "OwnPostgres", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
 
 _KEEPER = """
 import os, signal, subprocess, sys, time
@@ -122,28 +123,55 @@ def keep(words: list[str], log: Path, *, environment: dict[str, str] | None = No
     return process
 
 
-def start_postgres(folder: Path, port: int | None = None) -> dict[str, Any]:
-    # PostgreSQL refuses root, and nobody may not look into a folder of root's.
-    place = Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp") / f"metier-pg-{secrets.token_hex(6)}"
-    place.mkdir(mode=0o700)
-    humble: list[str] = []
-    if os.geteuid() == 0:
-        os.chown(place, _NOBODY, _NOBODY)
-        humble = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
-    programs = _programs(humble)
-    data = place / "data"
-    subprocess.run(
-        [*humble, f"{programs}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C",
-         "--no-sync"],
-        check=True, capture_output=True, cwd="/",
-    )  # fmt: skip
-    port = port or free_port()
-    words = [*humble, f"{programs}/postgres", "-D", str(data), "-p", str(port), "-k", str(place), "-h", "127.0.0.1"]
-    options = ["fsync=off", "full_page_writes=off", "max_connections=120", "shared_buffers=64MB", "jit=off"]
-    keep(["sh", "-c", 'trap "rm -rf $0" EXIT; "$@"', str(place), *words, *(word for each in options for word in ("-c", each))],
-         folder / "log")  # fmt: skip
-    _wait(lambda: psycopg.connect(f"postgresql://tester@127.0.0.1:{port}/postgres", connect_timeout=1).close(), folder / "log")
-    return {"port": port, "folder": str(place)}
+def start_postgres(folder: Path) -> dict[str, Any]:
+    own = OwnPostgres()
+    keep(["sh", "-c", 'trap "rm -rf $0" EXIT; "$@"', str(own.place), *own.words], folder / "log")
+    _wait(own.ask, folder / "log")
+    return {"port": own.port, "folder": str(own.place)}
+
+
+class OwnPostgres:
+    """A PostgreSQL that a test may stop and start again."""
+
+    def __init__(self) -> None:
+        # PostgreSQL refuses root, and nobody may not look into a folder of root's.
+        self.place = Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp") / f"metier-pg-{secrets.token_hex(6)}"
+        self.place.mkdir(mode=0o700)
+        humble: list[str] = []
+        if os.geteuid() == 0:
+            os.chown(self.place, _NOBODY, _NOBODY)
+            humble = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
+        programs, data = _programs(humble), self.place / "data"
+        words = [f"{programs}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run([*humble, *words], check=True, capture_output=True, cwd="/")
+        self.port = free_port()
+        options = ["fsync=off", "full_page_writes=off", "max_connections=120", "shared_buffers=64MB", "jit=off"]
+        self.words = [*humble, f"{programs}/postgres", "-D", str(data), "-p", str(self.port), "-k", str(self.place),
+                      "-h", "127.0.0.1", *(word for each in options for word in ("-c", each))]  # fmt: skip
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://tester@127.0.0.1:{self.port}/postgres"
+
+    def ask(self) -> None:
+        psycopg.connect(self.url, connect_timeout=1).close()
+
+    def start(self) -> None:
+        with open(self.place / "log", "ab") as log:
+            self.process = subprocess.Popen(self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/")
+        _wait(self.ask, self.place / "log")
+
+    def stop(self) -> None:
+        """At once, as with the power."""
+        if self.process:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(20)
+            self.process = None
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.place)
 
 
 def _programs(humble: list[str]) -> str:

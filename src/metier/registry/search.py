@@ -50,7 +50,8 @@ class Query:
 
 def read_query(text: str) -> Query:
     typed = words(text[:400].replace("-", " ").replace("_", " "))[:_MOST_WORDS]
-    groups = tuple(group for word in typed if (group := terms(word)))
+    # Stop words only count where there is nothing else.
+    groups = tuple(group for word in typed if (group := terms(word))) or tuple(terms(word, whole=True) for word in typed)
     last = typed[-1].lower() if typed else ""
     prefix = last if last.isascii() and last.isalnum() and len(last) > 1 and groups and not text.endswith(" ") else ""
     return Query(text=text, groups=groups, prefix=prefix, words=plain_words(*typed))
@@ -75,7 +76,7 @@ def _key(query: Query, slug: str, card: Card) -> tuple[float | str, ...]:
     else:
         tier = 3 if min(found) > 0 else 4
     spare = len(in_name) if tier <= 1 else 0
-    return (tier, -sum(found), spare, -_bucket(card.downloads), card.name)
+    return (tier, -sum(found), spare, card.name != slug, -_bucket(card.downloads), card.name)
 
 
 def _found(group: Sequence[str], name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:

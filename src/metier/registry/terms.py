@@ -19,14 +19,19 @@ _SYMBOLS = str.maketrans({"+": "plus", "#": "sharp"})
 _WORD = re.compile(r"[a-z][a-z0-9]{3,23}")
 
 
-def terms(text: str, *, most: int | None = None) -> tuple[str, ...]:
-    """Each term once, in the order of the text. Neither engine takes `c++` for a word, so it becomes one."""
-    found = (term for word in words(text)[:most] for term in terms_of(word[:_LONGEST]))
+def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[str, ...]:
+    """Each term once, in the order of the text; `whole` with stop words. Neither engine knows `c++`, so it is spelt out."""
+    found = (
+        term
+        for word in words(text)[:most]
+        for term in (terms_of(word[:_LONGEST]) or ((word[:_LONGEST].lower(),) if whole else ()))
+    )
     return tuple(dict.fromkeys(term.translate(_SYMBOLS) for term in found))
 
 
 def name_terms(name: str) -> tuple[str, ...]:
-    return terms(name.replace("-", " "))
+    """Of a name every word counts: somebody called a skill `all-in-one`."""
+    return terms(name.replace("-", " "), whole=True)
 
 
 def document_terms(name: str, tags: Iterable[str], description: str, body: str) -> tuple[tuple[str, ...], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -22,6 +23,8 @@ __all__ = ["PostgresEngine"]
 
 _CONNECTIONS = 8
 _PATIENCE_SECONDS = 3.0
+_SHORT_SECONDS = 0.1
+_AWAY_SECONDS = 2.0
 _STATEMENT_MS = 30_000
 _BATCH = 500
 _BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
@@ -36,6 +39,7 @@ class PostgresEngine:
         self._pool = pool
         self._asked: dict[Asked, asyncio.Future[Row | None]] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._away_until = 0.0
 
     @classmethod
     async def connect(cls, url: str) -> PostgresEngine:
@@ -59,12 +63,23 @@ class PostgresEngine:
 
     async def _read(self, sql: bytes, arguments: Sequence[object]) -> list[Row]:
         try:
-            async with self._pool.connection() as connection:
+            async with self._connected() as connection:
                 return await (await connection.execute(sql, arguments)).fetchall()
         except psycopg.OperationalError:
             # A connection may have died in the pool while the server was restarted; a read can simply be made again.
-            async with self._pool.connection() as connection:
+            async with self._connected() as connection:
                 return await (await connection.execute(sql, arguments)).fetchall()
+
+    @contextlib.asynccontextmanager
+    async def _connected(self) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+        """One of the pool's. While the server is away only the first to notice waits; the others are told at once."""
+        patience = _PATIENCE_SECONDS if time.monotonic() > self._away_until else _SHORT_SECONDS
+        try:
+            async with self._pool.connection(timeout=patience) as connection:
+                yield connection
+        except PoolTimeout:
+            self._away_until = time.monotonic() + _AWAY_SECONDS
+            raise
 
     async def card(self, columns: str, kind: str, name: str) -> Row | None:
         key = (kind, name)
@@ -107,7 +122,7 @@ class PostgresEngine:
     @contextlib.asynccontextmanager
     async def writing(self, *, durable: bool = True) -> AsyncIterator[Work]:
         with _telling():
-            async with self._pool.connection() as connection, connection.transaction():
+            async with self._connected() as connection, connection.transaction():
                 if not durable:
                     await connection.execute("set local synchronous_commit = off")
                 yield _PostgresWork(connection)
@@ -115,7 +130,7 @@ class PostgresEngine:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Reader]:
         with _telling():
-            async with self._pool.connection() as connection, connection.transaction():
+            async with self._connected() as connection, connection.transaction():
                 await connection.execute("set transaction isolation level repeatable read read only")
                 yield _PostgresWork(connection)
 
