@@ -7,7 +7,8 @@
   most half its time. gh is compiled; the floor beside it is a Python without any library that walks, reads, hashes, writes and
   flushes once, and checks nothing.
 - 100 locked skills of 20 repositories on a new machine: from the cache, and from git over HTTP on loopback. Loopback has no
-  distance, so the network is at its best here. The target: the cache at least five times as fast.
+  distance, so the network is at its best here. What comes from there is scanned, what is in the cache was scanned when it
+  came. The target: the cache at least five times as fast.
 - `metier skill outdated` over 200 locked skills of 20 repositories, whose server answers after 50 ms as one far away would.
   Every repository must be asked once; the floor is `git ls-remote` for each, one after the other.
 """
