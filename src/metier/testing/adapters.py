@@ -236,12 +236,13 @@ class AdapterConformance:
             assert {event.name for event in agent.events.of(ToolCalled)} == {"chart"}
 
     def test_the_owners_own_tools_work_beside_the_skills(self, tmp_path: Path) -> None:
-        both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"})))
-        with self._agent(tmp_path, [both, says("ok")]) as agent:
-            assert agent.asks("Draw the weather in Oslo.") == ["ok"]
-            told = agent.model.requests[-1].results
-            assert any("skill_content" in text for text in told)
-            assert any("sunny in Oslo" in text for text in told)
+        for mode in self.modes:
+            both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"}, id="call_weather")))
+            with self._agent(tmp_path / mode.replace(" ", "-"), [both, says("ok")]) as agent:
+                assert agent.asks("Draw the weather in Oslo.", mode=mode) == ["ok"], mode
+                told = agent.model.requests[-1].results
+                assert any("skill_content" in text for text in told), mode
+                assert any("sunny in Oslo" in text for text in told), mode
 
     def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
         with self._agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
