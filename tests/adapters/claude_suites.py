@@ -212,7 +212,7 @@ class ClaudeFiles(ClaudeCode):
         return said
 
     def test_the_catalog_is_disclosed_beside_the_owners_instructions(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [says("ok")]) as agent:
+        with self.agent(tmp_path, [says("ok")]) as agent:
             agent.asks("Draw Oslo.")
             [asked] = agent.model.requests
             assert SYSTEM in asked.system
@@ -220,21 +220,21 @@ class ClaudeFiles(ClaudeCode):
             assert asked.user == "Draw Oslo."
 
     def test_an_activation_gives_the_instructions_and_brings_tools(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("chart"), says("done")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), says("done")]) as agent:
             assert agent.asks("Draw Oslo.") == ["done"]
             assert "Ask for the city first." in agent.model.requests[-1].system
             assert [event.name for event in agent.events.of(SkillActivated)] == ["chart"]
 
     def test_a_repeated_activation_says_so_in_one_sentence(self, tmp_path: Path) -> None:
         script = [self.load("chart"), says("one"), self.read("chart", "SKILL.md"), says("two")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.", "Draw Rome.") == ["one", "two"]
             assert len(agent.events.of(SkillActivated)) == 1
 
     def test_no_path_leads_out_of_a_skill(self, tmp_path: Path) -> None:
         (tmp_path / "secret.txt").write_text("the secret")
         away = os.path.relpath(tmp_path / "secret.txt", self.path("chart"))
-        with self._agent(tmp_path, [self.load("chart"), self.read("chart", away), says("ok")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), self.read("chart", away), says("ok")]) as agent:
             agent.asks("Read the secret.")
             told = agent.model.requests[-1].results[-1]
             assert "the secret" not in told
@@ -242,14 +242,14 @@ class ClaudeFiles(ClaudeCode):
 
     def test_a_failure_is_told_to_the_model_and_the_conversation_goes_on(self, tmp_path: Path) -> None:
         script = [self.load("nothing-like-it"), self.read("chart", "references/none.md"), says("sorry")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.") == ["sorry"]
             unknown, missing = agent.model.requests[-1].results
             assert "nothing-like-it" in unknown
             assert "does not exist" in missing
 
     def test_a_disabled_skill_is_hidden(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("forms"), says("ok")], deny=("forms",)) as agent:
+        with self.agent(tmp_path, [self.load("forms"), says("ok")], deny=("forms",)) as agent:
             agent.asks("Fill it in.")
             first, second = agent.model.requests
             assert "- chart: " in first.system
@@ -258,7 +258,7 @@ class ClaudeFiles(ClaudeCode):
 
     def test_at_most_so_many_are_active_and_the_model_is_told_who_left(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.load("forms"), self.load("poems"), says("ok")]
-        with self._agent(tmp_path, script, max_active=2) as agent:
+        with self.agent(tmp_path, script, max_active=2) as agent:
             agent.asks("Do all of it.")
             assert "Unloaded to make room: chart" in agent.model.requests[-1].system
 
@@ -271,7 +271,7 @@ class ClaudeFiles(ClaudeCode):
             cat,
             says("ok"),
         ]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             agent.asks("Draw Oslo.")
             assert agent.events.kinds[:3] == ["SkillActivated", "ResourceRead", "SkillActivated"]
             assert [event.name for event in agent.events.of(SkillActivated)][:2] == ["chart", "forms"]
@@ -279,19 +279,19 @@ class ClaudeFiles(ClaudeCode):
 
     def test_the_owners_own_tools_work_beside_the_skills(self, tmp_path: Path) -> None:
         both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"}, "call_weather")))
-        with self._agent(tmp_path, [both, says("ok")]) as agent:
+        with self.agent(tmp_path, [both, says("ok")]) as agent:
             assert agent.asks("Draw the weather in Oslo.") == ["ok"]
             assert any("sunny in Oslo" in text for text in agent.model.requests[-1].results)
             assert "Ask for the city first." in agent.model.requests[-1].system
 
     def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
             agent.asks("Draw Oslo.")
             agent.asks("Draw Oslo.")
             assert len(agent.events.of(SkillActivated)) == 2
 
     def test_a_skill_that_the_user_activated_is_in_the_prompt(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [says("ok")]) as agent:
+        with self.agent(tmp_path, [says("ok")]) as agent:
             session = Session(agent.skills.catalog, host=agent.host)
             session.activate("chart")
             agent.skills = Skills(session)
@@ -302,6 +302,6 @@ class ClaudeFiles(ClaudeCode):
     def test_a_whole_activation_works_in_every_mode(self, tmp_path: Path) -> None:
         for mode in self.modes:
             script = [self.load("chart"), self.read("chart", "scripts/draw.py"), says("drawn, as you asked")]
-            with self._agent(tmp_path / mode.replace(" ", "-"), script) as agent:
+            with self.agent(tmp_path / mode.replace(" ", "-"), script) as agent:
                 assert agent.asks("Draw Oslo.", mode=mode) == ["drawn, as you asked"], mode
                 assert "Draw a chart." in agent.model.requests[-1].results[-1], mode

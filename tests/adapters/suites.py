@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from metier.testing import ModelServer
 from metier.testing.adapters import SYSTEM, AdapterConformance, Mode, Scripted, weather
 
 # Any: the SDKs' own objects.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # LiteLLM fetches a list of prices when it is imported, otherwise
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CHAT_WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
 # A client whose loop has ended cannot be closed any more, and the synchronous ways of an SDK end theirs unseen.
@@ -219,7 +221,7 @@ class OpenAIAgents(AdapterConformance):
 class PydanticAI(AdapterConformance):
     modes = EVERY_MODE
 
-    def agent(self, skills: Skills, model: Any) -> Any:
+    def new_agent(self, skills: Skills, model: Any) -> Any:
         from pydantic_ai import Agent
 
         from metier.adapters.pydantic_ai import SkillsCapability
@@ -235,7 +237,7 @@ class PydanticAI(AdapterConformance):
         said = []
         for request in requests:
             client = AsyncOpenAI(base_url=url(model), api_key="any", default_headers=ONCE)
-            agent = self.agent(skills, OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client)))
+            agent = self.new_agent(skills, OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client)))
             match mode:
                 case Mode.SYNC:
                     with a_loop():
@@ -260,7 +262,7 @@ class PydanticAI(AdapterConformance):
 
 
 class PydanticAIToolset(PydanticAI):
-    def agent(self, skills: Skills, model: Any) -> Any:
+    def new_agent(self, skills: Skills, model: Any) -> Any:
         from pydantic_ai import Agent
 
         from metier.adapters.pydantic_ai import SkillsToolset

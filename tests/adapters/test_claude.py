@@ -135,7 +135,7 @@ def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_what_policy_a
         suite.call("Bash", command=run, description="after"),
         says("ok"),
     ]
-    with suite._agent(tmp_path, script, head="allowed-tools: Bash(python3:*)") as agent:
+    with suite.agent(tmp_path, script, head="allowed-tools: Bash(python3:*)") as agent:
         permissions = Permissions(policy=Policy.of(allow=["Bash(python3:*)"]))
         skills = Skills(agent.skills.catalog, host=Host(permissions=permissions))
         suite.talk(skills, agent.model, ["Draw Oslo."], Mode.ASYNC)

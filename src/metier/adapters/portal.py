@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -36,4 +37,13 @@ def _loop() -> asyncio.AbstractEventLoop:
             thread = threading.Thread(target=loop.run_forever, name="metier-adapters", daemon=True)
             thread.start()
             _home = (thread, loop)
+            atexit.register(_end, thread, loop)
         return _home[1]
+
+
+def _end(thread: threading.Thread, loop: asyncio.AbstractEventLoop) -> None:
+    if thread.is_alive():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=5)
+    if not loop.is_running():
+        loop.close()

@@ -132,7 +132,7 @@ class AdapterConformance:
     # The scenarios, in the order of the table.
 
     def test_the_catalog_is_disclosed_beside_the_owners_instructions(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [says("ok")]) as agent:
+        with self.agent(tmp_path, [says("ok")]) as agent:
             agent.asks("Draw Oslo.")
             [asked] = agent.model.requests
             assert SYSTEM in asked.system
@@ -141,14 +141,14 @@ class AdapterConformance:
             assert asked.user == "Draw Oslo."
 
     def test_without_skills_nothing_is_said_or_offered(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [says("ok")], skills=()) as agent:
+        with self.agent(tmp_path, [says("ok")], skills=()) as agent:
             agent.asks("Draw Oslo.")
             [asked] = agent.model.requests
             assert self.hears_nothing_of_skills(asked)
             assert not [tool for tool in asked.tools if "skill" in tool]
 
     def test_an_activation_gives_the_instructions_and_brings_tools(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("chart"), says("done")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), says("done")]) as agent:
             assert agent.asks("Draw Oslo.") == ["done"]
             first, second = agent.model.requests
             assert self._offers(first.tools, "run_skill_script") is self.standing
@@ -161,7 +161,7 @@ class AdapterConformance:
 
     def test_a_repeated_activation_says_so_in_one_sentence(self, tmp_path: Path) -> None:
         script = [self.load("chart"), says("one"), self.load("chart"), says("two")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.", "Draw Rome.") == ["one", "two"]
             again = agent.model.requests[-1].results[-1]
             assert "already active" in again
@@ -169,7 +169,7 @@ class AdapterConformance:
             assert len(agent.events.of(SkillActivated)) == 1
 
     def test_a_resource_is_read(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("chart"), self.read("chart", "references/cities.md"), says("ok")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), self.read("chart", "references/cities.md"), says("ok")]) as agent:
             agent.asks("Which cities?")
             assert "Oslo, Rome" in agent.model.requests[-1].results[-1]
             assert [event.path for event in agent.events.of(ResourceRead)] == ["references/cities.md"]
@@ -178,7 +178,7 @@ class AdapterConformance:
         (tmp_path / "secret.txt").write_text("the secret")
         hostile = ("../../secret.txt", str(tmp_path / "secret.txt"), "references/../../../secret.txt")
         script = [self.load("chart"), *(self.read("chart", path) for path in hostile), says("ok")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             agent.asks("Read the secret.")
             _, *told = agent.model.requests[-1].results
             assert len(told) == len(hostile)
@@ -189,7 +189,7 @@ class AdapterConformance:
     def test_a_script_runs_confined_and_within_limits(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.run("chart", "Oslo"), self.run("chart", "Oslo", "--sleep"),
                   self.run("chart", "Oslo", "--chatter"), says("ok")]  # fmt: skip
-        with self._agent(tmp_path, script, limits={"seconds": 1.0, "output_bytes": 10_000}) as agent:
+        with self.agent(tmp_path, script, limits={"seconds": 1.0, "output_bytes": 10_000}) as agent:
             agent.asks("Draw Oslo.")
             _, drawn, slept, chattered = agent.model.requests[-1].results
             assert "drew Oslo" in drawn
@@ -202,7 +202,7 @@ class AdapterConformance:
 
     def test_a_failure_is_told_to_the_model_and_the_conversation_goes_on(self, tmp_path: Path) -> None:
         script = [self.load("nothing-like-it"), self.load("chart"), self.run("chart", "Oslo", "--fail"), says("sorry")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.") == ["sorry"]
             unknown, _, failed = agent.model.requests[-1].results
             assert "Error" in unknown
@@ -211,7 +211,7 @@ class AdapterConformance:
             assert "no ink" in failed
 
     def test_a_disabled_skill_is_hidden(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("forms"), says("ok")], deny=("forms",)) as agent:
+        with self.agent(tmp_path, [self.load("forms"), says("ok")], deny=("forms",)) as agent:
             agent.asks("Fill it in.")
             first, second = agent.model.requests
             assert "chart" in first.system
@@ -220,7 +220,7 @@ class AdapterConformance:
 
     def test_at_most_so_many_are_active_and_the_model_is_told_who_left(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.load("forms"), self.load("poems"), says("ok")]
-        with self._agent(tmp_path, script, max_active=2) as agent:
+        with self.agent(tmp_path, script, max_active=2) as agent:
             agent.asks("Do all of it.")
             last = agent.model.requests[-1]
             assert "Unloaded to make room: chart" in last.results[-1]
@@ -228,7 +228,7 @@ class AdapterConformance:
 
     def test_every_step_is_an_event(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.read("chart", "references/cities.md"), self.run("chart", "Oslo"), says("ok")]
-        with self._agent(tmp_path, script) as agent:
+        with self.agent(tmp_path, script) as agent:
             agent.asks("Draw Oslo.")
             assert agent.events.kinds == [
                 "SkillActivated", "ToolCalled", "ResourceRead", "ToolCalled", "ScriptStarted", "ScriptFinished", "ToolCalled",
@@ -238,20 +238,20 @@ class AdapterConformance:
     def test_the_owners_own_tools_work_beside_the_skills(self, tmp_path: Path) -> None:
         for mode in self.modes:
             both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"}, id="call_weather")))
-            with self._agent(tmp_path / mode.replace(" ", "-"), [both, says("ok")]) as agent:
+            with self.agent(tmp_path / mode.replace(" ", "-"), [both, says("ok")]) as agent:
                 assert agent.asks("Draw the weather in Oslo.", mode=mode) == ["ok"], mode
                 told = agent.model.requests[-1].results
                 assert any("skill_content" in text for text in told), mode
                 assert any("sunny in Oslo" in text for text in told), mode
 
     def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
+        with self.agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
             agent.asks("Draw Oslo.")
             agent.asks("Draw Oslo.")
             assert "Ask for the city first." in agent.model.requests[-1].results[-1]
 
     def test_a_skill_that_the_user_activated_is_in_the_prompt(self, tmp_path: Path) -> None:
-        with self._agent(tmp_path, [says("ok")]) as agent:
+        with self.agent(tmp_path, [says("ok")]) as agent:
             session = Session(agent.skills.catalog, host=agent.host)
             session.activate("chart")
             agent.skills = Skills(session)
@@ -264,17 +264,18 @@ class AdapterConformance:
         for mode in self.modes:
             folder = tmp_path / mode.replace(" ", "-")
             script = [self.load("chart"), self.run("chart", "Oslo"), says("drawn, as you asked")]
-            with self._agent(folder, script) as agent:
+            with self.agent(folder, script) as agent:
                 assert agent.asks("Draw Oslo.", mode=mode) == ["drawn, as you asked"], mode
                 assert "drew Oslo" in agent.model.requests[-1].results[-1], mode
 
     def _offers(self, offered: Sequence[str], *names: str) -> bool:
         return all(self.prefix + name in offered for name in names)
 
-    def _agent(
+    def agent(
         self, folder: Path, script: Sequence[Said], *, skills: Sequence[str] = ("chart", "forms", "poems"),
         deny: Sequence[str] = (), max_active: int = 3, limits: Mapping[str, float] | None = None, head: str = "",
     ) -> _Agent:  # fmt: skip
+        """An agent with these skills, of which `chart` has a script and a file, over a model that says this."""
         root = folder / "skills"
         root.mkdir(parents=True)
         files = {"scripts/draw.py": _SKETCH, "references/cities.md": "Oslo, Rome\n"}

@@ -43,10 +43,10 @@ class Ticking:
 
 
 def skill_folder(
-    root: Path, name: str, *, head: str = "", body: str = "Do it.\n", files: Mapping[str, str | bytes] | None = None
+    root: str | Path, name: str, *, head: str = "", body: str = "Do it.\n", files: Mapping[str, str | bytes] | None = None
 ) -> Path:
     """A skill on disk. `head` holds more lines of frontmatter, `files` its other files by path."""
-    folder = root / name
+    folder = Path(root) / name
     folder.mkdir(parents=True, exist_ok=True)
     more = head.strip("\n") + "\n" if head.strip() else ""
     text = f"---\nname: {name}\ndescription: Does {name}. Use when asked for {name}.\n{more}---\n\n{body}"

@@ -1,0 +1,258 @@
+"""What an adapter costs: a call of a skill's tool in each framework, against the same framework with a function of one's own.
+
+Both conversations are the same: a scripted model on loopback calls one tool thirty times, which answers with the same text,
+and then says something. With skills there is also the catalog, tools that are made anew for every request, the session and its
+events. The difference, for one call, must stay under a millisecond. It is measured as CPU time of this process, where the
+model runs too; so a larger request costs the adapter twice, once to write and once to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# This folder is where Python looks first, and a room of the tests has our name.
+sys.path.pop(0)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
+from benchmarks.corpus import scratch
+from benchmarks.measure import Contender, Figure, Report, Sample, Target, compete, options
+from metier.adapters import Skills
+from metier.adapters.portal import wait_for
+from metier.testing import Call, ModelRequest, ModelServer, Said, says, skill_folder
+
+# Any: the SDKs' own objects.
+CALLS = 30
+GIVEN = {"skill_name": "guide", "resource_name": "references/guide.md"}
+TEXT = "A line of a guide that is read.\n" * 60
+Talk = Callable[[str], None]
+"""One conversation with the model at this address."""
+
+
+def read_skill_resource(skill_name: str, resource_name: str) -> str:
+    """Read a file of an active skill, or list one of its folders."""
+    return f'<skill_resource skill="{skill_name}" path="{resource_name}">\n{TEXT}\n</skill_resource>'
+
+
+class Calling:
+    """A model that calls the tool so many times, and then stops."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def __call__(self, _: ModelRequest) -> Said:
+        self.left -= 1
+        return says("done") if self.left < 0 else Said(calls=(Call("read_skill_resource", GIVEN, id=f"call_{self.left}"),))
+
+
+def main() -> int:
+    chosen = options(__doc__, rounds=15, quick=4)
+    report = Report("Adapters", as_json=chosen.json)
+    with scratch() as folder, ModelServer(SCRIPT) as model:
+        skill_folder(folder, "guide", files={"references/guide.md": TEXT})
+        skills = Skills(folder)
+        for conversation in ("", "bench"):
+            wait_for(skills.call("load_skill", {"skill_name": "guide"}, conversation))
+        for name, make in FRAMEWORKS.items():
+            contenders = [
+                Contender(name=which, measure=partial(_measured, make(given), model.url))
+                for which, given in ((f"{name}, bare", None), (f"{name}, skills", skills))
+            ]
+            bare, with_skills = compete(contenders, rounds=chosen.rounds).values()
+            _note(report, name, bare, with_skills)
+    head = ("framework", "bare", "with skills", "more")
+    report.add_table(f"One call, median of {chosen.rounds} rounds, CPU in ms", head, ROWS)
+    return report.finish()
+
+
+SCRIPT = Calling()
+ROWS: list[tuple[str, ...]] = []
+
+
+def _note(report: Report, name: str, bare: Figure, skills: Figure) -> None:
+    report.add_figures({"bare": bare, "skills": skills}, within=f"{name}, ")
+    more = (skills.cpu - bare.cpu) / CALLS
+    ROWS.append((name, f"{bare.cpu / CALLS:.2f}", f"{skills.cpu / CALLS:.2f}", f"{more:.2f}"))
+    report.targets.append(Target(what=f"a tool call in {name}, over the bare framework", value=more, limit=1.0, unit="ms"))
+
+
+def _measured(talk: Talk, url: str) -> Sample:
+    SCRIPT.left = CALLS
+    wall, cpu = time.perf_counter(), time.process_time()
+    talk(url)
+    assert SCRIPT.left == -1
+    return Sample(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def _openai(skills: Skills | None) -> Talk:
+    from openai import OpenAI
+
+    from metier.adapters.openai import OpenAISkills
+
+    def talk(url: str) -> None:
+        messages: list[Any] = [{"role": "system", "content": "Read."}, {"role": "user", "content": "Read it."}]
+        with OpenAI(base_url=url, api_key="any") as client:
+            if skills is not None:
+                OpenAISkills(skills).chat(client, model="m", messages=messages)
+            else:
+                _bare_loop(partial(client.chat.completions.create, model="m"), messages)
+
+    return talk
+
+
+def _litellm(skills: Skills | None) -> Talk:
+    import litellm
+
+    from metier.adapters.litellm import LiteLLMSkills
+
+    def talk(url: str) -> None:
+        messages: list[Any] = [{"role": "system", "content": "Read."}, {"role": "user", "content": "Read it."}]
+        given: Any = {"model": "openai/m", "api_base": url, "api_key": "any"}
+        if skills is not None:
+            LiteLLMSkills(skills).completion(messages=messages, **given)
+        else:
+            _bare_loop(partial(litellm.completion, **given), messages)
+
+    return talk
+
+
+def _bare_loop(create: Callable[..., Any], messages: list[Any]) -> None:
+    """As everybody writes it."""
+    properties = {"skill_name": {"type": "string"}, "resource_name": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": ["skill_name", "resource_name"]}
+    about = {"name": "read_skill_resource", "description": read_skill_resource.__doc__, "parameters": schema}
+    while True:
+        message = create(messages=messages, tools=[{"type": "function", "function": about}]).choices[0].message
+        if not message.tool_calls:
+            return
+        messages.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
+            text = read_skill_resource(**json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+
+
+def _openai_agents(skills: Skills | None) -> Talk:
+    from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
+    from openai import AsyncOpenAI
+
+    from metier.adapters.openai_agents import with_skills
+
+    async def run(url: str) -> None:
+        async with AsyncOpenAI(base_url=url, api_key="any") as client:
+            tools: list[Any] = [] if skills is not None else [function_tool(read_skill_resource)]
+            agent: Agent[None] = Agent(
+                name="Reader", instructions="Read.", model=OpenAIChatCompletionsModel("m", client), tools=tools
+            )
+            if skills is not None:
+                agent = with_skills(agent, skills)
+            await Runner.run(agent, "Read it.", max_turns=CALLS + 2, run_config=RunConfig(tracing_disabled=True))
+
+    return lambda url: asyncio.run(run(url))
+
+
+def _pydantic_ai(skills: Skills | None) -> Talk:
+    from openai import AsyncOpenAI
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    from metier.adapters.pydantic_ai import SkillsCapability
+
+    async def run(url: str) -> None:
+        async with AsyncOpenAI(base_url=url, api_key="any") as client:
+            model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+            more: Any = {"tools": [read_skill_resource]} if skills is None else {"capabilities": [SkillsCapability(skills)]}
+            await Agent(model, instructions="Read.", **more).run("Read it.", conversation_id="bench")
+
+    return lambda url: asyncio.run(run(url))
+
+
+def _langchain(skills: Skills | None) -> Talk:
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    from metier.adapters.langchain import SkillsMiddleware
+
+    def talk(url: str) -> None:
+        chat = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("any"))
+        tools: list[Any] = [read_skill_resource] if skills is None else []
+        middleware: Any = [] if skills is None else [SkillsMiddleware(skills)]
+        agent: Any = create_agent(chat, tools, system_prompt="Read.", middleware=middleware)
+        messages = [{"role": "user", "content": "Read it."}]
+        agent.invoke({"messages": messages, "skills_conversation": "bench"}, {"recursion_limit": 4 * CALLS})
+        chat.root_client.close()
+
+    return talk
+
+
+def _agent_framework(skills: Skills | None) -> Talk:
+    from agent_framework import Agent, AgentSession
+    from agent_framework.openai import OpenAIChatCompletionClient
+    from openai import AsyncOpenAI
+
+    from metier.adapters.agent_framework import SkillsContextProvider
+
+    async def run(url: str) -> None:
+        async with AsyncOpenAI(base_url=url, api_key="any") as client:
+            chat = OpenAIChatCompletionClient("m", async_client=client)
+            ours = {"context_providers": [SkillsContextProvider(skills)]} if skills is not None else {}
+            more: Any = ours or {"tools": [read_skill_resource]}
+            await Agent(chat, instructions="Read.", **more).run("Read it.", session=AgentSession(session_id="bench"))
+
+    return lambda url: asyncio.run(run(url))
+
+
+def _claude(skills: Skills | None) -> Talk:
+    """Over the scripted transport: Claude Code itself is the same for both."""
+    from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, tool
+
+    from adapters.claude_suites import answers
+    from adapters.claude_transport import ScriptedClaude, ScriptedModel
+    from metier.adapters.claude import with_skills
+
+    @tool("read_skill_resource", "Read a file.", {"skill_name": str, "resource_name": str})
+    async def bare(given: Any) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": read_skill_resource(**given)}]}
+
+    def said() -> Iterator[Said]:
+        while True:
+            SCRIPT.left -= 1
+            call = Call("mcp__skills__read_skill_resource", GIVEN, id=f"call_{SCRIPT.left}")
+            yield says("done") if SCRIPT.left < 0 else Said(calls=(call,))
+
+    def talk(_: str) -> None:
+        own = ClaudeAgentOptions(system_prompt="Read.")
+        if skills is not None:
+            given = with_skills(own, skills, conversation="bench")
+        else:
+            server = create_sdk_mcp_server("skills", tools=[bare])
+            given = ClaudeAgentOptions(system_prompt="Read.", mcp_servers={"skills": server}, allowed_tools=["mcp__skills"])
+        model = ScriptedModel([])
+        model.rest = said()
+        asyncio.run(answers(given, ["Read it."], ScriptedClaude(model, given)))
+
+    return talk
+
+
+FRAMEWORKS: dict[str, Callable[[Skills | None], Talk]] = {
+    "OpenAI": _openai,
+    "LiteLLM": _litellm,
+    "OpenAI Agents SDK": _openai_agents,
+    "pydantic-ai": _pydantic_ai,
+    "LangChain": _langchain,
+    "Agent Framework": _agent_framework,
+    "Claude Agent SDK": _claude,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
