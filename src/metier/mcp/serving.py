@@ -102,7 +102,12 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None](maxsize=64)
 
     def put(line: str | None) -> None:
-        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        waiting = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(waiting, loop).result()
+        finally:
+            # Where the loop is gone nobody has awaited it, and nobody will.
+            waiting.close()
 
     def read() -> None:
         # Unbuffered: the lock of a buffer, held by a thread that never ends, would keep Python from ending.
@@ -112,7 +117,8 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
                 *whole, left = (left + data).split(b"\n")
                 for line in whole:
                     put(line.decode("utf-8", "replace"))
-            put(left.decode("utf-8", "replace") if left else None)
+            if left:
+                put(left.decode("utf-8", "replace"))
             put(None)
         except (RuntimeError, OSError, concurrent.futures.CancelledError):
             # The loop is gone, and so is whoever would have read the rest.

@@ -1,0 +1,94 @@
+"""The official conformance suite of MCP, where it is at hand.
+
+It needs Node 22 and the npm package @modelcontextprotocol/conformance (0.2.0 or later), so it is asked for:
+
+    METIER_MCP_CONFORMANCE="node …/@modelcontextprotocol/conformance/dist/index.js" pytest tests/mcp/test_conformance.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders import write_skill
+from mcp_hosts import environment, home_skills, launched
+
+SUITE = os.environ.get("METIER_MCP_CONFORMANCE", "")
+pytestmark = pytest.mark.skipif(not SUITE, reason="METIER_MCP_CONFORMANCE names no suite")
+
+# Lists, loads what is listed, then reads another file of it: exactly as far as our own checks let it.
+CLIENT = """
+import asyncio, sys
+from datetime import UTC, datetime
+from metier.app import App
+from metier.mcp.connecting import list_entries
+
+app = App()
+app.config_file.parent.mkdir(parents=True, exist_ok=True)
+app.config_file.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
+(server,) = app.neighbours.servers
+app.neighbours.listings.keep(server, asyncio.run(list_entries(server, {})), now=datetime.now(UTC))
+if sys.argv[1] == "load":
+    session = app.session(kept=False)
+    session.activate("suite:pdf-processing")
+    session.read("suite:pdf-processing", "references/FORMS.md")
+"""
+
+
+def passed(*words: str, folder: Path) -> tuple[int, str]:
+    """How many checks passed; none may fail, warn or be left out."""
+    done = subprocess.run(
+        [*shlex.split(SUITE), *words], capture_output=True, text=True, cwd=folder, timeout=120, check=False,
+        env={**environment(folder), "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    text = re.sub(r"\x1b\[\d*m", "", done.stdout + done.stderr)
+    found = re.search(r"Passed: (\d+)/(\d+), 0 failed, 0 warnings", text)
+    assert found, text
+    assert found[1] == found[2], text
+    assert "SKIPPED" not in text, text
+    return int(found[1]), text
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    folder = tmp_path_factory.mktemp("suite")
+    skill = write_skill(
+        home_skills(folder), "a-first", head="license: MIT\nmetadata:\n  author: me\nversion: 1.5\ntags: [a, b]\n"
+    )
+    (skill / "references").mkdir()
+    (skill / "references/guide.md").write_text("guide")
+    with launched(folder) as address:
+        yield address, folder
+
+
+@pytest.mark.parametrize(
+    ("scenario", "checks"),
+    [
+        ("sep-2640-skills-enumeration", 30), ("sep-2640-skills-manifest", 5), ("sep-2640-skills-directory", 6),
+        ("sep-2164-resource-not-found", 3), ("dns-rebinding-protection", 2), ("caching", 7), ("http-header-validation", 10),
+        ("tools-list", 2),
+    ],
+)  # fmt: skip
+def test_the_server_passes(served: tuple[str, Path], scenario: str, checks: int) -> None:
+    address, folder = served
+    assert passed("server", "--url", address, "--scenario", scenario, folder=folder)[0] >= checks
+
+
+@pytest.mark.parametrize(
+    ("scenario", "work"),
+    [
+        ("sep-2640-client-no-prefetch", "list"), ("sep-2640-client-verify-digest", "load"),
+        ("sep-2640-client-verify-size", "load"), ("sep-2640-client-verify-frontmatter", "load"),
+    ],
+)  # fmt: skip
+def test_the_client_passes(tmp_path: Path, scenario: str, work: str) -> None:
+    (tmp_path / "client.py").write_text(CLIENT)
+    command = f"{sys.executable} {tmp_path / 'client.py'} {work}"
+    assert passed("client", "--command", command, "--scenario", scenario, folder=tmp_path)[0] >= 1
