@@ -10,6 +10,7 @@ import click
 
 from metier.app import App
 from metier.errors import BadUsage, NotFound
+from metier.mcp.http import Http
 from metier.mcp.neighbours import needs_sdk
 
 from .result import Result
@@ -38,13 +39,13 @@ def serve(
     """
     # A mistake in the settings is told here, while there is somebody to read it.
     places = app.places
+    http = Http(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins) if over_http else None
     try:
-        from metier.mcp.serving import Http, serve_http, serve_stdio
+        from metier.mcp.serving import serve_http, serve_stdio
     except ImportError as error:
         raise needs_sdk() from error
     live, open_session = app.live_skills(scripts=allow_scripts)
-    if over_http:
-        http = Http(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins)
+    if http is not None:
         asyncio.run(serve_http(live, open_session, http, ready=lambda address: _tell(f"serving skills at {address}")))
     else:
         if sys.stdin.isatty():

@@ -9,18 +9,20 @@ from metier.lazy import on_demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .http import Http
     from .live import Live
     from .offering import Offering, offering_of
     from .published import Published, publish
     from .server import SkillServer
-    from .serving import Http, serve_http, serve_stdio
+    from .serving import serve_http, serve_stdio
 
 _ROOMS = {
+    "metier.mcp.http": ("Http",),
     "metier.mcp.live": ("Live",),
     "metier.mcp.offering": ("Offering", "offering_of"),
     "metier.mcp.published": ("Published", "publish"),
     "metier.mcp.server": ("SkillServer",),
-    "metier.mcp.serving": ("Http", "serve_http", "serve_stdio"),
+    "metier.mcp.serving": ("serve_http", "serve_stdio"),
 }
 __all__ = ["Http", "Live", "Offering", "Published", "SkillServer", "offering_of", "publish", "serve_http", "serve_stdio"]
 

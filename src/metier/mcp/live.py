@@ -6,6 +6,7 @@ The first one is made in that thread too, so that the server answers a handshake
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from .offering import Offering, offering_of
 from .tools import OpenSession, server_tools
 
 __all__ = ["Changed", "Live", "Moment", "Watch"]
+
+_log = logging.getLogger(__name__)
 
 Watch = Callable[[threading.Event], Iterator[Update]]
 """First the catalog as it is, then an update for each change, until the event is set."""
@@ -100,6 +103,8 @@ class Live:
         if not self._arrived.is_set():
             self._moment = error
             self._arrived.set()
+        else:
+            _log.warning("changes on disk are no longer seen: %s", error)
 
 
 def _changed(before: Offering, after: Offering) -> Changed:

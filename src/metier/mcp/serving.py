@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import hmac
-import ipaddress
 import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from metier.errors import BadUsage, Conflict, Refused
+from metier.errors import BadUsage, Conflict
 
+from .http import Http
 from .live import Live
 from .server import SkillServer
 from .tools import OpenSession
@@ -26,43 +25,10 @@ from .tools import OpenSession
 if TYPE_CHECKING:
     from anyio import AsyncFile
 
-__all__ = ["Http", "guarded", "serve_http", "serve_stdio"]
+__all__ = ["guarded", "serve_http", "serve_stdio"]
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Http:
-    host: str = "127.0.0.1"
-    port: int = 8642
-    """0 takes any that is free."""
-    token: str | None = None
-    hosts: tuple[str, ...] = ()
-    """More names by which clients may call this server, as behind a proxy: host or host:port."""
-    origins: tuple[str, ...] = ()
-    """Web pages that may call it: https://example.com."""
-
-    def __post_init__(self) -> None:
-        if self.token is None and not _is_loopback(self.host):
-            raise Refused(
-                f"{self.host} can be reached from other machines, and no token protects it", rule="mcp-token",
-                hint="set METIER_MCP_TOKEN, or stay on 127.0.0.1",
-            )  # fmt: skip
-        if self.token is not None and (len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()):
-            raise BadUsage("the token is too short, or not plain text", hint="such as the output of `openssl rand -hex 32`")
-
-    @property
-    def allowed_hosts(self) -> list[str]:
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        names = (*_LOOPBACK, *(() if _is_any(self.host) else (name,)), *self.hosts)
-        return [form for each in dict.fromkeys(names) for form in (each, f"{each}:*")]
-
-    @property
-    def allowed_origins(self) -> list[str]:
-        own = [f"http://{each}{port}" for each in _LOOPBACK for port in ("", ":*")]
-        return [*own, *self.origins]
 
 
 async def serve_stdio(live: Live, open_session: OpenSession) -> None:
@@ -162,17 +128,3 @@ def _bound(http: Http) -> socket.socket:
         why = (error.strerror or "error").lower()
         raise Conflict(f"cannot listen on {http.host} port {http.port}: {why}", hint="choose another with --port") from None
     return bound
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_any(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
