@@ -72,6 +72,14 @@ def test_a_folder_that_is_not_installed_is_evaluated_among_those_that_are(shell:
     assert shell("skill", "eval", "./drafts/plants").out.startswith("✓ plants  2 of 2")
 
 
+def test_a_skill_without_evals_among_others_is_noted(shell: Shell) -> None:
+    plants(shell)
+    shell.skill("bare")
+    done = shell("skill", "eval", "plants", "bare")
+    assert done.code == 0
+    assert "warning: bare has no evals" in done.err
+
+
 @pytest.mark.usefixtures("_python")
 def test_bundled_skills_pass_by_name(shell: Shell) -> None:
     done = shell("skill", "eval", "data-analysis", "gh", "hello-world").ok()

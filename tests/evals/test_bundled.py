@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
-from metier.evals.files import balance, read_queries
+from metier.evals.chat import Endpoint, HttpChat
+from metier.evals.files import balance, read_cases, read_queries
+from metier.evals.outputs import Evaluation, OutputReport, run_outputs
 from metier.evals.ranking import Ranking
 from metier.evals.suites import find_suites, run_suites
 from metier.evals.triggers import run_triggers
+from metier.evals.workspace import Workspace
+from metier.runtime import Answer, Limits, Permissions
 from metier.runtime.running import Runner
 from metier.selection import Selector
 from metier.sources import BUNDLED, DiskFiles, discover
 from metier.sources.index import IndexedSkill
-from metier.testing import run_now
+from metier.testing import ModelRequest, ModelServer, Said, calls, run_now, says
 
 ENTRIES = {entry.name: entry for entry in discover(BUNDLED).entries}
 _MOST_BYTES = 12_000
@@ -56,3 +62,40 @@ def test_no_two_of_them_compete(everyone: Selector) -> None:
 
 def test_there_are_six(everyone: Selector) -> None:
     assert len(everyone) == len(os.listdir(BUNDLED)) == 6
+
+
+def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) -> None:
+    """A model that uses the skill's script passes the programs' checks; one that only talks fails them."""
+
+    def script(request: ModelRequest) -> Said:
+        if "You check the result" in request.user:
+            claims = request.user.partition("Claims:")[2].count("\n") - 3
+            return says(json.dumps({"results": [{"passed": False, "evidence": "not looked at"}] * claims}))
+        if "run_skill_script" not in request.tools:
+            return says("There are some rows, I think.")
+        data = request.system.partition("find them in ")[2].partition(". ")[0] + "/sales.csv"
+        words = ["chart", data, "--kind", "bar", "--x", "region", "--y", "revenue", "--output", "/tmp/revenue.svg"]
+        if "Summarise" in request.user:
+            words = ["summary", data]
+        if not request.results:
+            return calls("run_skill_script", skill_name="data-analysis", script_name="scripts/analyze.py", args=words)
+        return says("There are 6 rows; 2000 is an outlier.")
+
+    entry = ENTRIES["data-analysis"]
+
+    async def go(server: ModelServer) -> OutputReport:
+        async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
+            evaluation = Evaluation(
+                entry=entry, cases=read_cases(DiskFiles(entry.folder)), chat=chat, runner=Runner(), limits=Limits(),
+                permissions=Permissions(approve=lambda _: Answer.ONCE),
+            )  # fmt: skip
+            return await run_outputs(evaluation, Workspace(str(tmp_path), runs=1))
+
+    with ModelServer(script) as server:
+        report = run_now(go(server))
+    checked = {(one.case, one.arm): one.grades[0] for one in report.done}
+    assert {place: grade.passed for place, grade in checked.items()} == {
+        ("outlier", "with_skill"): True, ("outlier", "without_skill"): False,
+        ("chart", "with_skill"): True, ("chart", "without_skill"): False,
+    }, checked  # fmt: skip
+    assert "there is no revenue.svg" in checked["chart", "without_skill"].evidence

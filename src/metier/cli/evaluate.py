@@ -86,7 +86,9 @@ def evaluate(
         title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
         report = page(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
         replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
-    return _result(done, verbose=verbose)
+    asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
+    without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
+    return _result(done, without, verbose=verbose)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +169,7 @@ async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -
     return reports
 
 
-def _result(done: _Done, *, verbose: bool) -> Result:
+def _result(done: _Done, notes: tuple[str, ...], *, verbose: bool) -> Result:
     failed = sum(len(report.failures) for report in done.triggers)
     wrong = failed + sum(not trial.ok for trial in done.trials) + sum(not report.ok for report in done.outputs)
 
@@ -183,5 +185,5 @@ def _result(done: _Done, *, verbose: bool) -> Result:
         },
         lines=lines,
         status=1 if wrong else 0,
-        notes=tuple(f"{report.skill}: {note}" for report in done.triggers for note in report.notes),
+        notes=(*notes, *(f"{report.skill}: {note}" for report in done.triggers for note in report.notes)),
     )  # fmt: skip
