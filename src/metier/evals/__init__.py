@@ -10,26 +10,51 @@ from metier.lazy import on_demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .conflicts import Conflict, conflicts
+    from .asking import Asking
+    from .chat import Answer, Call, Chat, Endpoint, HttpChat, endpoint
     from .files import Assertion, BadEvals, Case, Query, read_cases, read_queries
+    from .grading import Grade, grade
+    from .optimizing import Candidate, Optimized, optimize
+    from .outputs import Evaluation, OutputReport, run_outputs
+    from .proposing import CountedWords, ModelProposals, Propose
     from .ranking import Ranking, contest
     from .suites import Status, Suite, Trial, find_suites, run_suites
     from .triggers import Choice, Judge, Row, Split, TriggerReport, run_triggers
+    from .workspace import Workspace
 
 _ROOMS = {
-    "metier.evals.conflicts": ("Conflict", "conflicts"),
+    "metier.evals.asking": ("Asking",),
+    "metier.evals.chat": ("Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"),
     "metier.evals.files": ("Assertion", "BadEvals", "Case", "Query", "read_cases", "read_queries"),
+    "metier.evals.grading": ("Grade", "grade"),
+    "metier.evals.optimizing": ("Candidate", "Optimized", "optimize"),
+    "metier.evals.outputs": ("Evaluation", "OutputReport", "run_outputs"),
+    "metier.evals.proposing": ("CountedWords", "ModelProposals", "Propose"),
     "metier.evals.ranking": ("Ranking", "contest"),
-    "metier.evals.suites": ("Status", "Trial", "Suite", "find_suites", "run_suites"),
+    "metier.evals.suites": ("Status", "Suite", "Trial", "find_suites", "run_suites"),
     "metier.evals.triggers": ("Choice", "Judge", "Row", "Split", "TriggerReport", "run_triggers"),
+    "metier.evals.workspace": ("Workspace",),
 }
 __all__ = [
+    "Answer",
+    "Asking",
     "Assertion",
     "BadEvals",
+    "Call",
+    "Candidate",
     "Case",
+    "Chat",
     "Choice",
-    "Conflict",
+    "CountedWords",
+    "Endpoint",
+    "Evaluation",
+    "Grade",
+    "HttpChat",
     "Judge",
+    "ModelProposals",
+    "Optimized",
+    "OutputReport",
+    "Propose",
     "Query",
     "Ranking",
     "Row",
@@ -38,11 +63,15 @@ __all__ = [
     "Suite",
     "Trial",
     "TriggerReport",
-    "conflicts",
+    "Workspace",
     "contest",
+    "endpoint",
     "find_suites",
+    "grade",
+    "optimize",
     "read_cases",
     "read_queries",
+    "run_outputs",
     "run_suites",
     "run_triggers",
 ]

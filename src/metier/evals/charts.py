@@ -10,7 +10,8 @@ __all__ = ["Bar", "bars", "pairs"]
 
 _ROW = 26
 _LABEL = 170
-_WIDE = 640
+_VALUE = 130
+_WIDE = 680
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Bar:
 def bars(rows: Sequence[Bar], title: str) -> str:
     """Horizontal bars under each other, each with a whisker where it has a spread."""
     height = _ROW * len(rows) + 6
-    room = _WIDE - _LABEL - 90
+    room = _WIDE - _LABEL - _VALUE
     parts = [f'<svg viewBox="0 0 {_WIDE} {height}" role="img" aria-label="{escape(title, quote=True)}">']
     for number, row in enumerate(rows):
         top = number * _ROW + 4

@@ -119,7 +119,7 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
         if report.flags:
             rows = ([_text(flag.case), _text(flag.what), _text(flag.kind)] for flag in report.flags)
             yield _table(("eval", "what", "means"), rows)
-        for one in sorted(report.done, key=lambda one: (one.case, one.arm != report.arms[0], one.run)):
+        for one in report.done:
             yield (
                 f"<details><summary>{_text(one.case)}, {_text(one.arm)}, run {one.run}: {one.pass_rate:.0%}, "
                 f"{one.work.seconds:.1f} s, {one.work.tokens:,} tokens</summary>"
