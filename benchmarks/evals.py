@@ -59,7 +59,7 @@ class Written:
 def main() -> int:
     chosen = options(__doc__, rounds=5, quick=2)
     report = Report("Evals", as_json=chosen.json)
-    size = 300 if chosen.quick else 1000
+    size = 1000
     skills = _library(size)
     selector = Selector(skills)
     found = compete(
