@@ -46,8 +46,10 @@ class Search(Protocol):
     async def browse(self, filters: Filters, *, sort: Sort, after: tuple[int | str, str] | None, limit: int) -> list[Card]:
         """What the filters leave, in order; `after` is the sort key and name of the last one seen."""
 
-    async def recall(self, groups: Sequence[Sequence[str]], filters: Filters, *, prefix: str = "", limit: int) -> list[Card]:
-        """Candidates for one search: those in which one term of every group occurs first, then those with any."""
+    async def recall(
+        self, groups: Sequence[Sequence[str]], filters: Filters, *, prefix: str = "", need: int = 20, limit: int = 200
+    ) -> list[Card]:
+        """Candidates for one search: those in which a term of every group occurs; with fewer groups until there are `need`."""
 
     async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
         """For each word that occurs nowhere, the words of the index that are one slip away."""

@@ -143,14 +143,17 @@ class Reading:
         query = read_query(text)
         if not query.groups:
             return Found([])
-        cards = await self._store.recall(query.groups, filters, prefix=query.prefix, limit=MOST_RESULTS)
-        read_as: dict[str, str] = {}
-        if len(cards) < _FEW and query.words:
-            spellings = await self._store.spellings(query.words)
-            read_as = {word: near[0] for word, near in spellings.items() if near}
-            if read_as:
-                query = query.corrected(spellings)
-                cards = await self._store.recall(query.groups, filters, prefix=query.prefix, limit=MOST_RESULTS)
+        need = offset + limit + 1
+        spellings = await self._store.spellings(query.words)
+        # The last word may not be finished yet, so it is only corrected if nothing begins like it.
+        unfinished = spellings.pop(query.prefix, None)
+        query = query.corrected(spellings)
+        cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        if unfinished and len(cards) < _FEW:
+            spellings[query.prefix] = unfinished
+            query = query.corrected(spellings)
+            cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        read_as = {word: near[0] for word, near in spellings.items() if near}
         ordered = reranked(query, cards)
         if sort is not Sort.RELEVANCE:
             ordered.sort(key=lambda card: card.name)

@@ -20,13 +20,19 @@ _WORD = re.compile(r"[a-z][a-z0-9]{3,23}")
 
 
 def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[str, ...]:
-    """Each term once, in the order of the text; `whole` with stop words. Neither engine knows `c++`, so it is spelt out."""
+    """Each term once, in the order of the text; `whole` with stop words."""
     found = (
         term
         for word in words(text)[:most]
         for term in (terms_of(word[:_LONGEST]) or ((word[:_LONGEST].lower(),) if whole else ()))
     )
-    return tuple(dict.fromkeys(term.translate(_SYMBOLS) for term in found))
+    return tuple(dict.fromkeys(_plain(term) for term in found))
+
+
+def _plain(term: str) -> str:
+    """ASCII letters and digits, whatever it was: which other characters make a word, no two engines agree on."""
+    spelt = term.translate(_SYMBOLS)
+    return spelt if spelt.isascii() and spelt.isalnum() else f"u{spelt.encode('utf-8', 'surrogatepass').hex()}"
 
 
 def name_terms(name: str) -> tuple[str, ...]:

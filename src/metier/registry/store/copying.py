@@ -51,10 +51,13 @@ async def copy_rows(source: SqlStore, target: SqlStore) -> dict[str, int]:
             names = columns.split(", ")
             # The log of changes cannot be cleared, so what is there of it is left.
             there = " on conflict do nothing" if table == "audit" else ""
-            sql = f"insert into {table} ({columns}) values ({', '.join('?' * len(names))}){there}"
+            one = f"({', '.join('?' * len(names))})"
             counts[table] = 0
             async for batch in _batches(reader, table, columns, order):
-                await work.many(sql, batch)
+                many = ", ".join([one] * len(batch))
+                await work.rows(
+                    f"insert into {table} ({columns}) values {many}{there}", [value for row in batch for value in row]
+                )
                 counts[table] += len(batch)
             if "id" in names:
                 await target.engine.counted(work, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from metier.registry.model import Card, Filters, Sort, Status, Visibility
@@ -9,13 +10,15 @@ from metier.registry.terms import forms, is_one_slip
 
 from .engine import Engine
 from .packages import CARD
-from .words import matching
+from .words import Column, Stage, matching
 
 __all__ = ["SearchRows", "narrowed"]
 
 _CARD = ", ".join(f"p.{column}" for column in CARD.split(", "))
 _NAMES = 60
-_ENOUGH = 20
+_MOST_WAYS = 30
+_BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
+"""Those with the fewest words first, as the final order has them."""
 _LISTED = (Status.ACTIVE, Status.DEPRECATED, Status.ARCHIVED)
 
 
@@ -37,24 +40,28 @@ class SearchRows:
         )
         return [Card(*row) for row in rows]
 
-    async def recall(self, groups: Sequence[Sequence[str]], filters: Filters, *, prefix: str = "", limit: int) -> list[Card]:
-        found: dict[int, Card] = {}
-        # The best names first, by an order that both engines share: what a person types is mostly a name.
-        stages = [(True, True, "length(p.name), p.downloads desc, p.name", _NAMES), (True, False, "", limit)]
-        if len(groups) > 1:
-            stages.append((False, False, "", limit))
-        for every, names, order, most in stages:
-            if len(found) >= limit or (not every and len(found) >= _ENOUGH):
+    async def recall(
+        self, groups: Sequence[Sequence[str]], filters: Filters, *, prefix: str = "", need: int = 20, limit: int = 200
+    ) -> list[Card]:
+        whole = len(groups)
+        found = await self._matched(Stage(groups, whole, prefix, among=Column.NAME), filters, _BY_NAME, min(limit, _NAMES))
+        if len(found) < need:
+            found |= await self._matched(Stage(groups, whole, prefix, among=Column.ABOUT), filters, "", limit)
+        # Each stage asks for one word less, until there is enough: a search for any of many words would read half the index.
+        for size in range(whole, 0, -1):
+            if len(found) >= need or math.comb(whole, size) > _MOST_WAYS:
                 break
-            part = matching(self.engine.dialect, groups, prefix=prefix, every=every, names=names)
-            where, arguments = narrowed(filters)
-            rows = await self.engine.rows(
-                f"select {_CARD} from {part.source} and {where} order by {order or part.likeness} limit ?",
-                (part.query, *arguments, most),
-            )
-            for row in rows:
-                found.setdefault(row[0], Card(*row))
+            found |= await self._matched(Stage(groups, size, prefix), filters, "", limit)
         return list(found.values())[:limit]
+
+    async def _matched(self, stage: Stage, filters: Filters, order: str, limit: int) -> dict[int, Card]:
+        part = matching(self.engine.dialect, stage)
+        where, arguments = narrowed(filters)
+        rows = await self.engine.rows(
+            f"select {_CARD} from {part.source} and {where} order by {order or part.likeness} limit ?",
+            (part.query, *arguments, limit),
+        )
+        return {row[0]: Card(*row) for row in rows}
 
     async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
         asked = {word: tuple(dict.fromkeys(forms(word))) for word in words}
@@ -70,8 +77,14 @@ class SearchRows:
         for word, shapes in asked.items():
             candidates = {other for shape in shapes for other in near.get(shape, ())}
             if word not in candidates:
-                found[word] = sorted(other for other in candidates if is_one_slip(word, other))
+                near_by = ((_unlikeliness(word, other), other) for other in candidates if is_one_slip(word, other))
+                found[word] = [other for _, other in sorted(near_by)]
         return found
+
+
+def _unlikeliness(word: str, other: str) -> tuple[bool, bool]:
+    """A letter is left out or swapped more often than it is mistaken for another, and the first one is mostly right."""
+    return len(word) == len(other) and sorted(word) != sorted(other), other[0] != word[0]
 
 
 def narrowed(filters: Filters) -> tuple[str, list[object]]:

@@ -3,48 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import combinations
 
 from .engine import Reader, Work
 
-__all__ = ["Matching", "forget_words", "matching", "read_words", "write_words"]
+__all__ = ["Column", "Matching", "Stage", "forget_words", "matching", "read_words", "write_words"]
 
 _WEIGHTS = "ABCD"
 _BATCH = 500
 _COLUMNS = ("name", "tags", "about", "body")
 
 
+class Column(IntEnum):
+    NAME = 1
+    TAGS = 2
+    ABOUT = 3
+    BODY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Packages in which any `size` of the groups occur."""
+
+    groups: Sequence[Sequence[str]]
+    """For each word, the terms it may stand for."""
+    size: int
+    prefix: str = ""
+    """How a term may begin that stands for the last word."""
+    among: Column | None = None
+    """Only in this column and those before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Matching:
-    """A piece of SQL: `from` and `where` over package `p`, an order by likeness, and the arguments of each."""
+    """A piece of SQL over package `p`, its one argument, and an order by likeness."""
 
-    __slots__ = ("likeness", "query", "source")
-
-    def __init__(self, source: str, query: str, likeness: str) -> None:
-        self.source = source
-        self.query = query
-        self.likeness = likeness
+    source: str
+    query: str
+    likeness: str
 
 
-def matching(dialect: str, groups: Sequence[Sequence[str]], *, prefix: str, every: bool, names: bool) -> Matching:
-    """Packages in which one term of every group occurs (or of any), in the name alone or anywhere."""
-    if dialect == "sqlite":
-        sets = [" OR ".join(f'"{term}"' for term in group) for group in groups]
-        if prefix:
-            sets[-1] += f' OR "{prefix}" *'
-        joined = (" AND " if every else " OR ").join(f"({one})" for one in sets)
-        return Matching(
-            "words join package p on p.id = words.rowid where words match ?",
-            f"{{name}} : ({joined})" if names else joined,
-            "bm25(words, 12.0, 6.0, 4.0, 1.0)",
-        )
-    mark = ":A" if names else ""
-    sets = [" | ".join(f"'{term}'{mark}" for term in group) for group in groups]
-    if prefix:
-        sets[-1] += f" | '{prefix}':*{mark[1:]}"
-    joined = (" & " if every else " | ").join(f"({one})" for one in sets)
+def matching(dialect: str, stage: Stage) -> Matching:
+    return _fts5(stage) if dialect == "sqlite" else _tsquery(stage)
+
+
+def _fts5(stage: Stage) -> Matching:
+    sets = [" OR ".join(f'"{term}"' for term in group) for group in stage.groups]
+    if stage.prefix:
+        sets[-1] += f' OR "{stage.prefix}" *'
+    joined = " OR ".join(f"({' AND '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
+    return Matching(
+        # By the index's own rank it sorts before it joins, and joins no more than the limit.
+        "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)'",
+        f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({joined})" if stage.among else joined,
+        "words.rank",
+    )
+
+
+def _tsquery(stage: Stage) -> Matching:
+    mark = f":{_WEIGHTS[: stage.among]}" if stage.among else ""
+    sets = [" | ".join(f"'{term}'{mark}" for term in group) for group in stage.groups]
+    if stage.prefix:
+        sets[-1] += f" | '{stage.prefix}':*{mark[1:]}"
+    joined = " | ".join(f"({' & '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
     return Matching(
         "words w join package p on p.id = w.package, cast(? as tsquery) as query where w.terms @@ query",
         joined,
-        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', w.terms, query)",
+        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', w.terms, query), p.id",
     )
 
 

@@ -1,0 +1,239 @@
+"""One set of searches, one order, on both engines."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from metier.registry.access import ANONYMOUS
+from metier.registry.blobs import open_blobs
+from metier.registry.model import Filters, Sort
+from metier.registry.reading import Found, Reading, Wish
+from metier.registry.search import read_query, reranked
+from metier.registry.store import SqlStore, open_store
+from metier.registry.store.copying import copy_rows
+from metier.registry.terms import forms, is_one_slip
+from metier.spec import is_name, parse
+from metier.testing.registry import draft
+from registry.servers import Postgres
+
+T = TypeVar("T")
+REAL = Path(__file__).resolve().parents[3] / "shared/data/real-skills.jsonl.gz"
+OWN = {
+    "pdf": "Reads, merges and fills PDF files.",
+    "code-review": "Reviews code for bugs and security.",
+    "kubernetes-deploy": "Deploys services to a cluster.",
+    "graphql-implementation": "Builds a GraphQL server.",
+    "prompt-engineering": "Writes better prompts.",
+    "internationalization": "Makes a program speak many languages.",
+    "responsive-web-design": "Designs pages for phones.",
+    "travel-guide": "Plans a trip to a city.",
+    "draft-nda": "Drafts a non-disclosure agreement.",
+    "markitdown": "Turns files into Markdown.",
+    "follow-up-email": "Writes an email after a meeting.",
+    "product-manager": "Thinks like a product manager.",
+    "bug-triage-and-severity-classification": "Sorts reports of bugs.",
+    "crane-operator": "Knows cranes.",
+}
+FINDS = {
+    "graphql": "graphql-implementation",
+    "prompt engineering": "prompt-engineering",
+    "internationalization": "internationalization",
+    "responsive design": "responsive-web-design",
+    "travel guide": "travel-guide",
+    "markitdown": "markitdown",
+    "follow up email": "follow-up-email",
+    "product manager": "product-manager",
+    "bug triage severity": "bug-triage-and-severity-classification",
+    "crane operator": "crane-operator",
+    "draft nda": "draft-nda",
+    # typed in a hurry
+    "graphq": "graphql-implementation",
+    "internatonalization": "internationalization",
+    "promt engineering": "prompt-engineering",
+    "trvel guide": "travel-guide",
+    "crane opreator": "crane-operator",
+    "responsive-web-desing": "responsive-web-design",
+}
+ALSO = (
+    "pdf", "code review", "security", "kubernetes cluster", "write unit tests python", "data analysis csv", "sql query",
+    "react", "help me plan the launch of a product", "docker", "meeting notes", "web scraping", "git commit message",
+    "machine learning", "legal contract", "api", "the", "design review accessibility audit", "zzzz",
+)  # fmt: skip
+MOST = None if os.environ.get("METIER_FULL") else 400
+
+
+def skills() -> Iterator[tuple[str, str, str]]:
+    if not REAL.exists():
+        yield from ((name, about, "") for name, about in OWN.items())
+        return
+    seen: set[str] = set()
+    for line in gzip.decompress(REAL.read_bytes()).splitlines():
+        parsed = parse(json.loads(line)["bytes"].encode("latin-1", "replace"))
+        manifest = parsed.manifest
+        if not manifest or not is_name(manifest.name) or manifest.name in seen:
+            continue
+        if MOST is None or len(seen) < MOST or manifest.name in FINDS.values():
+            seen.add(manifest.name)
+            yield manifest.name, " ".join(manifest.description.split())[:1024], parsed.body
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[str]:
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+
+    async def fill() -> None:
+        store = await open_store(f"sqlite://{folder}/r.sqlite")
+        for number, (name, about, body) in enumerate(skills()):
+            await store.publish(
+                draft(name, description=about, body=body, at=1_000 + number, tags=("t",) if number % 2 else ()), None
+            )
+        await store.close()
+
+    asyncio.run(fill())
+    yield f"sqlite://{folder}/r.sqlite"
+    shutil.rmtree(folder)
+
+
+def with_store(url: str, body: Callable[[SqlStore, Reading], Awaitable[T]]) -> T:
+    async def run() -> T:
+        store = await open_store(url)
+        try:
+            return await body(store, Reading(store, open_blobs("memory://"), lambda: 0))
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def names(found: Found) -> list[str]:
+    return [card.name for card in found.cards]
+
+
+async def all_of_them(_: SqlStore, reading: Reading) -> dict[str, list[str]]:
+    return {query: names(await reading.find(ANONYMOUS, Wish(query=query, limit=10))) for query in (*FINDS, *ALSO)}
+
+
+def test_what_one_looks_for_is_among_the_first_also_with_a_slip(filled: str) -> None:
+    found = with_store(filled, all_of_them)
+    assert {query: name for query, name in FINDS.items() if name not in found[query][:3]} == {}
+    assert found["zzzz"] == []
+
+
+def test_both_engines_give_the_same_first_ten(filled: str, postgres: Postgres) -> None:
+    with postgres.database() as url:
+
+        async def fill(store: SqlStore, _: Reading) -> None:
+            other = await open_store(url)
+            await copy_rows(store, other)
+            await other.close()
+
+        with_store(filled, fill)
+        one, two = with_store(filled, all_of_them), with_store(url, all_of_them)
+    assert {query: (one[query], two[query]) for query in one if one[query] != two[query]} == {}
+
+
+def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:
+    async def walk(_: SqlStore, reading: Reading) -> tuple[list[str], list[str]]:
+        walked: list[str] = []
+        every: list[list[str]] = []
+        for wish in (Wish(sort=Sort.NAME, limit=7), Wish(query="design", limit=7)):
+            cursor, got = "", []
+            for _page in range(30):
+                found = await reading.find(ANONYMOUS, Wish(query=wish.query, sort=wish.sort, cursor=cursor, limit=7))
+                got += names(found)
+                cursor = found.next or ""
+                if not cursor:
+                    break
+            every.append(got)
+        walked = every[0]
+        return walked, every[1]
+
+    by_name, by_relevance = with_store(filled, walk)
+    assert by_name == sorted(by_name)
+    assert len(set(by_name)) == len(by_name)
+    assert len(set(by_relevance)) == len(by_relevance) > 0
+
+
+def test_filters_come_before_the_limit(filled: str) -> None:
+    async def ask(_: SqlStore, reading: Reading) -> tuple[Found, Found]:
+        wish = Wish(query="design", filters=Filters(tag="t"), limit=5)
+        return await reading.find(ANONYMOUS, wish), await reading.find(ANONYMOUS, Wish(filters=Filters(tag="none")))
+
+    tagged, none = with_store(filled, ask)
+    assert tagged.cards
+    assert all(card.tags == "t" for card in tagged.cards)
+    assert none.cards == []
+
+
+def test_a_correction_is_told(filled: str) -> None:
+    async def ask(_: SqlStore, reading: Reading) -> Found:
+        return await reading.find(ANONYMOUS, Wish(query="promt engineering"))
+
+    assert with_store(filled, ask).corrected == {"promt": "prompt"}
+
+
+def test_an_exact_name_must_be_earned_and_downloads_only_break_ties() -> None:
+    from msgspec.structs import replace
+
+    async def cards() -> list[object]:
+        store = await open_store(f"sqlite://{tempfile.mkdtemp()}/r.sqlite")
+        made = [(await store.publish(draft(name, description=about), None))[0] for name, about in (
+            ("review", "Fresh."), ("code-review", "Reviews."), ("review-tool", "Reviews."), ("other", "A review of things."),
+        )]  # fmt: skip
+        await store.close()
+        return list(made)
+
+    fresh, code, tool, other = asyncio.run(cards())
+    query = read_query("review ")
+
+    def order(*given: object) -> list[str]:
+        return [card.name for card in reranked(query, given)]  # type: ignore[arg-type]
+
+    popular = replace(other, downloads=1_000_000)  # type: ignore[type-var]
+    assert order(popular, code, fresh)[-1] == "other"
+    assert order(replace(tool, downloads=100), code)[0] == "review-tool"  # type: ignore[type-var]
+    assert order(replace(fresh, signed="acme"), replace(tool, downloads=10_000))[0] == "review"  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(("one", "other", "near"), [
+    ("kubernets", "kubernetes", True), ("securty", "security", True), ("teh", "the", True), ("abc", "abd", True),
+    ("abc", "abc", True),
+    ("abc", "acbd", False), ("review", "preview", True), ("code", "coders", False), ("ab", "ba", True), ("abcd", "badc", False),
+])  # fmt: skip
+def test_one_slip_is_a_letter_more_less_other_or_swapped(one: str, other: str, near: bool) -> None:
+    assert is_one_slip(one, other) is near
+    assert is_one_slip(other, one) is near
+    if near:
+        assert set(forms(one)) & set(forms(other))
+
+
+TYPED = ('"', "a AND b", "name:x", "NEAR(a b)", "*", "-", "'; drop table package; --", "a" * 5000, "漢字 検索", "c++ c#", "é",
+         "\u2ddb\U0010c5db ê*GL¼´", "a\0b", "\ud7a3\u0e01 x")  # fmt: skip
+
+
+def test_whatever_is_typed_is_only_words(filled: str, postgres: Postgres) -> None:
+    async def ask(_: SqlStore, reading: Reading) -> list[Found]:
+        return [await reading.find(ANONYMOUS, Wish(query=text)) for text in TYPED]
+
+    with postgres.database() as url:
+        assert len(with_store(filled, ask)) == len(with_store(url, ask)) == len(TYPED)
+
+
+def test_every_alphabet_can_be_searched(tmp_path: Path) -> None:
+    typed = ("übersetzt", "ubersetzt", "漢字", "кириллица", "字漢")
+
+    async def ask(store: SqlStore, reading: Reading) -> list[list[str]]:
+        await store.publish(draft("translator", description="Übersetzt 漢字 und кириллица."), None)
+        return [names(await reading.find(ANONYMOUS, Wish(query=text))) for text in typed]
+
+    assert with_store(f"sqlite://{tmp_path}/r.sqlite", ask) == [["translator"]] * 4 + [[]]
