@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,10 +18,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from adapters.claude_suites import ClaudeFiles, ClaudeServer  # noqa: E402
 from adapters.suites import SUITES  # noqa: E402
+from metier.adapters import Skills  # noqa: E402
+from metier.runtime import Permissions, Policy  # noqa: E402
 from metier.testing.adapters import AdapterConformance, Mode, scenarios, support  # noqa: E402
 from metier.testing.model import says  # noqa: E402
 
 PAGE = ROOT / "docs" / "frameworks" / "README.md"
+ALLOWING = Permissions(policy=Policy.of(allow=["Bash(python3:*)"]))
 BEGIN, END = "<!-- from tools/frameworks.py -->", "<!-- end -->"
 ALL: Mapping[str, type[AdapterConformance]] = {
     **SUITES,
@@ -87,6 +91,8 @@ def transcript(name: str) -> str:
         tempfile.TemporaryDirectory() as folder,
         suite.agent(Path(folder), script, head="allowed-tools: Bash(python3:*)") as agent,
     ):
+        # A file of Claude's is run by Claude, if skill and policy both allow it.
+        agent.skills = Skills(agent.skills.catalog, host=replace(agent.host, permissions=ALLOWING))
         [answer] = agent.asks("Draw Oslo.")
         lines = [f"=== {name}"]
         known = 0

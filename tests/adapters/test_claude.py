@@ -58,6 +58,34 @@ def test_what_an_active_skill_asks_for_and_the_policy_allows_is_allowed(root: Pa
         assert asked(options, "WebFetch", url="https://example.org") != "allow", "the policy does not allow it"
 
 
+def before(options: ClaudeAgentOptions, tool: str, **given: Any) -> str:
+    """What the hook decides before Claude Code looks at its own rules."""
+    assert options.hooks is not None
+    [hook] = options.hooks["PreToolUse"][-1].hooks
+
+    call: Any = {"tool_name": tool, "tool_input": given, "cwd": "/"}
+
+    async def ask() -> Any:
+        return await hook(call, None, {"signal": None})
+
+    return str(asyncio.run(ask()).get("hookSpecificOutput", {}).get("permissionDecision", "none"))
+
+
+def test_a_skill_does_not_grant_itself_what_it_asks_for(root: Path) -> None:
+    # Claude Code takes the allowed-tools of an invoked skill for granted, unless a hook says otherwise.
+    with SkillsWorkspace(allowing(root, "WebFetch", deny=("Bash(git:*)",))) as workspace:
+        options = workspace.options(ClaudeAgentOptions(allowed_tools=["Bash(python3 own.py:*)", "mcp__own__*"]))
+        assert before(options, "Bash", command="python3 x.py") == "none", "no skill is active: Claude Code's own rules"
+        workspace.session.activate("chart")
+        assert before(options, "Bash", command="python3 x.py") == "ask"
+        assert before(options, "WebFetch", url="https://example.org") == "none", "the policy allows it"
+        assert before(options, "Bash", command="python3 own.py") == "none", "the owner has allowed it"
+        assert before(options, "Bash", command="ls") == "none", "the skill does not ask for it"
+        assert before(options, "Bash", command="git status") == "deny"
+        assert before(options, "Write", file_path=workspace.files.path_of("chart"), content="") == "deny"
+        assert before(options, "Write", file_path="/elsewhere.md", content="") == "none"
+
+
 def test_the_owner_is_asked_about_the_rest_but_never_about_what_the_policy_denies(root: Path) -> None:
     async def yes(
         tool: str, given: dict[str, Any], context: ToolPermissionContext
@@ -125,7 +153,12 @@ def test_servers_in_a_file_cannot_be_added_to(root: Path) -> None:
         with_skills(ClaudeAgentOptions(mcp_servers="servers.json"), root)
 
 
-def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_what_policy_and_skill_allow(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("policy", "told"), [(Policy.of(allow=["Bash(python3:*)"]), "drew Oslo"), (Policy(), "the owner says no")]
+)
+def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_only_what_skill_and_policy_allow(
+    tmp_path: Path, policy: Policy, told: str
+) -> None:
     suite = ClaudeFiles()
     run = f"python3 {suite.path('chart/scripts/draw.py')} Oslo"
     script = [
@@ -136,10 +169,9 @@ def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_what_policy_a
         says("ok"),
     ]
     with suite.agent(tmp_path, script, head="allowed-tools: Bash(python3:*)") as agent:
-        permissions = Permissions(policy=Policy.of(allow=["Bash(python3:*)"]))
-        skills = Skills(agent.skills.catalog, host=Host(permissions=permissions))
+        skills = Skills(agent.skills.catalog, host=Host(permissions=Permissions(policy=policy)))
         suite.talk(skills, agent.model, ["Draw Oslo."], Mode.ASYNC)
         wrote, before, _, after = agent.model.requests[-1].results
         assert "read-only" in wrote
         assert before == "the owner says no"
-        assert after == "drew Oslo"
+        assert after == told

@@ -12,6 +12,7 @@ As files, nothing is between Claude and the skill; hooks tell the session what w
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,8 @@ from metier.errors import BadUsage, MetierError
 from metier.runtime import By, Tool, Verdict
 from metier.runtime.crossing import in_thread
 from metier.runtime.events import ResourceRead
+from metier.runtime.patterns import request_of
+from metier.runtime.permissions import patterns_of
 from metier.spec import SKILL_FILE
 from metier.spec.name import is_name
 
@@ -48,7 +51,7 @@ except ImportError:
 __all__ = ["SkillsWorkspace", "skills_server", "with_skills"]
 
 Permission = PermissionResultAllow | PermissionResultDeny
-_WRITES = "Write|Edit|MultiEdit|NotebookEdit"
+_WRITES = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 _READS = ("Read", "Glob", "Grep", "LS")
 _ARGUMENTS = ("command", "file_path", "notebook_path", "path", "url", "pattern", "query", "skill")
 """Where Claude Code's tools keep what a permission is about."""
@@ -80,7 +83,7 @@ class SkillsWorkspace:
                 hint="add it to setting_sources, or use with_skills, which needs no files",
             )
         hooks = dict(own.hooks or {})
-        hooks["PreToolUse"] = [*hooks.get("PreToolUse", ()), HookMatcher(matcher=_WRITES, hooks=[self._before_writing])]
+        hooks["PreToolUse"] = [*hooks.get("PreToolUse", ()), HookMatcher(hooks=[self._before(own)])]
         hooks["PostToolUse"] = [
             *hooks.get("PostToolUse", ()),
             HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading]),
@@ -102,15 +105,29 @@ class SkillsWorkspace:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    async def _before_writing(self, call: Any, _: str | None, __: Any) -> Any:
-        given = call["tool_input"]
-        path = given.get("file_path") or given.get("notebook_path") or ""
-        if self.files.find(path, cwd=call.get("cwd", "")) is None:
+    def _before(self, own: ClaudeAgentOptions) -> Callable[[Any, str | None, Any], Awaitable[Any]]:
+        """Skills are not written to, and do not grant themselves what they ask for.
+
+        Claude Code takes `allowed-tools` of an invoked skill for granted. Here they are a request, and the user's policy
+        the answer: what it leaves open is asked, unless the owner of the agent has allowed it anyway.
+        """
+        granted = patterns_of(own.allowed_tools)
+
+        async def before(call: Any, _: str | None, __: Any) -> Any:
+            tool, given = call["tool_name"], call["tool_input"]
+            argument = _argument(given)
+            if tool in _WRITES and self.files.find(argument, cwd=call.get("cwd", "")) is not None:
+                return _decided("deny", "skills are mounted read-only")
+            decision = await in_thread(self.session.permissions.check, tool, argument)
+            if decision.verdict is Verdict.DENY:
+                return _decided("deny", decision.rule)
+            # A rule of the policy speaks only where an active skill asks for it.
+            is_open = decision.verdict is Verdict.ASK and decision.rule.startswith("policy.")
+            if is_open and not any(pattern.grants(request_of(tool, argument)) for pattern in granted):
+                return _decided("ask", decision.rule)
             return {}
-        why = "skills are mounted read-only"
-        return {
-            "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why}
-        }
+
+        return before
 
     async def _after_reading(self, call: Any, _: str | None, __: Any) -> Any:
         told = [text for name, path in self._read(call) if (text := await in_thread(self._notice, name, path))]
@@ -147,7 +164,7 @@ class SkillsWorkspace:
 
     def _asking(self, own: ClaudeAgentOptions) -> CanUseTool:
         async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
-            argument = next((str(given[key]) for key in _ARGUMENTS if given.get(key)), "")
+            argument = _argument(given)
             if tool in _READS and self.files.find(argument, cwd=os.fspath(own.cwd or "")) is not None:
                 return PermissionResultAllow()
             decision = await in_thread(self.session.permissions.check, tool, argument)
@@ -158,6 +175,14 @@ class SkillsWorkspace:
             return PermissionResultDeny(message=f"{tool} is not allowed here: {decision.rule}")
 
         return can_use_tool
+
+
+def _argument(given: Any) -> str:
+    return next((str(given[key]) for key in _ARGUMENTS if given.get(key)), "")
+
+
+def _decided(what: str, why: str) -> Any:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": what, "permissionDecisionReason": why}}
 
 
 def with_skills(own: ClaudeAgentOptions, *skills: Skills | Source, conversation: str = "") -> ClaudeAgentOptions:

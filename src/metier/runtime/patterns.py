@@ -170,6 +170,11 @@ def command_request(tool: str, command: str) -> Request:
     return Request(tool=tool, argument=command, argv=plain_words(command), is_command=True)
 
 
+def request_of(tool: str, argument: str) -> Request:
+    """The use of a tool; `argument` is the command of a shell, or a path."""
+    return command_request(tool, argument) if is_shell(tool) and argument else Request(tool=tool, argument=argument)
+
+
 def is_shell(tool: str) -> bool:
     return tool.casefold() in _SHELLS
 

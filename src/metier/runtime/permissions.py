@@ -25,7 +25,7 @@ from metier.spec import Manifest, Toolset
 
 from .approvals import Approvals, MemoryApprovals
 from .crossing import finish
-from .patterns import Pattern, Request, Which, command_request, is_shell
+from .patterns import Pattern, Request, Which, request_of
 
 __all__ = ["Answer", "Approve", "Asker", "Decision", "Permissions", "Policy", "Question", "Verdict", "script_request"]
 
@@ -131,7 +131,7 @@ class Permissions:
 
     def check(self, tool: str, argument: str = "", *, skills: Sequence[Asker] = ()) -> Decision:
         """May the host use this tool while these skills are active? `argument` is the command of a shell, or a path."""
-        request = command_request(tool, argument) if is_shell(tool) and argument else Request(tool=tool, argument=argument)
+        request = request_of(tool, argument)
         decisions = [self.decide(request, skill) for skill in skills] or [self.decide(request, None)]
         # Whatever one active skill may do is allowed; a deny is the user's and holds for all of them.
         order = (Verdict.DENY, Verdict.ALLOW, Verdict.ASK)
@@ -147,7 +147,7 @@ class Permissions:
         if skill is not None and skill.origin:
             return self._of_a_stranger(request, skill)
         listed = skill is not None and bool(skill.tools)
-        asked = skill is not None and any(pattern.grants(request, which=self.which) for pattern in _patterns(skill.tools))
+        asked = skill is not None and any(pattern.grants(request, which=self.which) for pattern in patterns_of(skill.tools))
         ours = request.tool in _OURS
         if listed and not asked and ours and request.tool == SCRIPT:
             return Decision(verdict=Verdict.DENY, rule="allowed-tools: the skill does not ask for it")
@@ -242,7 +242,7 @@ def script_request(skill: str, script: str, arguments: Sequence[str]) -> Request
     )  # fmt: skip
 
 
-def _patterns(tools: Iterable[str]) -> list[Pattern]:
+def patterns_of(tools: Iterable[str]) -> list[Pattern]:
     found = []
     for text in tools:
         try:
