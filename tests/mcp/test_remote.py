@@ -62,7 +62,8 @@ def file_row(**changes: Any) -> dict[str, Any]:
         file_row(uri="skill://refunds/../x"), file_row(uri="skill://refunds/%2e%2e/x"), file_row(uri="skill://refunds/a%2fb"),
         file_row(uri="skill://refunds-evil/x"), file_row(uri="file:/etc/passwd"), file_row(uri="skill://refunds/a//b"),
         file_row(uri="skill://refunds/./SKILL.md"), file_row(uri="skill://refunds/%00"), file_row(uri="skill://refunds/~/x"),
-        file_row(uri="skill://refunds/notes.md#x"), file_row(uri=None),
+        file_row(uri="skill://refunds/notes.md#x"), file_row(uri=None), file_row(uri="skill://refunds/scripts"),
+        changed(uri="skill://a\nb/refunds/SKILL.md"), changed(uri="skill://\u202erefunds/refunds/SKILL.md"),
     ],
 )  # fmt: skip
 def test_an_entry_that_breaks_a_rule_is_not_taken(entry: Any) -> None:

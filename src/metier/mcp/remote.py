@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
@@ -26,7 +26,7 @@ from .published import MOST_BYTES, MOST_FILES, Listed
 __all__ = ["RemoteSkill", "labelled", "offer_of_remote", "read_entry"]
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_SKILL_URI = re.compile(r"(?P<root>[A-Za-z][A-Za-z0-9+.-]*://(?P<path>[^?#]+))/SKILL\.md")
+_SKILL_URI = re.compile(r"(?P<root>[A-Za-z][A-Za-z0-9+.-]*://(?P<path>(?:(?![?#])[!-~])+))/SKILL\.md")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +155,19 @@ def _files(server: str, uri: str, root: str, resources: object) -> tuple[dict[st
         if path in files:
             raise _invalid(server, f"{uri} lists {path!r} twice")
         files[path], uris[path] = Listed(size, digest), where
+    if any(parent in files for path in files for parent in _parents(path)):
+        raise _invalid(server, f"{uri} lists a file as a folder")
     if SKILL_FILE not in files:
         raise _invalid(server, f"{uri} does not list its SKILL.md")
     if sum(each.size for each in files.values()) > MOST_BYTES:
         raise _invalid(server, f"{uri} is larger than {MOST_BYTES:,} bytes")
     return files, uris
+
+
+def _parents(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _path(server: str, uri: str, quoted: str) -> str:
