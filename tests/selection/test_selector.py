@@ -144,3 +144,19 @@ def test_a_whole_page_of_task_still_finds_its_skill(selector: Selector) -> None:
 def test_any_object_with_the_right_attributes_is_a_skill() -> None:
     assert isinstance(SHELF[0], Sample)
     assert Selector(SHELF).select("merge pdf", limit=1).selected[0].skill is SHELF[0]
+
+
+def test_whoever_asks_for_very_many_gets_more_than_were_looked_at_closely() -> None:
+    shelf = [sample(f"table-{place}", f"Clean table number {place} of the export.") for place in range(150)]
+    selector = Selector(shelf)
+    few, many = (selector.select("clean this table", limit=limit).selected for limit in (100, 140))
+    assert [match.id for match in many[:100]] == [match.id for match in few]
+    assert len({match.id for match in many}) == 140
+    assert [match.score for match in many] == sorted((match.score for match in many), reverse=True)
+    assert many[-1].reason
+
+
+def test_one_sentence_of_a_long_request_is_enough(selector: Selector) -> None:
+    scenery = "The quarterly offsite was in the mountains this year and the weather held. " * 6
+    long = scenery + "Please explain why this regular expression does not match. " + scenery
+    assert names(selector.select(long, limit=1)) == ["regex-coach"]

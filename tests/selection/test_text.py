@@ -25,6 +25,21 @@ def test_stems_are_porters(word: str, wanted: str) -> None:
     assert stem(word) == wanted
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("analyze", "analyse", "analysis", "analyses", "analysing"),
+        ("deploy", "deployment", "deploying"),
+        ("verify", "verification"),
+        ("write", "writer", "written", "writing"),
+        ("behavior", "behaviour"),
+        ("kubernetes", "k8s"),
+    ],
+)
+def test_what_is_one_word_to_a_reader_shares_a_stem(family: tuple[str, ...]) -> None:
+    assert len({stem(word) for word in family}) == 1
+
+
 def test_related_forms_share_a_stem() -> None:
     assert len({stem(word) for word in ("connect", "connected", "connecting", "connection", "connections")}) == 1
 

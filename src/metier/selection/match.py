@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from .document import Skill
@@ -36,7 +36,13 @@ class Match:
     """0 to 1; calibrated: of matches given 0.4, about four in ten were right (docs/selection.md has the table)."""
     decision: Decision
     reason: str
-    shares: tuple[Share, ...] = ()
+    explained: Callable[[], tuple[Share, ...]] = field(default=tuple, repr=False, compare=False)
+    """Finds the shares; few callers ask."""
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What each group of signals gave."""
+        return self.explained()
 
     @property
     def id(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .container import Array, CorruptIndex, pack, unpack
 from .document import Skill, stamp_of
-from .signals import standard
+from .scales import standard
 
 __all__ = ["Encoder", "Meanings", "meaning_columns", "meaning_text"]
 

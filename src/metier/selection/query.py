@@ -18,6 +18,7 @@ from .text import sentences, term_hash, terms_of, words
 __all__ = ["Query", "read_query"]
 
 _REPEAT = 0.5
+_SENTENCES = 40
 _LONGEST = 20_000
 """Characters that are read; the rest of a longer request is its attachments."""
 
@@ -35,6 +36,8 @@ class Query:
     """Count, saturated: 1 for a word said once."""
     manner: Array
     """By term: said in the first sentence, in the last, how often, with digits, with a capital, all in capitals."""
+    parts: Array
+    """By sentence and term: is it said there? Of a very long request, the first and the last sentences."""
     follows: Array
     """Square: does the second term come right after the first?"""
 
@@ -67,8 +70,19 @@ def read_query(text: str) -> Query:
         counts=counts,
         weights=(_REPEAT + 1) * counts / (_REPEAT + counts),
         manner=_manner(parts, runs, terms, written, counts),
+        parts=_parts(parts, place),
         follows=follows,
     )
+
+
+def _parts(said: list[list[str]], place: dict[str, int]) -> Array:
+    chosen = [part for part in said if part]
+    if len(chosen) > _SENTENCES:
+        chosen = chosen[: _SENTENCES // 2] + chosen[-_SENTENCES // 2 :]
+    found = np.zeros((max(1, len(chosen)), len(place)), dtype=np.float32)
+    for line, part in enumerate(chosen):
+        found[line, [place[term] for word in part for term in terms_of(word)]] = 1
+    return found
 
 
 def _manner(

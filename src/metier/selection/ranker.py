@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from .confidence import confidence
 from .container import Array
 from .library import Library
+from .likeness import NEAREST, TOPICAL
+from .match import Share
 from .network import Network
 from .query import Query
 from .salience import salient
@@ -32,7 +34,8 @@ GROUPS = {
         "score", "score_z", "score_ratio", "flat", "flat_z", "coverage", "rarest", "words_all", "gap", "best_score",
         "plain", "plain_z", "plain_ratio",
     ),
-    "meaning": tuple(name for name in SIGNALS if name.startswith(("vector", "soft"))),
+    "one sentence": ("part", "part_z"),
+    "meaning": (*NEAREST, *TOPICAL),
 }  # fmt: skip
 """The signals as a person would name them, for `--explain`."""
 
@@ -43,50 +46,50 @@ _COLUMNS = [[SIGNALS.index(name) for name in names] for names in GROUPS.values()
 class Ranked:
     evidence: Evidence
     network: Network
-    values: Array
-    """What the network reads: the signals, and two columns more with a sentence model."""
     raw: Array
     odds: Array
     """Log-odds of the score."""
     sure: Array
     """Log-odds of the confidence."""
+    bonus: Array | None = None
+    """What a sentence model added to the score."""
 
-    def shares(self, places: Sequence[int]) -> list[dict[str, float]]:
+    def shares(self, place: int) -> tuple[Share, ...]:
         """How much of a candidate's score goes when a group of signals is set to what is usual."""
-        network = self.network
-        changed = np.repeat(self.values[list(places)][:, None], len(GROUPS), axis=1)
+        changed = np.repeat(self.evidence.values[[place]], len(GROUPS), axis=0)
         for line, columns in enumerate(_COLUMNS):
-            changed[:, line, columns] = network.middle[columns]
-        scores = network.scores(changed.reshape(-1, changed.shape[-1])).reshape(len(places), len(GROUPS))
-        lost = (self.raw[list(places)][:, None] - scores).round(3).tolist()
-        return [dict(zip(GROUPS, line, strict=True)) for line in lost]
+            changed[line, columns] = self.network.middle[columns]
+        lost = (self.raw[place] - self.network.scores(changed)).round(3).tolist()
+        found = tuple(Share(group, value) for group, value in zip(GROUPS, lost, strict=True))
+        return found if self.bonus is None else (*found, Share("sentence model", round(float(self.bonus[place]), 3)))
 
 
-def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = ()) -> Ranked:
-    """The best `limit` rows by words, and the rows in `also` whatever their words, scored."""
-    evidence = gather(query, library, trained, limit=limit, also=also)
+def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = (), further: int = 0) -> Ranked:
+    """The best `limit` rows by words, and the rows in `also` whatever their words, scored; `further` more only found."""
+    evidence = gather(query, library, trained, limit=limit, also=also, further=further)
     network = trained.order(library.living)
     # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
     raw = network.scores(evidence.values).round(4)
     sure = confidence(evidence.values, raw, trained.networks["sure"])
-    odds = raw + network.bias
-    return Ranked(evidence=evidence, network=network, values=evidence.values, raw=raw, odds=odds, sure=sure)
+    return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, sure=sure)
 
 
-def with_meaning(ranked: Ranked, columns: Array, network: Network) -> Ranked:
+def with_meaning(ranked: Ranked, bonus: Array) -> Ranked:
     """Ordered anew with a sentence model's view; the confidence stays."""
-    values = np.concatenate([ranked.evidence.values, columns], axis=1)
-    raw = network.scores(values).round(4)
-    return replace(ranked, network=network, values=values, raw=raw, odds=raw + network.bias)
+    return replace(ranked, odds=ranked.odds + bonus.round(4), bonus=bonus)
 
 
-def gather(query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = ()) -> Evidence:
+def gather(
+    query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = (), further: int = 0
+) -> Evidence:
     postings = library.postings(query)
     weights = term_weights(query, postings, library.living, trained)
-    rows = candidates(postings, weights, len(library.alive), limit)
+    found = candidates(postings, weights, len(library.alive), limit + further)
+    rows, behind = found[:limit], found[limit:]
     if library.living <= limit and len(query):
         # A library this small is looked at whole: the right skill may share no word with the request.
         also = {*also, *np.flatnonzero(library.alive).tolist()}
-    extra = np.setdiff1d(np.array(sorted(also), dtype=np.int64), rows)
-    rows = np.concatenate([rows, extra]).astype(np.int64)
-    return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained)
+    if extra := sorted({*also} - {*rows.tolist()}):
+        rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
+        behind = behind[~np.isin(behind, extra)]
+    return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained, behind)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .document import Document, Skill, Triggers, read_skill, read_triggers, stamp_of
 from .library import Library
-from .match import Decision, Match, Selection, Share
+from .match import Decision, Match, Selection
 from .meanings import Meanings
 from .merging import build_all, merge
 from .query import Query, read_query
@@ -135,14 +136,17 @@ class Selector:
         asked = read_query(query)
         recent_rows = [self._row[used] for used in recent if used in self._row]
         called = calls(query, library, self._triggers, self.weights, recent_rows)
-        ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called)
+        count = self.weights.max_skills if limit is None else max(0, limit)
+        further = min(self.weights.further, max(0, count - self.weights.candidates))
+        ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called, further=further)
         if self._meanings:
             more = self._meanings.columns(query, [self._skills[row] for row in ranked.evidence.rows])
             if more is not None:
-                ranked = with_meaning(ranked, more, self._trained.order(len(self), meaning=True))
-        matches = self._ordered(ranked, called)
-        count = self.weights.max_skills if limit is None else max(0, limit)
-        near = self._matches(asked, ranked, matches[: count + self.weights.rejected], called)
+                ranked = with_meaning(ranked, more @ self._trained.weight_of_meaning(len(self)))
+        places = self._ordered(ranked, called)[: count + self.weights.rejected]
+        near = self._matches(asked, ranked, places, called)
+        if further:
+            near += self._further(ranked, near)
         worth = near if limit is not None else [match for match in near if match.decision is Decision.ACTIVATE]
         taken = worth[:count]
         chosen = {id(match) for match in taken}
@@ -165,7 +169,7 @@ class Selector:
 
     def _matches(self, query: Query, ranked: Ranked, places: list[int], called: dict[int, Call]) -> list[Match]:
         found = []
-        for place, shares in zip(places, ranked.shares(places), strict=True):
+        for place in places:
             row = int(ranked.evidence.rows[place])
             call = called.get(row) or Call()
             sure = _probability(_raised(float(ranked.sure[place]), call))
@@ -175,10 +179,25 @@ class Selector:
                 confidence=sure,
                 decision=self._decide(sure),
                 reason=reason(query, ranked.evidence, place, call),
-                shares=tuple(Share(group, value) for group, value in shares.items()),
+                explained=partial(ranked.shares, place),
             )
             found.append(match)
         return found
+
+    def _further(self, ranked: Ranked, before: list[Match]) -> list[Match]:
+        """Those that were only counted: each a little behind the last that was looked at."""
+        last = before[-1].score if before else 0.0
+        size = len(ranked.evidence.further)
+        return [
+            Match(
+                skill=self._skills[row],
+                score=round(last * (1 - (place + 1) / (size + 1)), 6),
+                confidence=0.0,
+                decision=Decision.NOTHING,
+                reason="shares some words",
+            )
+            for place, row in enumerate(ranked.evidence.further.tolist())
+        ]
 
     def _decide(self, sure: float) -> Decision:
         if sure >= self.weights.activate:

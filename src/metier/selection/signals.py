@@ -6,27 +6,30 @@ weights learnt on ten thousand skills hold for ten.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from .container import Array
-from .library import Library, Postings, Sequences
+from .library import Library, Postings
+from .likeness import NEAREST, TOPICAL, nearest_words, topics
 from .query import Query
+from .scales import product, standard
 from .segment import BODY, FIELD_B, FIELD_LENGTH, HEADINGS, NAME, NEGATIVE, PURPOSE
 from .trained import Trained
 
-__all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "standard", "term_weights"]
+__all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "term_weights"]
 
 SIGNALS = (
     "score", "score_z", "score_ratio", "flat", "flat_z", "front", "back", "heads", "negative",
     "front_coverage", "coverage", "name_coverage", "name_share", "purpose_share", "best_sentence", "sentence_share",
     "phrase", "rarest", "rarest_front", "words_front", "words_all", "gap",
-    "vector_front", "vector_back", "vector_front_z", "vector_back_z", "soft", "soft_z", "soft_share",
     "length_purpose", "length_body", "length_name", "query_terms", "query_mass", "query_idf", "best_score", "library",
-    "plain", "plain_z", "plain_ratio",
+    "plain", "plain_z", "plain_ratio", "part", "part_z",
+    *NEAREST, *TOPICAL,
 )  # fmt: skip
+
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class Evidence:
     """By candidate and signal."""
     matched: Array
     """By term and candidate: where the term stands, as bits of `segment.FIELDS`."""
+    further: Array
+    """Rows behind the candidates, by words alone: only whoever asks for very many sees them."""
     weights: Array
     """Of each term of the request, by what matters in it."""
 
@@ -60,7 +65,13 @@ def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Arr
 
 
 def signals(
-    query: Query, library: Library, postings: Postings, weights: tuple[Array, Array], rows: Array, trained: Trained
+    query: Query,
+    library: Library,
+    postings: Postings,
+    weights: tuple[Array, Array],
+    rows: Array,
+    trained: Trained,
+    further: Array = _NONE,
 ) -> Evidence:
     """`weights` of the terms: by rarity alone, and by what matters in this request; they have the same sum."""
     plain_weights, moved = weights
@@ -70,7 +81,8 @@ def signals(
     plain, score = plain_weights @ impacts, moved @ impacts
     column = _lexical(counts, lengths, moved, mass, score)
     column |= _sequences(query, library, rows, moved, mass, trained)
-    column |= _vectors(query, library, rows, trained)
+    column |= _parts(query, impacts, moved, mass)
+    column |= topics(query, library, rows, impacts > 0, moved / mass, score, trained)
     size = len(rows)
     column |= {
         "length_purpose": np.log1p(lengths[:, PURPOSE]) / 5,
@@ -87,7 +99,7 @@ def signals(
     }
     values = np.stack([column[name] for name in SIGNALS], axis=1).astype(np.float32)
     bits = (counts > 0).astype(np.uint8) @ (1 << np.arange(5, dtype=np.uint8))
-    return Evidence(rows=rows, values=values, matched=bits, weights=moved)
+    return Evidence(rows=rows, values=values, matched=bits, further=further, weights=moved)
 
 
 def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array]:
@@ -135,6 +147,14 @@ def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: 
     }
 
 
+def _parts(query: Query, impacts: Array, weights: Array, mass: float) -> dict[str, Array]:
+    """The sentence of the request that fits best: the rest of a long one may be scenery."""
+    said = query.parts * weights
+    # The constant keeps a sentence of one lucky word from looking like a perfect match.
+    best = (product(said, impacts) / (said.sum(axis=1, keepdims=True) + 0.15 * mass)).max(axis=0)
+    return {"part": best, "part_z": standard(best)}
+
+
 def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass: float, trained: Trained) -> dict[str, Array]:
     """What the order of words tells: shares of the name and of sentences, and neighbours that stay neighbours."""
     words = library.sequences(query, rows)
@@ -144,65 +164,17 @@ def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass
     group = words.owner * width + words.sentence
     total = np.bincount(group, weights=rarity, minlength=size * width).reshape(size, width)
     seen = np.bincount(group, weights=rarity * hit, minlength=size * width).reshape(size, width)
-    said = np.unique(group[hit] * len(query) + words.asked[hit])
-    sentence, term = np.divmod(said, max(1, len(query)))
+    flags = np.zeros(size * width * max(1, len(query)), dtype=bool)  # a word said twice in a sentence counts once
+    flags[group[hit] * len(query) + words.asked[hit]] = True
+    sentence, term = np.divmod(np.flatnonzero(flags), max(1, len(query)))
     by_sentence = np.bincount(sentence, weights=weights[term], minlength=size * width).reshape(size, width)
     inside = np.flatnonzero(hit[:-1] & hit[1:] & (group[:-1] == group[1:]))
     inside = inside[query.follows[words.asked[inside], words.asked[inside + 1]]]
     pairs = np.minimum(weights[words.asked[inside]], weights[words.asked[inside + 1]])
-    return _soft(query, weights / mass, words, rarity, size, trained) | {
+    return nearest_words(query, weights / mass, words, rarity, size, trained) | {
         "name_share": seen[:, 0] / np.maximum(total[:, 0], 1e-6),
         "purpose_share": seen[:, 1:].sum(axis=1) / np.maximum(total[:, 1:].sum(axis=1), 4.0),
         "best_sentence": by_sentence[:, 1:].max(axis=1) / mass,
         "sentence_share": (seen[:, 1:] / np.maximum(total[:, 1:], 4.0)).max(axis=1),
         "phrase": np.bincount(words.owner[inside], weights=pairs, minlength=size) / mass,
     }
-
-
-def _soft(query: Query, weights: Array, words: Sequences, rarity: Array, size: int, trained: Trained) -> dict[str, Array]:
-    """Each word of the request beside the word nearest to it in meaning: what is said in other words."""
-    none = np.zeros(size, dtype=np.float32)
-    if not trained.dimensions or not len(words.owner) or not len(query):
-        return {"soft": none, "soft_z": none, "soft_share": none}
-    slot = np.zeros(len(trained.vocabulary) + 1, dtype=np.int32)
-    slot[words.known] = 1
-    places = np.flatnonzero(slot)
-    slot[places] = np.arange(len(places))
-    places[places == len(trained.vocabulary)] = -1
-    column = slot[words.known]
-    near = np.maximum(trained.nearness(places, trained.places(query.hashes)), 0)
-    starts = np.searchsorted(words.owner, np.arange(size))
-    filled = np.flatnonzero(np.diff(np.append(starts, len(words.owner))) > 0)
-    best = np.zeros((size, len(query)), dtype=np.float32)
-    best[filled] = np.maximum.reduceat(near[column], starts[filled], axis=0)
-    soft = best @ weights
-    echoed = np.bincount(words.owner, weights=rarity * near.max(axis=1)[column], minlength=size)
-    return {
-        "soft": soft,
-        "soft_z": standard(soft),
-        "soft_share": echoed / np.maximum(np.bincount(words.owner, weights=rarity, minlength=size), 4.0),
-    }
-
-
-def _vectors(query: Query, library: Library, rows: Array, trained: Trained) -> dict[str, Array]:
-    if not trained.dimensions:
-        none = np.zeros(len(rows), dtype=np.float32)
-        return dict.fromkeys(("vector_front", "vector_back", "vector_front_z", "vector_back_z"), none)
-    stored = library.vectors(rows).astype(np.float32).reshape(-1, trained.dimensions)
-    lengths = np.sqrt(np.einsum("cd,cd->c", stored, stored))
-    dots = np.einsum("cd,d->c", stored, trained.text_vector(query.hashes, query.counts))
-    cosine = (dots / np.maximum(lengths, 1e-6)).reshape(-1, 2)
-    return {
-        "vector_front": cosine[:, 0],
-        "vector_back": cosine[:, 1],
-        "vector_front_z": standard(cosine[:, 0]),
-        "vector_back_z": standard(cosine[:, 1]),
-    }
-
-
-def standard(values: Array) -> Array:
-    if not len(values):
-        return values
-    centred = values - values.sum() / len(values)
-    spread = math.sqrt(float(np.dot(centred, centred)) / len(values)) + 1e-3
-    return np.asarray(centred / (3 * spread), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""One form for the many endings of an English word: Porter's algorithm, with a memory.
+"""One form for the many endings of an English word: Porter's algorithm, with a memory and a list of what it misses.
 
 Written out here because a stemmer is the only thing we would need a language package for, and because
 the index, the background statistics and the word vectors must agree on every stem for ever.
@@ -33,6 +33,26 @@ _STEP_4 = (
 )  # fmt: skip
 
 
+_FAMILIES = """
+    analyz analysi analys | deploy deploi | verifi verif | classifi classif | identifi identif | certifi certif
+    modifi modif | notifi notif | configur config | autom automat | repositori repo | fail failur | creat creation
+    discov discoveri | deliv deliveri | recov recoveri | build builder built | write writer written wrote
+    defin definit | compar comparison | summar summari | decid decis | evalu eval | diagnos diagnosi | synthes synthesi
+    hypothes hypothesi | compos composit | decompos decomposit | prioriti priorit | expos exposur | postgr postgresql
+    submit submiss | regist registr | reduc reduct | categori categor | explain explan | transcrib transcript
+    compliant complianc | resolv resolut | scan scanner | edit editor | audit auditor | track tracker
+    kubernet k8s | javascript js | databas db | color colour | behavior behaviour | favorit favourit | center centr
+    catalog catalogu | licens licenc | week weekli | month monthli
+"""
+"""Stems that are one word to a reader: nouns beside their verbs, irregular verbs, short forms, British spellings. Gathered
+from stems of public skills that begin alike and keep the same company; the first of each stands for all."""
+_FAMILY = {
+    other: first
+    for first, *others in (family.split() for line in _FAMILIES.strip().splitlines() for family in line.split("|"))
+    for other in others
+}
+
+
 def _alternatives(endings: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(endings, key=len, reverse=True)
     return re.compile(f"^(.+?)({'|'.join(longest_first)})$")
@@ -43,10 +63,11 @@ _ENDS_2, _ENDS_3, _ENDS_4 = _alternatives(_STEP_2), _alternatives(_STEP_3), _alt
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """`word` must be lowercase; words with anything but a-z in them come back as they are."""
+    """`word` must be lowercase; words with anything but a-z in them have no endings."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
-        return word
-    return _without_suffix(_without_inflection(word))
+        return _FAMILY.get(word, word)
+    found = _without_suffix(_without_inflection(word))
+    return _FAMILY.get(found, found)
 
 
 def _without_inflection(word: str) -> str:

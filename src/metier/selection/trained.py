@@ -17,16 +17,16 @@ import numpy as np
 
 from .container import Array, unpack
 from .network import Network, read_network
+from .scales import product
 
 __all__ = ["TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
 
-TRAINED_FORMAT = 2
-NETWORKS = ("salience", "many", "few", "many_meaning", "few_meaning", "sure")
+TRAINED_FORMAT = 3
+NETWORKS = ("salience", "many", "few", "sure")
 _FEW = 1_500
 """Skills in the largest library that counts as small."""
 _SHORT = 64
 """Dimensions that two words are compared in. The axes are ordered, so the first hold most."""
-_ONE_THREAD = 1 << 18
 _BODY_TERMS = 96
 """A body's vector is made of its weightiest terms: the rest pulls every long document to the same middle."""
 
@@ -46,8 +46,10 @@ class Trained:
     vectors: Array
     """One signed byte a dimension."""
     networks: Mapping[str, Network]
-    """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library,
-    "many_meaning" and "few_meaning" those with a sentence model's columns; "sure" is for the confidence."""
+    """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library;
+    "sure" is for the confidence."""
+    meaning: Array
+    """Weights of a sentence model's two columns, for a large and for a small library."""
 
     @cached_property
     def mark(self) -> int:
@@ -79,9 +81,12 @@ class Trained:
     def dimensions(self) -> int:
         return int(self.vectors.shape[1])
 
-    def order(self, living: int, *, meaning: bool = False) -> Network:
+    def order(self, living: int) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
-        return self.networks[("few" if living <= _FEW else "many") + ("_meaning" if meaning else "")]
+        return self.networks["few" if living <= _FEW else "many"]
+
+    def weight_of_meaning(self, living: int) -> Array:
+        return np.asarray(self.meaning[1 if living <= _FEW else 0])
 
     def places(self, hashes: Array) -> Array:
         """Where each hash stands in the vocabulary, or -1."""
@@ -108,12 +113,13 @@ class Trained:
 
     def nearness(self, places: Array, others: Array) -> Array:
         """Cosines of the words at `places` (rows) and at `others` (columns); nothing is near a place of -1."""
-        left, right = self._short[places], self._short[others].T
-        # In blocks so small that the linear algebra library does not wake its threads: for products of this size that
-        # costs more than it saves, on a busy machine ten times more.
-        size = max(1, _ONE_THREAD // max(1, right.size))
-        blocks = [left[at : at + size] @ right for at in range(0, len(left), size)]
-        return np.concatenate(blocks) if blocks else np.zeros((0, right.shape[1]), dtype=np.float32)
+        return product(self._short[places], self._short[others].T)
+
+    def beside(self, texts: Array, places: Array) -> Array:
+        """Cosines of unit vectors of texts (rows) and of the words at `places` (columns)."""
+        wide = self.vectors[places].astype(np.float32)
+        wide *= ((places >= 0) / np.maximum(np.sqrt(np.einsum("td,td->t", wide, wide)), 1e-6))[:, None]
+        return product(texts, wide.T)
 
     @cached_property
     def _short(self) -> Array:
@@ -161,6 +167,7 @@ def read_trained(buffer: Any) -> Trained:
         importance=arrays["importance"],
         vectors=arrays["vectors"],
         networks={name: read_network(arrays, name) for name in NETWORKS},
+        meaning=arrays["meaning"],
     )
 
 

@@ -13,7 +13,9 @@ class Weights:
     """Activated when the caller sets no limit."""
     candidates: int = 100
     """Taken from the word index and looked at closely."""
-    activate: float = 0.1
+    further: int = 400
+    """Taken by words alone, behind those, when the caller asks for more."""
+    activate: float = 0.11
     """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
     suggest: float = 0.05
     """Least confidence to mention one."""
