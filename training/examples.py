@@ -1,0 +1,156 @@
+"""Requests with their candidates and signals, as the ranker itself sees them: what the networks learn from.
+
+Each dev query is asked of several libraries (all skills, the publisher's own, a handful; with bodies or without),
+because the same weights must serve a home folder of ten skills and a registry of ten thousand.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metier.selection.document import read_skill
+from metier.selection.library import Library
+from metier.selection.query import read_query
+from metier.selection.ranker import gather
+from metier.selection.salience import cues
+from metier.selection.segment import BODY, FIELD_B, FIELD_LENGTH, NAME, PURPOSE, build
+from metier.selection.signals import SIGNALS, by_candidate, candidates, term_weights
+from metier.selection.trained import Trained
+from training.labels import Labelled, Plain
+
+__all__ = ["CANDIDATES", "FOLDS", "Example", "Shelves", "Wording", "examples", "folds_by_source", "judgements", "wordings"]
+
+CANDIDATES = 100
+FOLDS = 5
+SMALLEST = 10
+"""Skills that make a library worth ranking."""
+TINY = (1, 2, 3, 5, 10)
+"""Sizes of the libraries that are a handful of random skills and the right one."""
+TERMS = 64
+"""Weightiest terms of a request that the salience network learns from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One request asked of one library."""
+
+    asked: Labelled
+    setting: str
+    ids: tuple[str, ...]
+    values: np.ndarray
+
+    @property
+    def right(self) -> np.ndarray:
+        return np.array([name in self.asked.skills for name in self.ids], dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The terms of one request and what each would give to each candidate."""
+
+    asked: Labelled
+    cues: np.ndarray
+    weights: np.ndarray
+    gains: np.ndarray
+    """By term, candidate and kind: all fields, front, body."""
+    right: np.ndarray
+
+
+def folds_by_source(queries: Iterable[Labelled]) -> dict[str, int]:
+    """The fold of each source: largest first to the emptiest fold, so that no publisher is on both sides."""
+    load = [0] * FOLDS
+    fold: dict[str, int] = {}
+    for source, count in sorted(Counter(query.source for query in queries).items(), key=lambda one: (-one[1], one[0])):
+        fold[source] = load.index(min(load))
+        load[fold[source]] += count
+    return fold
+
+
+class Shelves:
+    """Libraries, built once: "all", a publisher's "own", "tiny"; with "-front" without bodies."""
+
+    def __init__(self, skills: Sequence[Plain], trained: Trained, smallest: int = SMALLEST) -> None:
+        self.skills = skills
+        self._trained = trained
+        self._smallest = smallest
+        self._by_publisher: dict[str, list[Plain]] = defaultdict(list)
+        self._by_id = {skill.id: skill for skill in skills}
+        for skill in skills:
+            self._by_publisher[skill.publisher].append(skill)
+        self._made: dict[tuple[str, str], tuple[list[Plain], Library]] = {}
+
+    def asked_of(self, setting: str, one: Labelled) -> tuple[list[Plain], Library] | None:
+        kind, _, front = setting.partition("-")
+        home = {"all": "", "own": one.home, "tiny": one.query}[kind]
+        if kind == "own" and len(self._by_publisher[home]) < self._smallest:
+            return None
+        if (setting, home) not in self._made:
+            own = list(self.skills) if kind == "all" else self._by_publisher[home] if kind == "own" else self._few(one)
+            known = [replace(skill, body="") for skill in own] if front else own
+            segment = build([read_skill(skill) for skill in known], self._trained)
+            library = Library(segments=(segment,), alive=np.ones(len(own), dtype=bool), living=len(own))
+            self._made[setting, home] = own, library
+        return self._made[setting, home]
+
+    def _few(self, one: Labelled) -> list[Plain]:
+        """The skills a label names and random ones; the same each time."""
+        rng = np.random.default_rng(zlib.crc32(one.query.encode()))
+        named = [self._by_id[name] for name in one.skills if name in self._by_id]
+        size = TINY[int(rng.integers(len(TINY)))]
+        others = [self.skills[place] for place in rng.choice(len(self.skills), size, replace=False)]
+        return [*named, *(skill for skill in others if skill not in named)][: max(size, len(named))]
+
+
+def examples(shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str]) -> list[Example]:
+    found: list[Example] = []
+    for setting in settings:
+        for one in asked:
+            if made := shelves.asked_of(setting, one):
+                own, library = made
+                evidence = gather(read_query(one.query), library, trained, limit=CANDIDATES)
+                ids = tuple(own[row].id for row in evidence.rows)
+                found.append(Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS))))
+    return found
+
+
+def judgements(one: Example, raw: np.ndarray, *, strict: bool = False) -> list[tuple[int, float]]:
+    """The three best candidates that somebody judged, each with whether it is right.
+
+    Judged are the right skills, the others of the same publisher, the skill that a near miss names, and everything that
+    is found for an unrelated request. Another publisher's skill may do as well: nobody looked. `strict` calls it wrong.
+    """
+    best = [int(place) for place in np.argsort(-raw, kind="stable")[:3]]
+    right = one.right
+    if one.asked.kind == "near-miss":
+        return [(place, 0.0) for place in best if right[place]]
+    if one.asked.kind == "unrelated":
+        return [(place, 0.0) for place in best]
+    homes = {name.partition("#")[0] for name in one.asked.skills}
+    judged = [place for place in best if strict or right[place] or one.ids[place].partition("#")[0] in homes]
+    return [(place, float(right[place])) for place in judged]
+
+
+def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> list[Wording]:
+    """Each request asked of all skills, term by term."""
+    found: list[Wording] = []
+    for one in asked:
+        made = shelves.asked_of("all", one)
+        assert made is not None
+        own, library = made
+        query = read_query(one.query)
+        postings = library.postings(query)
+        weights = term_weights(query, postings, library.living, trained)
+        rows = candidates(postings, weights, len(own), CANDIDATES)
+        counts, impacts = by_candidate(query, postings, rows, len(own))
+        normal = counts / (1 - FIELD_B + FIELD_B * library.lengths(rows).astype(np.float32) / FIELD_LENGTH)
+        front = 2 * normal[..., NAME] + normal[..., PURPOSE]
+        gains = np.stack([impacts, front / (1 + front), normal[..., BODY] / (1.5 + normal[..., BODY])], axis=-1)
+        top = np.argsort(-weights, kind="stable")[:TERMS]
+        right = np.array([own[row].id in one.skills for row in rows], dtype=bool)
+        found.append(Wording(one, cues(query, weights, trained)[top], weights[top], gains[top], right))
+    return found

@@ -1,0 +1,68 @@
+"""Requests that authors wrote down themselves: phrases in quotation marks that a skill says it should answer to.
+
+The dev queries are about a thousand, of three dozen publishers; these are some two thousand more, of ninety. The phrases
+are taken out of the skills that hold them before those are indexed, or the answer would stand in the question.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from training.labels import Labelled, Plain
+
+__all__ = ["quoted_requests"]
+
+_QUOTED = re.compile(r'["“]([^"“”\n]{12,220})["”]')
+_ASKED = re.compile(
+    r"trigger|user (?:says|asks|wants|request)|when (?:the )?user|say(?:s|ing)?\b|ask(?:s|ing|ed)?\b|prompt"
+    r"|example (?:request|quer|usage|prompt|invocation)|usage|phrases|use (?:this|when)|activate|invoke|request|→|->",
+    re.IGNORECASE,
+)
+"""What stands before a phrase that a user would say, on its line or under its heading."""
+_CODE = re.compile(r"[{}<>=$\\|`_]|\w\.\w{2,4}\b|::|\(\)|https?:|^\W")
+_BULLET = re.compile(r"\s*[-*\d.>|]*\s*$")
+_PER_SKILL, _PER_PUBLISHER = 2, 120
+
+
+def quoted_requests(skills: Sequence[Plain]) -> tuple[list[Plain], list[Labelled]]:
+    """The skills without the phrases, and the phrases as requests for them; the same each time."""
+    rng = random.Random(3)
+    bare: list[Plain] = []
+    found: dict[str, list[Labelled]] = defaultdict(list)
+    for skill in skills:
+        phrases = _phrases(skill)
+        bare.append(_without(skill, phrases))
+        for phrase in rng.sample(phrases, min(_PER_SKILL, len(phrases))):
+            found[skill.publisher].append(Labelled(phrase, (skill.id,), skill.publisher, "quoted"))
+    chosen: list[Labelled] = []
+    for requests in found.values():
+        rng.shuffle(requests)
+        chosen += requests[:_PER_PUBLISHER]
+    return bare, chosen
+
+
+def _phrases(skill: Plain) -> list[str]:
+    described = [match[1].strip() for match in _QUOTED.finditer(skill.description)]
+    explained = [match[1].strip() for match in _QUOTED.finditer(skill.body) if _is_asked(skill.body, match.start())]
+    return [phrase for phrase in dict.fromkeys(described + explained) if _is_a_request(phrase)]
+
+
+def _is_asked(text: str, place: int) -> bool:
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    heading = text[max(0, place - 400) : place].rpartition("\n#")[2]
+    return bool(_ASKED.search(line) or (_BULLET.match(line) and _ASKED.search(heading)))
+
+
+def _is_a_request(phrase: str) -> bool:
+    return 4 <= len(phrase.split()) <= 40 and not _CODE.search(phrase)
+
+
+def _without(skill: Plain, phrases: Sequence[str]) -> Plain:
+    description, body = skill.description, skill.body
+    for phrase in phrases:
+        description, body = description.replace(phrase, ""), body.replace(phrase, "")
+    return replace(skill, description=description, body=body)
