@@ -80,14 +80,17 @@ class Target:
     value: float
     limit: float
     unit: str = "x"
+    at_least: bool = False
+    """More is better, and `limit` is the least."""
 
     @property
     def is_met(self) -> bool:
-        return self.value <= self.limit
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     def row(self) -> tuple[str, ...]:
         verdict = "met" if self.is_met else "MISSED"
-        return (self.what, f"{self.value:.3g} {self.unit}", f"<= {self.limit:g} {self.unit}", verdict)
+        wanted = f"{'>=' if self.at_least else '<='} {self.limit:g} {self.unit}"
+        return (self.what, f"{self.value:.3g} {self.unit}", wanted, verdict)
 
 
 class Report:

@@ -1,0 +1,43 @@
+"""The abstention curve as SVG: right skills kept over near misses that activate their skill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+__all__ = ["plot"]
+
+_WIDTH, _HEIGHT, _EDGE = 520, 380, 50
+_COLOURS = ("#1f6feb", "#d1242f")
+
+
+def plot(curves: Mapping[str, Sequence[Mapping[str, float]]], default: float) -> str:
+    """Each curve is a list of thresholds with what is kept and what near misses get through, in per cent."""
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
+        f'<path d="M{_EDGE} {_EDGE}V{_HEIGHT - _EDGE}H{_WIDTH - _EDGE}" fill="none" stroke="#57606a"/>',
+        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 12}" text-anchor="middle">near misses that activate their skill, %</text>',
+        f'<text transform="translate(16 {_HEIGHT / 2}) rotate(-90)" text-anchor="middle">right skills kept, %</text>',
+    ]
+    for mark in (25, 50, 75, 100):
+        x, y = _spot({"near misses": mark, "kept": mark})
+        parts.append(f'<text x="{x}" y="{_HEIGHT - _EDGE + 16}" text-anchor="middle">{mark}</text>')
+        parts.append(f'<text x="{_EDGE - 8}" y="{y + 4}" text-anchor="end">{mark}</text>')
+        parts.append(f'<path d="M{_EDGE} {y}H{_WIDTH - _EDGE}" stroke="#d0d7de" stroke-dasharray="3 3"/>')
+    for line, (colour, (name, curve)) in enumerate(zip(_COLOURS, curves.items(), strict=False)):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(_spot, curve))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for figures in curve:
+            x, y = _spot(figures)
+            size = 5 if figures["threshold"] == default else 2.5
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"/>')
+        parts.append(
+            f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 100 + 16 * line}" text-anchor="end" fill="{colour}">{name}</text>'
+        )
+    note = f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 64}" text-anchor="end">large dots: the default, {default:g}</text>'
+    return "\n".join([*parts, note, "</svg>", ""])
+
+
+def _spot(figures: Mapping[str, float]) -> tuple[float, float]:
+    x = _EDGE + figures["near misses"] / 100 * (_WIDTH - 2 * _EDGE)
+    return x, _HEIGHT - _EDGE - figures["kept"] / 100 * (_HEIGHT - 2 * _EDGE)

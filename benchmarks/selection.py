@@ -1,0 +1,399 @@
+"""Choosing skills, measured beside SQLite's FTS5 in the same run, on real skills and real requests.
+
+Everything learnt from requests is measured under cross-validation: a publisher's requests are ranked by the networks of
+the fold that never saw that publisher (training/folds.bin). Times, memory and unrelated requests use what ships. Reads
+../shared/data/selection, or the folder given by --data.
+
+    uv run python benchmarks/selection.py [--quick] [--json] [--plot docs/abstention.svg]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sqlite3
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.abstention import plot
+from benchmarks.measure import Report, Target
+from metier.disclosure import Budget, catalog_within
+from metier.selection import Selector, Weights
+from metier.selection.confidence import confidence
+from metier.selection.container import Array, unpack
+from metier.selection.network import Network, read_network
+from metier.selection.ranker import GROUPS
+from metier.selection.signals import SIGNALS
+from metier.selection.trained import NETWORKS, TRAINED_FORMAT, Trained, shipped
+from training.examples import FOLDS, Example, Shelves, examples, folds_by_source, judgements
+from training.labels import DEFAULT, Labelled, Plain, measure, read_corpus, read_negatives, read_queries
+
+ROOT = Path(__file__).resolve().parents[1]
+LEARNT = ROOT / "training" / "folds.bin"
+UNRELATED = ROOT / "tests" / "data" / "selection"
+ACTIVATE = Weights().activate
+KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Speed:
+    p50: float
+    p95: float
+    build: float
+    load: float = 0.0
+    saved: float = 0.0
+    memory: float = 0.0
+
+    def row(self, name: str) -> tuple[str, ...]:
+        rest = (f"{self.load:.0f}", f"{self.saved:.0f}", f"{self.memory:.0f}") if self.load else ("", "", "")
+        return (name, f"{self.p50:.2f}", f"{self.p95:.2f}", f"{self.build:.1f}", *rest)
+
+
+class Folds:
+    """The networks that never saw a source, and what they make of its requests."""
+
+    def __init__(self, asked: Sequence[Labelled]) -> None:
+        arrays = unpack(LEARNT.read_bytes(), version=TRAINED_FORMAT)
+        self.of = folds_by_source(asked)
+        self.trained = [
+            replace(
+                shipped(),
+                networks={name: read_network(arrays, f"{fold}.{name}") for name in NETWORKS},
+                meaning=arrays[f"{fold}.meaning"],
+            )
+            for fold in range(FOLDS)
+        ]
+
+    def without(self, source: str) -> Trained:
+        return self.trained[self.of[source]]
+
+    def asked(self, shelves: Shelves, asked: Sequence[Labelled], setting: str) -> list[Example]:
+        return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,))]
+
+    def order(self, one: Example) -> Network:
+        return self.without(one.asked.source).networks["many" if one.setting.startswith("all") else "few"]
+
+    def sure(self, one: Example) -> Array:
+        """Log-odds of each candidate."""
+        raw = self.order(one).scores(one.values)
+        return confidence(one.values, raw, self.without(one.asked.source).networks["sure"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DEFAULT)
+    parser.add_argument("--quick", action="store_true", help="every tenth request, no synthetic growth")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.add_argument("--growth", type=int, default=100_000, help="skills in the synthetic library; 0 leaves it out")
+    parser.add_argument("--semantic", type=Path, metavar="FILE", help="the extra too; FILE keeps the skills' vectors")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the abstention curve here")
+    options = parser.parse_args()
+    if not (options.data / "corpus.jsonl.gz").exists():
+        print(f"needs the selection data, which is not at {options.data}", file=sys.stderr)
+        return 2
+    every = 10 if options.quick else 1
+    skills, queries = read_corpus(options.data), read_queries(options.data)
+    negatives = read_negatives(options.data)
+    folds = Folds([*queries, *negatives])
+    queries, negatives = queries[::every], negatives[::every]
+    report = Report(f"Choosing among {len(skills):,} skills, {len(queries)} requests", as_json=options.json)
+    selector = speed(report, skills, queries, 0 if options.quick else options.growth)
+    strange(report, selector)
+    shelves = Shelves(skills, shipped())
+    lists = {setting: folds.asked(shelves, queries, setting) for setting in ("all", "own", "all-front")}
+    quality(report, skills, queries, folds, lists)
+    if options.semantic:
+        semantic(report, skills, folds, lists, options.semantic)
+    ablation(report, folds, lists["all"])
+    missed = {setting: folds.asked(shelves, negatives, setting) for setting in ("all", "own")}
+    curves = activation(report, folds, lists, missed)
+    reliability(report, folds, [*lists["all"], *lists["own"], *missed["all"], *missed["own"]])
+    on_page(report, skills, queries, folds)
+    if options.plot:
+        options.plot.write_text(plot(curves, ACTIVATE), encoding="utf-8")
+    return report.finish()
+
+
+def full_text(skills: Sequence[Plain], columns: Sequence[str]) -> sqlite3.Connection:
+    """The baseline: FTS5 with Porter stems, name 4, description 2, body 1."""
+    database = sqlite3.connect(":memory:")
+    database.execute(f"create virtual table skill using fts5(id unindexed, {','.join(columns)}, tokenize='porter unicode61')")
+    rows = (
+        (skill.id, *(getattr(skill, c).replace("-", " ") if c == "name" else getattr(skill, c) for c in columns))
+        for skill in skills
+    )
+    database.executemany(f"insert into skill values (?{',?' * len(columns)})", rows)
+    return database
+
+
+def by_full_text(database: sqlite3.Connection, weights: str, query: str, limit: int = 10) -> list[str]:
+    said = list(dict.fromkeys(re.findall(r"\w+", query.lower())))[:200]
+    ask = f"select id from skill where skill match ? order by bm25(skill, 0, {weights}) limit {limit}"
+    return [row[0] for row in database.execute(ask, (" OR ".join(f'"{word}"' for word in said),))]
+
+
+def speed(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled], growth: int) -> Selector:
+    """Requests of both take turns, so that a busy neighbour slows both."""
+    database, built = timed(partial(full_text, skills, ("name", "description", "body")))
+    selector, ours = opened(skills, queries[:20])
+    theirs, mine = [], []
+    for query in queries:
+        theirs.append(timed(partial(by_full_text, database, "4,2,1", query.query))[1])
+        mine.append(timed(partial(selector.select, query.query, limit=10))[1])
+    base = Speed(*percentiles(theirs), built)
+    found = replace(ours, p50=percentiles(mine)[0], p95=percentiles(mine)[1])
+    ratios = (
+        f"{base.p50 / found.p50:.1f} x faster",
+        f"{base.p95 / found.p95:.1f} x faster",
+        f"{found.build / base.build:.1f} x",
+    )
+    rows = [base.row("FTS5"), found.row("metier"), ("metier beside FTS5", *ratios, "", "", "")]
+    report.targets += [
+        Target(what="p50 of a request", value=found.p50, limit=3, unit="ms"),
+        Target(what="p95 of a request", value=found.p95, limit=15, unit="ms"),
+        Target(what="building the index", value=found.build, limit=10, unit="s"),
+        Target(what="opening a saved index", value=found.load, limit=60, unit="ms"),
+        Target(what="memory of an opened index", value=found.memory, limit=150, unit="MB"),
+    ]
+    if growth:
+        _, large = opened(grown(skills, growth), queries[::5])
+        rows.append(large.row(f"metier, {growth:,} skills (synthetic)"))
+        report.targets.append(Target(what=f"p50 of a request among {growth:,}", value=large.p50, limit=10, unit="ms"))
+    head = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
+    report.add_table("Speed", head, rows)
+    return selector
+
+
+def opened(skills: Sequence[Plain], queries: Sequence[Labelled]) -> tuple[Selector, Speed]:
+    """Built, saved, opened again, and asked."""
+    before = resident()
+    selector = Selector(skills)
+    _, built = timed(partial(selector.select, "anything"))
+    saved = selector.index_bytes()
+    del selector
+    again, load = timed(partial(Selector.from_buffer, saved, skills))
+    times = [timed(partial(again.select, query.query, limit=10))[1] for query in queries]
+    used = max(len(saved) / 1e6, resident() - before)
+    return again, Speed(*percentiles(times), built, 1000 * load, len(saved) / 1e6, used)
+
+
+def grown(skills: Sequence[Plain], size: int) -> list[Plain]:
+    """Synthetic growth: each round pairs every name and description with another skill's body."""
+    found: list[Plain] = []
+    for step in itertools.count():
+        for place, skill in enumerate(skills[: size - len(found)]):
+            other = skills[(place + 977 * step) % len(skills)]
+            name = f"{skill.name}-{step}" if step else skill.name
+            found.append(Plain(f"{skill.id}~{step}", name, skill.description, other.body))
+        if len(found) >= size:
+            break
+    return found
+
+
+def strange(report: Report, selector: Selector) -> None:
+    """Requests that have nothing to do with any skill. Nothing was tuned on the second file, and none of it exchanged."""
+    rows = []
+    for name in ("unrelated.jsonl", "unrelated_fresh.jsonl"):
+        lines = (UNRELATED / name).read_text(encoding="utf-8").splitlines()
+        fired = statistics.mean(bool(selector.select(json.loads(line)["query"])) for line in lines)
+        rows.append((name, str(len(lines)), f"{100 * fired:.1f}"))
+        report.targets.append(
+            Target(what=f"unrelated requests that activate anything, {name}", value=100 * fired, limit=5, unit="%")
+        )
+    report.add_table("Unrelated requests", ("file", "requests", "activate anything, %"), rows)
+
+
+def quality(
+    report: Report, skills: Sequence[Plain], queries: Sequence[Labelled], folds: Folds, lists: dict[str, list[Example]]
+) -> None:
+    rows = []
+    for name, columns, weights, setting in (
+        ("names and descriptions", ("name", "description"), "4,2", "all-front"),
+        ("with bodies", ("name", "description", "body"), "4,2,1", "all"),
+    ):
+        database = full_text(skills, columns)
+        base = mean([measure(by_full_text(database, weights, one.query), one.skills) for one in queries])
+        found = ordered(folds, lists[setting])
+        rows += [shown(f"FTS5, {name}", base), shown(f"metier, {name}", found)]
+        least = (62, 69) if setting == "all" else (54, 61)
+        for key, limit in zip(("NDCG@10", "R@5"), least, strict=True):
+            report.targets.append(Target(what=f"{key}, {name}", value=found[key], limit=limit, unit="", at_least=True))
+    own = ordered(folds, lists["own"])
+    rows.append(shown(f"metier, the publisher's own library of ten or more ({len(lists['own'])})", own))
+    everyone = folds.asked(Shelves(skills, shipped(), smallest=1), queries, "own")
+    rows.append(shown(f"metier, the publisher's own library of any size ({len(everyone)})", ordered(folds, everyone)))
+    report.targets.append(
+        Target(what="NDCG@10, own library of ten or more", value=own["NDCG@10"], limit=88, unit="", at_least=True)
+    )
+    report.add_table("Quality, grouped by source", ("ranker", *KEYS), rows)
+
+
+def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[str, list[Example]], kept: Path) -> None:
+    """With the extra; the skills' vectors are kept in a file, since a library of thousands takes minutes."""
+    from metier.selection.meanings import Meanings
+    from metier.selection.minilm import MiniLM
+
+    encoder = MiniLM()
+    meanings = Meanings.from_buffer(kept.read_bytes(), encoder) if kept.exists() else Meanings(encoder)
+    if meanings.learn(skills):
+        kept.write_bytes(meanings.to_bytes())
+    by_id = {skill.id: skill for skill in skills}
+    rows = []
+    for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
+        size = 0 if setting == "all" else 1
+        found = []
+        for one in lists[setting]:
+            columns = meanings.columns(one.asked.query, [by_id[name] for name in one.ids])
+            scores = folds.order(one).scores(one.values)
+            if columns is not None:
+                scores = scores + columns @ folds.without(one.asked.source).meaning[size]
+            found.append(measure(best(one, scores), one.asked.skills))
+        better, plain = mean(found), ordered(folds, lists[setting])
+        rows += [shown(f"{name}", plain), shown(f"{name}, semantic", better)]
+        gain = better["NDCG@10"] - plain["NDCG@10"]
+        report.targets.append(Target(what=f"gain by the semantic extra, {name}", value=gain, limit=2, unit="", at_least=True))
+    report.add_table("With the semantic extra", ("library", *KEYS), rows)
+
+
+def ablation(report: Report, folds: Folds, lists: Sequence[Example]) -> None:
+    rows = [shown("nothing", ordered(folds, lists))]
+    rows += [shown(group, ordered(folds, lists, group)) for group in GROUPS]
+    report.add_table("Left out (set to what is usual)", ("signals", *KEYS), rows)
+
+
+def activation(
+    report: Report, folds: Folds, asked: dict[str, list[Example]], missed: dict[str, list[Example]]
+) -> dict[str, list[Figures]]:
+    """Right skills kept and near misses let through, in per cent, over thresholds of confidence."""
+
+    def named(lists: Sequence[Example]) -> Array:
+        found = [(folds.sure(one)[one.right].tolist(), len(one.asked.skills)) for one in lists]
+        return np.array([odds for there, size in found for odds in there + [-99.0] * (size - len(there))])
+
+    curves: dict[str, list[Figures]] = {}
+    for setting, name in (("all", "whole library"), ("own", "own publisher's library")):
+        kept, false = named(asked[setting]), named(missed[setting])
+        curves[name] = []
+        for threshold in sorted({0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, ACTIVATE}):
+            cut = np.log(threshold / (1 - threshold))
+            shares = {"kept": 100 * float(np.mean(kept >= cut)), "near misses": 100 * float(np.mean(false >= cut))}
+            curves[name].append({"threshold": threshold, **shares})
+        now = next(figures for figures in curves[name] if figures["threshold"] == ACTIVATE)
+        report.targets += [
+            Target(what=f"right skills activated, {name}", value=now["kept"], limit=75, unit="%", at_least=True),
+            Target(what=f"near misses activated, {name}", value=now["near misses"], limit=25, unit="%"),
+        ]
+        rows = [(f"{f['threshold']:.2f}", f"{f['kept']:.1f}", f"{f['near misses']:.1f}") for f in curves[name]]
+        report.add_table(f"Activation by confidence, {name}", ("threshold", "right kept, %", "near misses, %"), rows)
+    return curves
+
+
+def reliability(report: Report, folds: Folds, lists: Sequence[Example]) -> None:
+    """What was said and what was so, among the three best of each request; `judgements` says who is counted."""
+    said: list[tuple[float, float]] = []
+    for one in lists:
+        raw = folds.order(one).scores(one.values)
+        sure = 1 / (1 + np.exp(-folds.sure(one)))
+        said += [(float(sure[place]), right) for place, right in judgements(one, raw)]
+    rows = []
+    gap = 0.0
+    for low, high in itertools.pairwise((0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)):
+        inside = [pair for pair in said if low <= pair[0] < high]
+        if inside:
+            told, so = (statistics.mean(column) for column in zip(*inside, strict=True))
+            gap += len(inside) / len(said) * abs(told - so)
+            rows.append((f"{low:.2f} to {high:.2f}", f"{100 * told:.0f}", f"{100 * so:.0f}", str(len(inside))))
+    report.add_table("Confidence, whole and own libraries", ("confidence", "said %", "right %", "matches"), rows)
+    report.targets.append(Target(what="mean gap of confidence and truth", value=100 * gap, limit=5, unit="points"))
+
+
+@dataclass(frozen=True)
+class Shown:
+    id: str
+    name: str
+    description: str
+    location: str = "/skills/SKILL.md"
+
+
+def on_page(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled], folds: Folds) -> None:
+    """How often one of the right skills is on a page of so many tokens."""
+    # A twin of another publisher on the page is not the right skill, so everyone gets a name of his own.
+    listed = {skill.id: Shown(skill.id, f"{skill.name}-{n}", skill.description) for n, skill in enumerate(skills)}
+    saved = Selector(skills).index_bytes()
+    selectors = [Selector.from_buffer(saved, skills, trained=trained) for trained in folds.trained]
+    database = full_text(skills, ("name", "description", "body"))
+    budgets = (500, 1_000, 2_000, 4_000)
+    hits = {(who, budget): 0 for who in ("metier", "FTS5") for budget in budgets}
+    queries = queries[::2]
+    for query in queries:
+        ours = [match.id for match in selectors[folds.of[query.source]].select(query.query, limit=500)]
+        for who, ranked in (("metier", ours), ("FTS5", by_full_text(database, "4,2,1", query.query, 500))):
+            page = [listed[name] for name in ranked] + list(listed.values())[:20]
+            right = {listed[name].name for name in query.skills if name in listed}
+            for budget in budgets:
+                hits[who, budget] += bool(right & set(catalog_within(page, Budget(tokens=budget)).on_page))
+    share = {key: 100 * count / len(queries) for key, count in hits.items()}
+    rows = [(f"{budget:,}", f"{share['metier', budget]:.1f}", f"{share['FTS5', budget]:.1f}") for budget in budgets]
+    report.add_table("The right skill is on the page, %", ("tokens", "metier", "FTS5"), rows)
+    report.targets.append(
+        Target(what="right skill on a page of 2,000 tokens", value=share["metier", 2_000], limit=75, unit="%", at_least=True)
+    )
+
+
+def ordered(folds: Folds, lists: Sequence[Example], without: str = "") -> Figures:
+    """`without` names a group of signals that is set to what is usual."""
+    columns = [SIGNALS.index(name) for name in GROUPS.get(without, ())]
+    rows = []
+    for one in lists:
+        network = folds.order(one)
+        values = one.values.copy()
+        values[:, columns] = network.middle[columns]
+        rows.append(measure(best(one, network.scores(values)), one.asked.skills))
+    return mean(rows)
+
+
+def best(one: Example, scores: Array) -> list[str]:
+    return [one.ids[place] for place in np.argsort(-scores, kind="stable")[:10]]
+
+
+def mean(rows: Sequence[Figures]) -> Figures:
+    return {key: 100 * statistics.mean(row[key] for row in rows) for key in KEYS}
+
+
+def shown(name: str, figures: Figures) -> tuple[str, ...]:
+    return (name, *(f"{figures[key]:.1f}" for key in KEYS))
+
+
+def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
+    """The median and the 95th, in milliseconds."""
+    inorder = sorted(1000 * value for value in seconds)
+    return inorder[len(inorder) // 2], inorder[int(len(inorder) * 0.95)]
+
+
+def timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    result = action()
+    return result, time.perf_counter() - begin
+
+
+def resident() -> float:
+    """Memory of this process in MB."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 / 1e6 if status.exists() else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
