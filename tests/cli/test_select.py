@@ -74,4 +74,4 @@ def test_the_index_is_kept_and_a_new_skill_is_found_at_once(shell: Shell) -> Non
 def test_a_broken_index_is_built_anew(shell: Shell) -> None:
     shell("skill", "select", "anything").ok()
     (shell.metier / "cache" / "selection.index").write_bytes(b"broken")
-    assert shell("skill", "select", "plot sales.csv").ok().out.startswith("✓ data-analysis")
+    assert shell("skill", "select", "draw a chart of the data in sales.csv").ok().out.startswith("✓ data-analysis")
