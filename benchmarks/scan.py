@@ -2,18 +2,22 @@
 
     python -m benchmarks.scan [--quick] [--json]
 
-The set is our own inert attack shapes (hits are malicious, near misses are not) and the bundled skills. Other labelled sets
-can be measured by naming a folder in SCAN_SKILLS: one folder for each skill, those that are malicious named `malicious-*`.
-The other scanner comes from PyPI into a folder of its own (658 MB) and runs without network or model.
+Measured are our own inert attacks and near misses, the bundled skills and, where ../shared/data is there, labelled examples
+and real skills. Other labelled sets can be measured by naming a folder in SCAN_SKILLS: one folder for each skill, named
+`SET.malicious.NAME` or `SET.benign.NAME`. The other scanner comes from PyPI into a folder of its own (658 MB) and runs without
+network or model.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -21,8 +25,10 @@ from benchmarks.measure import Contender, Report, Target, child_environment, com
 from benchmarks.peers import python_peer
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
 CISCO = "cisco-ai-skill-scanner==2.3.2"
 PROBE = Path(__file__).with_name("scan_probe.py")
+Rows = dict[str, dict[str, object]]
 
 
 def main() -> int:
@@ -32,67 +38,97 @@ def main() -> int:
         home, skills = Path(place, "home"), Path(os.environ.get("SCAN_SKILLS") or Path(place, "skills"))
         home.mkdir()
         if "SCAN_SKILLS" not in os.environ:
-            _write_shapes(skills)
-        peer = python_peer(CISCO)
+            for name, files in _skills(every=30 if chosen.quick else 8):
+                _write(skills / name, files)
         answers = {
             "metier": _probe(sys.executable, "metier", skills, home),
-            "cisco 2.3.2": _probe(str(peer / "python"), "cisco", skills, home),
+            "cisco 2.3.2": _probe(str(python_peer(CISCO) / "python"), "cisco", skills, home),
         }
-        report.add_table("Answers", ("scanner", "skills", "flagged", "precision", "recall", "median ms", "p95 ms"),
-                         [_row(name, rows) for name, rows in answers.items()])  # fmt: skip
-        ratio = _median(answers["metier"]) / _median(answers["cisco 2.3.2"])
-        report.targets.append(Target(what="median time a skill against the other", value=ratio, limit=0.5))
+        _quality(report, answers)
+        _speed(report, answers)
         _cold(report, next(iter(sorted(skills.iterdir()))), home, chosen.rounds)
     return report.finish()
 
 
-def _write_shapes(folder: Path) -> None:
+def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
     sys.path.insert(0, str(ROOT / "tests"))
-    from scan.corpus import SHAPES
+    from scan.corpus import ATTACKS, SHAPES
 
+    for attack in ATTACKS:
+        kind = "instructions" if attack.category in ("instruction", "order in context") else "attacks"
+        yield f"{kind}.malicious.{attack.number:03}", attack.files
     for number, shape in enumerate(SHAPES):
-        # The other scanner has no rule for what is only worth a note; such shapes are on neither side.
-        label = "malicious" if shape.kind == "hit" else "benign"
-        for path, data in shape.files.items():
-            file = folder / f"{label}-{number:03}-{shape.rule.lower()}" / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-    for bundled in (ROOT / "src/metier/sources/bundled").iterdir():
-        if (bundled / "SKILL.md").exists():
-            shutil.copytree(bundled, folder / f"benign-{bundled.name}")
+        if shape.kind == "near":
+            yield f"near-misses.benign.{number:03}", shape.files
+    if not SHARED.exists():
+        return
+    for line in (SHARED / "scan" / "examples.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield f"examples.{row['label']}.{row['id']}", {path: text.encode() for path, text in row["files"].items()}
+    with gzip.open(SHARED / "real-skills.jsonl.gz", "rt", encoding="utf-8") as file:
+        for number, line in enumerate(file):
+            row = json.loads(line)
+            if number % every == 0 and "skillscan" not in row["repo"] and "skill-scanner" not in row["repo"]:
+                yield f"real.benign.{number:04}", {"SKILL.md": row["bytes"].encode("latin-1")}
 
 
-def _probe(python: str, kind: str, skills: Path, home: Path) -> dict[str, dict[str, object]]:
-    import subprocess
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path, data in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
 
+
+def _probe(python: str, kind: str, skills: Path, home: Path) -> Rows:
     words = [python, str(PROBE), kind, str(skills)]
     done = subprocess.run(words, env=child_environment(home), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{kind} failed:\n{done.stderr[-2000:]}")
-    rows: dict[str, dict[str, object]] = json.loads(done.stdout.splitlines()[-1])
+    rows: Rows = json.loads(done.stdout.splitlines()[-1])
     return rows
 
 
-def _row(name: str, rows: dict[str, dict[str, object]]) -> tuple[str, ...]:
-    flagged = {skill for skill, row in rows.items() if row["flagged"] == "block"}
-    bad = {skill for skill in rows if skill.startswith("malicious")}
-    hits = len(flagged & bad)
-    times = sorted(float(str(row["cpu"])) * 1000 for row in rows.values())
-    precision = f"{hits / len(flagged):.2f}" if flagged else "-"
-    recall = f"{hits / len(bad):.2f}" if bad else "-"
-    return (
-        name,
-        str(len(rows)),
-        str(len(flagged)),
-        precision,
-        recall,
-        f"{median(times):.1f}",
-        f"{quantiles(times, n=20)[-1]:.1f}",
-    )
+def _quality(report: Report, answers: Mapping[str, Rows]) -> None:
+    """For each set: how many are malicious and how many are not, and what each scanner blocks."""
+    names = sorted({name.partition(".")[0] for name in next(iter(answers.values()))})
+    rows = []
+    for group in names:
+        for scanner, judged in answers.items():
+            mine = {name: row for name, row in judged.items() if name.startswith(f"{group}.")}
+            bad = {name for name in mine if name.split(".")[1] == "malicious"}
+            blocked = {name for name, row in mine.items() if row["flagged"] == "block"}
+            doubted = {name for name, row in mine.items() if row["flagged"] == "review"}
+            rows.append((group, f"{len(bad)} / {len(mine) - len(bad)}", scanner, _share(len(blocked & bad), len(bad)),
+                         _share(len((blocked | doubted) & bad), len(bad)), _share(len(blocked - bad), len(mine) - len(bad)),
+                         _share(len(blocked & bad), len(blocked))))  # fmt: skip
+    report.add_table("Quality", ("set", "bad / good", "scanner", "recall", "with review", "false alarms", "precision"), rows)
 
 
-def _median(rows: dict[str, dict[str, object]]) -> float:
-    return median(float(str(row["cpu"])) for row in rows.values())
+def _share(part: int, whole: int) -> str:
+    """A share with its Wilson interval at 95 %."""
+    if not whole:
+        return "-"
+    share, z = part / whole, 1.96
+    middle = (share + z * z / (2 * whole)) / (1 + z * z / whole)
+    half = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole)) / (1 + z * z / whole)
+    return f"{share:.2f} ({max(0.0, middle - half):.2f}-{min(1.0, middle + half):.2f})"
+
+
+def _speed(report: Report, answers: Mapping[str, Rows]) -> None:
+    times = {scanner: [float(str(row["cpu"])) * 1000 for row in rows.values()] for scanner, rows in answers.items()}
+    rows = [
+        (
+            name,
+            str(len(each)),
+            f"{median(each):.1f}",
+            f"{quantiles(each, n=20)[-1]:.1f}",
+            f"{1000 / (sum(each) / len(each)):.0f}",
+        )
+        for name, each in times.items()
+    ]
+    report.add_table("CPU time for each skill", ("scanner", "skills", "median ms", "p95 ms", "skills / s"), rows)
+    ours, theirs = times.values()
+    report.targets.append(Target(what="median time a skill against the other", value=median(ours) / median(theirs), limit=0.5))
 
 
 def _cold(report: Report, skill: Path, home: Path, rounds: int) -> None:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
+import io
 import os
+import pkgutil
+import random
+import re
 import resource
 import sys
 import time
+import zipfile
+import zlib
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+import metier.scan
 from metier.errors import Refused
 from metier.scan import Limits, ScanReport, Verdict, scan
 from metier.scan.notes import Notes
+from metier.scan.orders import ORDERS
 from metier.scan.phrases.lookup import look_up
 from metier.scan.scanner import PHRASES
 from metier.scan.text import Kind, Text
@@ -21,7 +32,8 @@ from metier.spec import FileEntry, MemoryFiles
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
 SIZE = 1024 * 1024
-BOMB = SIZE if os.environ.get("METIER_FULL") else SIZE // 16
+FULL = bool(os.environ.get("METIER_FULL"))
+BOMB = SIZE if FULL else SIZE // 16
 LONGEST = 8.0
 """Seconds of CPU for one hostile MiB; most shapes take a tenth of it."""
 LONGEST_RULE = 2.0
@@ -52,12 +64,42 @@ def test_a_hostile_file_costs_seconds_at_most(name: str, path: str) -> None:
 
 def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
     """Each rule against its own worst text: its beginning over and over, each time almost going on as it must."""
+    size = SIZE if FULL else SIZE // 8
     for one in PHRASES:
         bait = one.beginnings[0] + "the all user to http your files key in a send and instructions .env "
-        text = Text("SKILL.md", Kind.PROSE, bait * (SIZE // len(bait)))
+        text = Text("SKILL.md", Kind.PROSE, bait * (size // len(bait)))
         started = time.process_time()
         look_up((replace(one, kinds=frozenset(Kind)),), text, Notes())
-        assert time.process_time() - started < LONGEST_RULE, one
+        assert time.process_time() - started < LONGEST_RULE * size / SIZE + 0.2, one
+
+
+def expressions() -> dict[str, re.Pattern[str]]:
+    """Every regular expression of the scan, by its name."""
+    found = {}
+    for module in pkgutil.walk_packages(metier.scan.__path__, "metier.scan."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, re.Pattern):
+                found[f"{module.name}.{name}"] = value
+    for order in ORDERS:
+        found |= {f"{order.message} {number}": need for number, need in enumerate(order.needs)}
+    return found
+
+
+EXPRESSIONS = expressions()
+
+
+@pytest.mark.parametrize("number", range(0, len(EXPRESSIONS), 1 if FULL else 4))
+def test_no_expression_can_be_fed_into_a_bomb(number: int) -> None:
+    """A text made of an expression's own pieces, in an order that chance chose, as each kind of file in turn."""
+    expression = list(EXPRESSIONS.values())[number]
+    plain = re.sub(r"\\.|\{[\d,]*\}|[?*+()\[\]^|]", " ", expression.pattern)
+    pieces = re.findall(r"[a-z/.:<>|'\"`~$=-]{1,12}", plain) or ["a"]
+    chance = random.Random(number)
+    glue = (" ", "", "\n")[number % 3]
+    bait = glue.join(chance.choice(pieces) for _ in range(BOMB // 4))[:BOMB].encode()
+    for path in ("SKILL.md", "a.py", "a.sh", "a.js") if FULL else (("SKILL.md", "a.py", "a.sh", "a.js")[number // 4 % 4],):
+        files = {"SKILL.md": HEAD} | {path: HEAD + bait if path == "SKILL.md" else bait}
+        assert timed(files)[0] < LONGEST * BOMB / SIZE + 0.5, path
 
 
 def test_more_beginnings_than_are_worth_trying_are_reported() -> None:
@@ -113,3 +155,37 @@ def test_junk_costs_little_memory() -> None:
     timed({"SKILL.md": HEAD, "a.bin": bytes(range(256)) * 4_096, "b.py": b"\xff\x00" * 100_000})
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown / (1024 if sys.platform != "darwin" else 1024 * 1024) < 200
+
+
+def nested(depth: int) -> bytes:
+    data = b"\0" * (8 * SIZE)
+    for level in range(depth):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"{level}.zip", data)
+        data = packed.getvalue()
+    return data
+
+
+def test_archives_in_archives_are_named_and_never_opened() -> None:
+    spent, report = timed({"SKILL.md": HEAD, "assets/data.zip": nested(6), "assets/more.gz": gzip.compress(b"\0" * SIZE)})
+    assert spent < 1
+    assert {finding.code for finding in report.findings} == {"SK705"}
+    assert report.verdict is Verdict.REVIEW
+
+
+def test_a_bomb_behind_an_encoding_is_opened_a_little() -> None:
+    bomb = b64encode(zlib.compress(b"curl " * (4 * SIZE))).decode()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    spent, _ = timed({"SKILL.md": HEAD + bomb.encode()})
+    assert spent < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n" + b"\xff" * 5_000, b"\xff\xd8" + b"\xff\xe1\0\0" * 2_000, b"PK\x03\x04", b"\x7fELF"]
+)
+def test_broken_binaries_get_an_answer(data: bytes) -> None:
+    spent, report = timed({"SKILL.md": HEAD, "assets/a.png": data, "assets/b.bin": data})
+    assert spent < 1
+    assert report.files == 3

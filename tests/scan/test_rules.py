@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from scan.corpus import SHAPES, Shape, scanned
 
 HITS = [shape for shape in SHAPES if shape.kind == "hit"]
 NEAR = [shape for shape in SHAPES if shape.kind == "near"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scan.md"
 # These are about the scan and its waivers, and have tests of their own.
 WITHOUT_SHAPES = {"SK901", "SK902", "SK903", "SK904"}
 
@@ -66,6 +69,26 @@ def test_every_category_of_the_literature_has_a_rule() -> None:
         "injection", "hidden-text", "download-and-execute", "persistence", "privilege", "destructive", "resource-abuse",
         "credential-access", "exfiltration", "obfuscation", "dependency", "trigger-abuse", "scope-mismatch", "scan",
     }  # fmt: skip
+
+
+def catalog() -> str:
+    """The table of docs/scan.md; `TEST_GOLDEN=write` writes it."""
+    head = "| code | name | category | a plain hit | OWASP | AITech |\n|---|---|---|---|---|---|\n"
+    rows = (
+        f"| {rule.code} | {rule.name} | {rule.category} | {rule.verdict} | {rule.owasp} | {rule.aitech} |"
+        for rule in RULES.values()
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def test_the_catalog_in_the_documentation_is_this_table() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split("<!-- rules -->\n")
+    old, after = rest.split("<!-- end of rules -->\n")
+    if os.environ.get("TEST_GOLDEN") == "write":
+        PAGE.write_text(f"{before}<!-- rules -->\n{catalog()}<!-- end of rules -->\n{after}", encoding="utf-8")
+        return
+    assert old == catalog()
 
 
 def test_a_finding_says_where_why_and_what_to_do() -> None:

@@ -47,3 +47,12 @@ def test_redirections_and_here_documents_hang_on_their_command() -> None:
 @pytest.mark.parametrize("text", ["", "'", '"', "$(", "`", "<<A", "|", "\\", "a $(b $(c $(d $(e $(f", "(((", "}{"])
 def test_broken_text_is_read_as_far_as_it_goes(text: str) -> None:
     commands(text)
+
+
+def test_variables_that_were_spelled_out_are_put_in() -> None:
+    assert commands("a=cu; b=rl\n$a$b x | ba\\sh")[2][0].words == ["curl", "x"]
+    assert commands("a=$(x)\n$a y")[1][0].words == ["$a", "y"]
+
+
+def test_a_loop_gives_its_name_its_words() -> None:
+    assert commands("for f in a b; do run $f; done")[0][0].assigns == [("f", "a b")]

@@ -22,7 +22,7 @@ _PASSWORD = re.compile(
     r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
     r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
     r"|for the "
-    r"(?:archive|zip)) ?[`\"'*]{0,3}\w{3,20}"
+    r"(?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
 )
 _COPY = re.compile(
     r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
@@ -36,10 +36,10 @@ _REQUIRED = re.compile(
     r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
     r"|installed|run)|utility|agent|helper|companion|driver|installed)"
     r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
-    r"(?:work|function|run) without|critical dependency|mandatory|⚠|important"
+    r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
 )
 _INSTALL = re.compile(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
-_ARCHIVE_NAME = re.compile(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b")
+_ARCHIVE_NAME = re.compile(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
 _NEAR = 700
 _MOST = 300
 

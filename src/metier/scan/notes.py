@@ -71,7 +71,7 @@ def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = T
         return 0
     low = text.low
     # What was matched does not speak about itself.
-    after = at if end is None else end
+    after = (text.text + "\n").index("\n", at) if end is None else end
     before = f"{text.around.partition(APART)[0]} {low[max(0, at - _BEFORE) : at]}"
     if not is_told:
         warned = _WARNS.search(f"{text.around} {before} {low[after : after + _AFTER]}") is not None

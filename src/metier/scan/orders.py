@@ -28,7 +28,8 @@ _ENDS = re.compile(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|
 ORDERS = (*LOYALTY, *HARMS)
 # A sentence without any of these is not worth a second look.
 _GATE = re.compile(
-    r"tell|inform|aside|do away|have to|none of|counts|matters|came from|comes from|coming from|authority|unaware"
+    r"tell|inform|explain|invisible|white-on|aside|do away|have to|none of|counts|matters|came from|comes from"
+    r"|coming from|authority|unaware"
     r"|in the dark|trace|omit|suspicious|worried|doubt|reassur|no need|wait for|query|decide|what it says|review|scanner"
     r"|unnecessary|known good|everything|\.md|damaged|infected|virus|compromised|card|payment|pending|inbox|remote"
     r"|downloads|documents|desktop|zeros|as many|best|only|say nothing|bring|speak|flag|highlight|mention|reveal|disclos"

@@ -29,7 +29,8 @@ _DATA = re.compile(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?|codebase"
     r"|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?|employees?"
     r"|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings|logs?|prompts?"
-    r"|answers?|texts?|pdfs?|copy|copies|version|spreadsheets?|presentations?|slides|photos?|images?|contacts?|notes"
+    r"|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version|spreadsheets?"
+    r"|presentations?|slides|photos?|images?|contacts?|notes"
     r"|metadata|details"
     r"|information|summary|summaries|request|usage|statistics|telemetry)\b"
 )

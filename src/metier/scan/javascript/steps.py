@@ -24,6 +24,7 @@ READS = re.compile(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSy
 _FETCHES = re.compile(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")
 _EXECUTES = frozenset(("eval", "Function", "runInThisContext", "runInNewContext", "execSync", "exec", "spawn", "execFile"))
 _SPELLED = re.compile(r"\$\{([^}]{1,200})\}")
+_SPELLED_ENVIRONMENT = re.compile(r"(?:curl|wget|nc) [^`]{0,400}\$\{[^}]{0,60}process\.env\b(?![.\[])")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DECLARES = frozenset(("const", "let", "var", "export", "this", "async", "await", "function"))
 
@@ -80,6 +81,8 @@ def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bo
     if whole or (is_sink and re.search(r"process\.env\b(?![.\[?])", flat)):
         return WHOLE_ENVIRONMENT
     names = [one.text for one in statement if one.kind == "name"]
+    if RUNS.intersection(names) and _SPELLED_ENVIRONMENT.search("".join(one.text for one in statement if one.kind == "string")):
+        return WHOLE_ENVIRONMENT
     if any(READS.search(name) or name in RUNS for name in names):
         found = secret_place("/".join(script.strings(statement[:200]).split()), notes.purpose)
         if found and not found[1]:
@@ -88,6 +91,9 @@ def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bo
 
 
 def _sends(statement: list[Token], script: Script, notes: Notes) -> str:
+    spelled = next((one.text for one in statement if one.kind == "string" and _SPELLED_ENVIRONMENT.search(one.text)), "")
+    if spelled:
+        return next((url.host for url in urls_in(spelled)), "the network")
     for index in range(min(len(statement), 400)):
         if statement[index].kind != "name":
             continue

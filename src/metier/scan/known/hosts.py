@@ -102,6 +102,8 @@ _SHARED = words("""
     repl.co replit.app surge.sh fly.dev deno.dev r2.dev blogspot.com wordpress.com wixsite.com weebly.com azurewebsites.net
     cloudfront.net lovable.app streamlit.app hf.space drive.google.com docs.google.com drive.usercontent.google.com dropbox.com
     dropboxusercontent.com onedrive.live.com 1drv.ms sharepoint.com forever.sh tiiny.site
+    framer.website framer.app webflow.io carrd.co notion.site gitbook.io tilda.ws bubbleapps.io godaddysites.com square.site
+    mystrikingly.com 000webhostapp.com infinityfreeapp.com altervista.org webnode.page jimdosite.com softr.app bolt.host
 """)
 _LOOSE = words("""
     pastebin.com paste.ee rentry.co rentry.org hastebin.com ghostbin.com dpaste.org dpaste.com paste.rs ix.io sprunge.us

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metier.scan.scale import Confidence
 
-from .order import UNTOLD, Order, order
+from .order import NOT, UNTOLD, Order, order
 
 __all__ = ["HARMS"]
 
@@ -12,7 +12,7 @@ M, H = Confidence.MEDIUM, Confidence.HIGH
 _ALTER = (
     r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|overstate"
     r"|understate"
-    r"|insert|append|embed|misreport|fabricate|round)\b"
+    r"|insert|append|embed|misreport|fabricate|round|set)\b"
 )
 _KEPT = (
     r"~/\.\w+|\.ssh\b|id_rsa|\.env\b|\.?(?:bash|zsh)_history|\.aws\b|\.netrc|(?:browser|session) cookies|keychain"
@@ -32,9 +32,18 @@ _SENDS = (
 HARMS: tuple[Order, ...] = (
     order(
         "SK409",
+        "hides something in the user's work",
+        H,
+        r"(?:hidden|invisible|white-on-white|very hidden) (?:columns?|rows?|sheets?|fields?|comments?|layers?|text"
+        r"|lines?|paragraphs?|cells?|pages?)",
+        r"(?:add|append|insert|put|embed|write|include|store|save|place|create)\b",
+        r"(?:user's|home|keys?|passwords?|names?|email|directory|paths?|history|conversation|environment|tokens?)\b",
+    ),
+    order(
+        "SK409",
         "changes the user's work and says nothing",
         H,
-        UNTOLD,
+        rf"{UNTOLD}|{NOT} (?:\w+ ){{0,2}}explain\w*",
         _ALTER,
         r"(?:amounts?|salar(?:y|ies)|figures?|prices?|totals?|figures|numbers|values|rates?|bank|accounts?|iban|routing"
         r"|payments?|wallet"
@@ -287,8 +296,9 @@ HARMS: tuple[Order, ...] = (
         "SK534",
         "has folders of the user emptied",
         H,
-        r"(?:clear out|empty|wipe|clean out|delete everything in|purge)\b",
-        r"(?:the |user's |their |your )*(?:downloads|documents|desktop|pictures|photos|home)(?: folder| directory|/)?\b",
+        r"(?:clear out|empty|wipe|clean out|delete everything in|purge) (?:out )?(?:the |user's |users' |their |your "
+        r"|whole |entire )*(?:downloads"
+        r"|documents|desktop|pictures|photos|home)(?: folder| directory|/)?\b",
         r"(?:after|when|once|before|at the end|finish\w*|then|always|silently)\b",
         unless=r"ask|confirm|only if|user wants|never|do not|don't|page|dom\b|screen",
     ),

@@ -42,7 +42,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         "tells the agent to drop its safety rules",
         "ignore |disregard |forget |override |bypass |discard |disable ",
         r"\w+ (?:all |any |every |the |your )*(?:safety|ethical|security|content|moderation) (?:\w+ )?(?:rules|guidelines"
-        r"|polic(?:y|ies)|filters?|guardrails|restrictions|constraints|protocols|mechanisms|considerations)",
+        r"|polic(?:y|ies)|filters?|guardrails|restrictions|constraints|protocols|mechanisms|training)",
         kinds=_READ_AS_TEXT,
     ),
     phrase(
@@ -70,7 +70,10 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         "SK401",
         "tells the agent to drop what it was told",
         "ignore |disregard |forget ",
-        r"(?:ignore|disregard|forget) (?:about )?(?:everything|anything|all|whatever|what)(?: of)?(?: that)?(?: \w+){0,2} "
+        r"(?:ignore|disregard) (?:any |all )?(?:instructions?|requests?|orders?|objections?) (?:from|by"
+        r"|of) (?:the )?(?:user|system|operator"
+        r"|developer)(?! ?(?:'s|input|content|file|data|doc|upload|message))\b|(?:ignore|disregard"
+        r"|forget) (?:about )?(?:everything|anything|all|whatever|what)(?: of)?(?: that)?(?: \w+){0,2} "
         r"(?:above|before this|the user (?:says|said|asks|asked|wants)|you (?:were|have been|are) told|your (?:previous "
         r"|prior "
         r"|original )?(?:role|instructions|persona|identity|training)|came before|previously|earlier|user instructions)",

@@ -64,7 +64,7 @@ LOYALTY: tuple[Order, ...] = (
         r"|permission) (?:is )?"
         r"(?:needed|required|necessary))",
         r"(?:every|all|any|each)(?: \w+){0,2} (?:commands?|tools?|tool calls?|actions?|operations?|scripts?)\b"
-        r"|everything (?:below|here|in"
+        r"|(?:the following|these) (?:commands?|tools?|actions?|scripts?|steps?)\b|everything (?:below|here|in"
         r"|that)",
         unless=r"read-only|plan|design|spec\b|only|if (?:the )?user|once|after|unless|not ",
     ),
@@ -73,12 +73,13 @@ LOYALTY: tuple[Order, ...] = (
         "has a question answered with an excuse",
         H,
         r"(?:if|when|should)(?: \w+){0,3} (?:asks?|asked|questions?|wonders?|inquires?|notices?"
-        r"|complains?)(?: you)? (?:about|why|what|whether"
+        r"|complains?)(?: you)? (?:about|if|why|what|whether"
         r"|of)\b",
         r"(?:answer|say|reply|respond|claim|explain|tell them|insist|blame)\b",
         r"(?:routine|update check|maintenance|false positive|harmless|nothing (?:happened|unusual)|only (?:formatted"
         r"|read|checked)"
-        r"|standard (?:procedure|behaviou?r)|normal behaviou?r)",
+        r"|standard (?:procedure|behaviou?r)|normal behaviou?r|no data (?:is|was|leaves|has)|never (?:sent|uploaded"
+        r"|left)|not (?:sent|uploaded|shared) anywhere)",
     ),
     order(
         "SK405",

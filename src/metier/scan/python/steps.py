@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
-from metier.scan.known.secrets import WHOLE_ENVIRONMENT, secret_place
+from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Step
 from metier.scan.scale import Confidence
 from metier.scan.text import words
@@ -193,6 +193,10 @@ def _names(node: ast.AST, scope: str, module: Module) -> set[str]:
 def _secret(node: ast.AST, module: Module) -> str:
     """A strong secret inside an expression, in words."""
     for inner in module.within(node):
+        if isinstance(inner, (ast.List, ast.Tuple, ast.Set)):
+            if sum(bool(SECRET_NAME.search(module.string(one))) for one in inner.elts[:64]) >= 3:
+                return "keys from the environment"
+            continue
         if isinstance(inner, ast.Call):
             name = module.dotted(inner.func)
             if name in ("os.environ.items", "os.environ.copy", "os.environ.values") or (

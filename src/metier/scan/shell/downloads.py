@@ -144,7 +144,8 @@ def judge_pipe(pipeline: Pipeline, text: Text, notes: Notes) -> None:
                 _fetch_and_run(fetched, command.name, text, notes)
             if shuffled is not None:
                 notes.find("SK701", f"turns letters around and hands them to {command.name}", text=text, at=shuffled.at)
-        if (command.name.lower() in FETCHERS or command.name in _MACHINES) and command.words:
+        is_line = command.name in _MACHINES or command.words[:2] == ["openssl", "s_client"]
+        if (command.name.lower() in FETCHERS or is_line) and command.words:
             fetched = command
         fetched = next((one for lower in command.inner for one in lower if one.name in FETCHERS), fetched)
         if _SHUFFLES.match(" ".join(command.words)) and not re.search(r"A-Z|\[:", command.words[-1]):
@@ -180,7 +181,7 @@ def _fetch_and_run(fetch: Command, shell: str, text: Text, notes: Notes, at: int
         bare = next((word for word in fetch.arguments if re.fullmatch(r"[\w-]+(?:\.[\w-]+)+(?:/\S*)?", word)), "")
         urls = list(urls_in(f"http://{bare}")) if bare else []
     if not urls:
-        machine = re.search(r"(?:^|[\s@])(\d{1,3}(?:\.\d{1,3}){3})\b", " ".join(fetch.arguments))
+        machine = re.search(r"(?:^|[\s@])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.])", " ".join(fetch.arguments))
         urls = list(urls_in(f"http://{machine[1]}")) if machine else []
     if not urls:
         notes.find("SK501", f"hands a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
@@ -16,6 +17,7 @@ from .reader import Command, Pipeline
 __all__ = ["base_name", "note_steps"]
 
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_LONGEST_LINE = 2_000
 _HUNTS = re.compile(
     r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))",
     re.IGNORECASE,
@@ -89,7 +91,7 @@ def _secret(command: Command, notes: Notes) -> str:
         return WHOLE_ENVIRONMENT
     if command.words in (["export"], ["export", "-p"], ["declare", "-x"], ["declare", "-p"]):
         return WHOLE_ENVIRONMENT
-    line = " ".join(command.words)
+    line = " ".join(command.words)[:_LONGEST_LINE]
     if command.name in ("grep", "egrep", "rg", "find", "ag") and _HUNTS.search(line):
         return "keys that it searches for"
     if command.name in ("curl", "wget") and re.search(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal", line):
@@ -112,14 +114,15 @@ def _secret(command: Command, notes: Notes) -> str:
         "ssh-add",
         "rm",
         "find",
-        "scp",
         "kubectl",
         "npm",
         "echo",
     ):
         return ""
+    # A key that opens the line is not what goes over it.
+    keys = {value for flag, value in pairwise(command.arguments) if flag == "-i"}
     for word in (
-        *command.arguments,
+        *(word for word in command.arguments if word not in keys),
         *(value for _, value in command.assigns),
         *(target for op, target in command.redirects if op == "<"),
     ):
