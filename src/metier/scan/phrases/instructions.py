@@ -137,13 +137,13 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     phrase(
         "SK403",
         "imitates a system message",
-        "<system>|[system]|<<sys>>|[inst]|<system-reminder>|<function_calls>|<tool_result>|<function_results>|### system:"
-        "|system: you",
+        "<system>|[system]|<<sys>>|[inst]|<system-reminder>|<function_calls>|<tool_result>|<function_results>|### system:",
         r"(?:<system>|\[system\]|<<sys>>|\[inst\]|<system-reminder>|<function_calls>|<tool_result>|<function_results>"
-        r"|### system:|system:)~(?:you |must|ignore|user has|approved|important|new instruction|override|always|execute"
+        r"|### system:)~(?:you |must|ignore|user has|approved|important|new instruction|override|always|execute"
         r"|run |follow|from now)",
         H,
     ),
+    phrase("SK403", "speaks as the system", "system: you", r"system: you (?:are|must|will|have|should)\b", M),
     phrase(
         "SK403",
         "closes a block of the prompt",
