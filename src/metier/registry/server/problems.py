@@ -91,7 +91,9 @@ def problem(error: MetierError) -> Answer:
 
 def plain(error: MetierError) -> Answer:
     status, _ = status_of(error)
-    return text_answer(f"{error}. {error.hint}".strip(), status=status, headers=_headers(error))
+    # ClawHub's client tells a new skill from a broken registry by these words.
+    told = f"HTTP {status}: {error}"
+    return text_answer(f"{told}. {error.hint}" if error.hint else told, status=status, headers=_headers(error))
 
 
 def _headers(error: MetierError) -> Headers:

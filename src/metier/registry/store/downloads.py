@@ -63,6 +63,7 @@ class DownloadRows:
             f" from download_day where day >= ? group by package) d on d.package = p.id"
             f" where {where} order by d.total desc, p.name limit ?",
             (since, *arguments, limit),
+            slow=True,
         )
         return [(Card(*row[:-1]), row[-1]) for row in rows]
 
@@ -70,7 +71,8 @@ class DownloadRows:
         rows = await self.engine.rows(
             "select (select count(*) from package where status <> 'deleted'), (select count(*) from release),"
             " (select cast(coalesce(sum(downloads), 0) as bigint) from package),"
-            " (select cast(coalesce(sum(size), 0) as bigint) from release)"
+            " (select cast(coalesce(sum(size), 0) as bigint) from release)",
+            slow=True,
         )
         return dict(zip(("packages", "releases", "downloads", "bytes"), rows[0], strict=True))
 

@@ -34,7 +34,8 @@ class Work(Protocol):
 class Engine(Protocol):
     dialect: str
 
-    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
+    async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
+        """A slow one reads more than a few rows, and must keep nobody else waiting."""
 
     def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Work]:
         """Committed when the block ends, rolled back when it raises. What is not durable may be lost with the power."""

@@ -57,7 +57,7 @@ class PostgresEngine:
             raise
         return cls(pool)
 
-    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
+    async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:  # noqa: ARG002
         with _telling():
             return await self._read(_written(sql), arguments)
 

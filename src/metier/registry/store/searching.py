@@ -37,6 +37,7 @@ class SearchRows:
         rows = await self.engine.rows(
             f"select {_CARD} from package p where {where}{bound if after else ''} order by {order} limit ?",
             (*arguments, *bounds, limit),
+            slow=True,
         )
         return [Card(*row) for row in rows]
 
@@ -60,6 +61,7 @@ class SearchRows:
         rows = await self.engine.rows(
             f"select {_CARD} from {part.source} and {where} order by {order or part.likeness} limit ?",
             (part.query, *arguments, limit),
+            slow=True,
         )
         return {row[0]: Card(*row) for row in rows}
 

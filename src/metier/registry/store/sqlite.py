@@ -15,6 +15,7 @@ import contextlib
 import mmap
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -27,9 +28,10 @@ __all__ = ["SqliteEngine"]
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
-_CACHE_KIB = 16 * 1024
+_CACHE_KIB = 8 * 1024
+_MAPPED_BYTES = 32 * 1024 * 1024
 _INDEX_HEADER = 48
-_MOST_CARDS = 20_000
+_MOST_CARDS = 12_000
 
 
 class SqliteEngine:
@@ -38,6 +40,9 @@ class SqliteEngine:
     def __init__(self, path: str) -> None:
         self.path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="registry-writer")
+        self._searchers = ThreadPoolExecutor(2, thread_name_prefix="registry-searcher")
+        self._own = threading.local()
+        self._opened: list[sqlite3.Connection] = []
         self._turn = asyncio.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
@@ -45,9 +50,20 @@ class SqliteEngine:
         self._stamp = b""
         self._cards: dict[tuple[str, str], Row | None] = {}
 
-    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
+    async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
+        if slow:
+            return await asyncio.get_running_loop().run_in_executor(self._searchers, self._searched, sql, arguments)
         with self._reading() as reader:
             return reader.execute(sql, arguments).fetchall()
+
+    def _searched(self, sql: str, arguments: Sequence[object]) -> list[Row]:
+        """On one of the threads for searches, each of which has a connection of its own."""
+        with _telling():
+            connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+            if connection is None:
+                connection = self._own.connection = self._connected(check_same_thread=False)
+                self._opened.append(connection)
+            return connection.execute(sql, arguments).fetchall()
 
     async def card(self, columns: str, kind: str, name: str) -> Row | None:
         stamp = self._index[:_INDEX_HEADER] if self._index else b""
@@ -95,6 +111,9 @@ class SqliteEngine:
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
+        self._searchers.shutdown()
+        for connection in self._opened:
+            connection.close()
         if self._index:
             self._index.close()
         if self._reader:
@@ -142,7 +161,7 @@ class SqliteEngine:
         try:
             for pragma in (
                 "journal_mode = wal", "synchronous = full", "foreign_keys = on", f"cache_size = -{_CACHE_KIB}",
-                "temp_store = memory", "mmap_size = 268435456",
+                "temp_store = memory", f"mmap_size = {_MAPPED_BYTES}",
             ):  # fmt: skip
                 connection.execute(f"pragma {pragma}")
         except BaseException:
