@@ -20,6 +20,7 @@ from .ports import Accounts, Downloads
 
 __all__ = ["Metering"]
 
+_DAY_MS = 86_400_000
 _MOST_WAITING = 100_000
 """While the database is away. More than that is not counted; memory is worth more than a number."""
 
@@ -31,7 +32,7 @@ class Metering:
         self._secret = secret
         self._waiting: dict[tuple[int, str], str] = {}
         self._counted: set[tuple[int, str]] = set()
-        self._day = ""
+        self._midnight = 0
 
     @classmethod
     async def start(cls, downloads: Downloads, accounts: Accounts, clock: Callable[[], Moment]) -> Metering:
@@ -42,20 +43,19 @@ class Metering:
     def count(self, package: int, version: str, caller: Caller) -> None:
         who = f"token:{caller.token.id}" if caller.token else f"address:{caller.address}"
         identity = hmac.digest(self._secret, who.encode(), hashlib.sha256).hex()[:32]
+        self._turn_the_page()
         key = (package, identity)
         if key not in self._counted and len(self._waiting) < _MOST_WAITING:
             self._waiting[key] = version
 
     async def flush(self) -> int:
         """Write what waits; what could not be written waits on."""
-        day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
-        if day != self._day:
-            self._day = day
-            self._counted.clear()
+        self._turn_the_page()
         if not self._waiting:
             return 0
         waiting, self._waiting = self._waiting, {}
         try:
+            day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
             added = await self._downloads.count(day, [(package, version, who) for (package, who), version in waiting.items()])
         except Unavailable:
             self._waiting = {**waiting, **self._waiting}
@@ -63,3 +63,9 @@ class Metering:
         if len(self._counted) < _MOST_WAITING:
             self._counted.update(waiting)
         return added
+
+    def _turn_the_page(self) -> None:
+        now = self._clock()
+        if now >= self._midnight:
+            self._counted.clear()
+            self._midnight = (now // _DAY_MS + 1) * _DAY_MS

@@ -362,6 +362,19 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
+    def test_two_who_ask_at_once_get_different_jobs(self, tmp_path: Path) -> None:
+        async def body(store: Store) -> None:
+            for number in range(4):
+                await store.enqueue("scan", str(number), due=0)
+            claimed = await asyncio.gather(*(store.claim(now=1, lease=100) for _ in range(8)))
+            got = sorted(job.subject for job in claimed if job)
+            assert got == sorted(set(got))
+            while job := await store.claim(now=1, lease=100):
+                got.append(job.subject)
+            assert sorted(got) == ["0", "1", "2", "3"]
+
+        self._with(tmp_path, body)
+
     def test_many_at_once_lose_nothing(self, tmp_path: Path) -> None:
         async def body(store: Store) -> None:
             await asyncio.gather(*(store.publish(draft("pdf", None, description=f"Text {n}."), None) for n in range(8)))

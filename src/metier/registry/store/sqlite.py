@@ -131,6 +131,7 @@ class SqliteEngine:
             if self._reader is None:
                 self._reader = self._connected(check_same_thread=False)
                 self._reader.execute("pragma query_only = on")
+                self._reader.execute(f"pragma mmap_size = {_MAPPED_BYTES}")
                 self._index = self._mapped()
             yield self._reader
 
@@ -161,7 +162,7 @@ class SqliteEngine:
         try:
             for pragma in (
                 "journal_mode = wal", "synchronous = full", "foreign_keys = on", f"cache_size = -{_CACHE_KIB}",
-                "temp_store = memory", f"mmap_size = {_MAPPED_BYTES}",
+                "temp_store = memory",
             ):  # fmt: skip
                 connection.execute(f"pragma {pragma}")
         except BaseException:
