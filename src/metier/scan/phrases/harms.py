@@ -49,6 +49,7 @@ HARMS: tuple[Order, ...] = (
         r"|payments?|wallet"
         r"|clauses?|law|terms"
         r"|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)|records?)\b",
+        unless=r"\bkeys?\b|secret|credential|\.env|tokens?\b|password",
     ),
     order(
         "SK533",

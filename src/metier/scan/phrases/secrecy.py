@@ -22,7 +22,7 @@ SECRECY: tuple[Phrase, ...] = (
         "SK402",
         "tells the agent to deny what it did",
         "do not |don't |never |must not |should not ",
-        r"(?:do not|don't|never|must not|should not) (?:ever )?(?:reveal|tell|disclose|mention|inform|admit|say|let"
+        r"(?:do not|don't|never|must not|should not) (?:ever )?(?:reveal|tell|disclose|mention|inform|admit|say"
         r"|notify|show)"
         r"[^.!?;#]{0,50}? (?:that you|what you|you) (?:have |had |are |were |also |just |already )*(?:executed?|ran|run"
         r"|running"
@@ -53,7 +53,7 @@ SECRECY: tuple[Phrase, ...] = (
         r"|your )?users?\b(?! "
         r"(?:interface|who|with|without))|(?:quietly|secretly|covertly|discreetly|stealthily|surreptitiously) (?:run|execute"
         r"|send|upload|copy|install|download|collect|add|append|post|forward|transmit|include|insert|record|log|save|delete"
-        r"|modify|change|read) (?:the|a|an|this|these|all|any|every|each|it|them|user|their|its|your|our|`|curl|https?:"
+        r"|modify|change|read) (?:the|this|these|all|any|every|each|it|them|user|their|its|your|our|`|curl|https?:"
         r"|\S+\.(?:sh|py|js))\b)",
         H,
         kinds=_PROSE,
