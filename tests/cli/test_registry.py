@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -78,6 +79,13 @@ def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: 
     assert shell("registry", "stats", "--db", moved[0], "--json").data["packages"] == 0
     shell("registry", "migrate", "--to", *moved[:1], "nonsense://x").failed(2, "nonsense")
     shell("registry", "gc", "--dry-run").ok()
+
+
+def test_a_port_that_is_taken_is_told_so(shell: Shell) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        shell("registry", "serve", "--port", str(taken.getsockname()[1])).failed(6, "cannot listen")
 
 
 def test_what_is_no_address_is_told_so(shell: Shell) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.app import App
-from metier.errors import Unavailable
+from metier.errors import Conflict, Unavailable
 
 from .result import Result
 from .run import command
@@ -42,7 +43,7 @@ def serve(
     options = registry_options(app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy)
     from metier.registry.serving import serve as run
 
-    chosen = port or _free_port(host)
+    chosen = _usable_port(host, port)
     as_json = "--json" in sys.argv
 
     def told(token: str | None) -> None:
@@ -82,9 +83,13 @@ def registry_options(
     )
 
 
-def _free_port(host: str) -> int:
-    import socket
-
+def _usable_port(host: str, port: int) -> int:
+    """The port, or a free one for 0. Told now, in one sentence, and not by a server that has already said where it is."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise Conflict(f"cannot listen at {host} port {port}: {why}", hint="choose another with --port or --host") from None
         return int(probe.getsockname()[1])

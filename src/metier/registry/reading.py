@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from metier.errors import BadUsage, NotFound, Refused
 from metier.spec import SKILL_FILE, is_name, resource_path
 from metier.spec.versions import Range, Version, is_version, newest
@@ -190,8 +192,6 @@ def _seen_by(caller: Caller, filters: Filters) -> Filters:
 
 
 def _as_active(card: Card) -> Card:
-    from msgspec.structs import replace
-
     return replace(card, status=Status.ACTIVE)
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
@@ -22,13 +23,13 @@ _HANDED_ON = "METIER_REGISTRY_OPTIONS"
 def serve(options: Options, *, host: str, port: int, workers: int, told: Callable[[str | None], None]) -> None:
     """Until interrupted. `told` is called once the database is ready, with the administrator's token if it is new."""
     told(asyncio.run(_prepared(options)))
-    common = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
+    common: dict[str, Any] = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
               "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on"}  # fmt: skip
     if workers == 1:
-        uvicorn.run(_app(options), **common)  # type: ignore[arg-type]  # a table of options
+        uvicorn.run(_app(options), **common)
         return
     os.environ[_HANDED_ON] = json.dumps(dataclasses.asdict(options))
-    uvicorn.run("metier.registry.serving:worker_app", factory=True, workers=workers, **common)  # type: ignore[arg-type]
+    uvicorn.run("metier.registry.serving:worker_app", factory=True, workers=workers, **common)
 
 
 def worker_app() -> RegistryApp:

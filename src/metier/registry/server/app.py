@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
@@ -38,7 +38,6 @@ __all__ = ["COOKIE", "RegistryApp", "create_app"]
 COOKIE = "metier_token"
 _log = logging.getLogger("metier.registry")
 _READ_METHODS = ("GET", "HEAD", "OPTIONS")
-Sender = Callable[[Scope, Receive, Send, Headers], Awaitable[None]]
 
 
 def create_app(options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now) -> RegistryApp:

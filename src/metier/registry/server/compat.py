@@ -9,6 +9,7 @@ import hashlib
 from typing import Any
 
 from msgspec import Struct, field
+from starlette.types import ASGIApp
 
 from metier.archive import Contents, Member, pack
 from metier.errors import BadUsage
@@ -111,7 +112,7 @@ async def install(call: Call) -> Answer:
                         "archive": {"version": release.version, "downloadUrl": link}})  # fmt: skip
 
 
-async def download(call: Call) -> object:
+async def download(call: Call) -> ASGIApp:
     call.params["name"] = call.query_params.get("slug", "")
     return await _DOWNLOAD.endpoint(call)
 

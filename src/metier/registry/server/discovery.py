@@ -6,6 +6,7 @@ A client that cannot send a header reaches private skills below /t/TOKEN, with a
 from __future__ import annotations
 
 import msgspec
+from starlette.types import ASGIApp
 
 from metier.errors import NotFound, Refused
 from metier.registry import presenting
@@ -125,7 +126,7 @@ def _need_old(call: Call) -> None:
                        hint="use /.well-known/agent-skills/index.json")  # fmt: skip
 
 
-async def _archive_by_token(call: Call) -> object:
+async def _archive_by_token(call: Call) -> ASGIApp:
     _only_reads(call)
     return await _ARCHIVE.endpoint(call)
 
@@ -139,7 +140,7 @@ ROUTES = (
           about="Private ones too, for clients that cannot send a header; the token may only read."),
     Route(method="GET", path=f"/t/{{token}}/{{namespace}}{_PLACE}", endpoint=well_known, answers=Index,
           about="The same of one namespace."),
-    Route(method="GET", path="/t/{token}/skills/{name}/{archive}", endpoint=_archive_by_token, rate="download",  # type: ignore[arg-type]
+    Route(method="GET", path="/t/{token}/skills/{name}/{archive}", endpoint=_archive_by_token, rate="download",
           about="The archive of one version, VERSION.zip.", answers=bytes),
     Route(method="GET", path=f"{_OLD}/index.json", endpoint=old_index, about="Version 0.1.0, if it is switched on.",
           answers=OldIndex),

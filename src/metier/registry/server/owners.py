@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from metier.registry import presenting, wire
 from metier.registry.model import Kind
 
 from .answers import Answer, json_answer
-from .routing import Call, Route
+from .routing import Call, Endpoint, Route
 from .uploads import read_json
 
 __all__ = ["owner_routes"]
@@ -58,9 +60,10 @@ def owner_routes(kind: Kind) -> tuple[Route, ...]:
     version = f"{name}/versions/{{version}}"
     owner = "publish:NAMESPACE"
 
-    def change(method: str, path: str, endpoint: object, about: str, *, auth: str = owner, **more: object) -> Route:
-        return Route(method=method, path=path, endpoint=endpoint, about=about, rate="write", auth=auth,  # type: ignore[arg-type]
-                     **{"answers": Done, **more})  # type: ignore[arg-type]  # fmt: skip
+    def change(method: str, path: str, endpoint: Endpoint, about: str, *, auth: str = owner, **more: Any) -> Route:
+        # Any: the other fields of Route
+        given = {"answers": Done, **more}
+        return Route(method=method, path=path, endpoint=endpoint, about=about, rate="write", auth=auth, **given)
 
     return (
         change("POST", f"{version}/yank", one.yank, "Hide a version from whoever does not name it.", auth="yank", body=Reason),
