@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # The command that shows that a package is there, and the Debian package that brings it.
-SYSTEM = {"git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium"}
+SYSTEM = {"git": "git", "less": "less", "bwrap": "bubblewrap", "setpriv": "util-linux", "chromium": "chromium", "tmux": "tmux"}
 
 
 def main() -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from metier.agents import AgentEngine, Ending, ModelChoice
@@ -12,6 +15,27 @@ from metier.testing import ModelRequest, ModelServer, Said, calls, says
 from talking import COUNT, app_of, home_skill, now
 
 SESSIONS = 100
+
+
+def test_conversations_that_begin_at_once_in_a_new_process_all_find_their_client(tmp_path: Path) -> None:
+    # Whoever imports a package in two threads at once may get half of it, so this needs a process that has none of it yet.
+    code = """
+import asyncio, sys
+from pathlib import Path
+from talking import app_of
+class Where: url = sys.argv[2]
+app = app_of(Path(sys.argv[1]), Where)
+async def main():
+    engines = [app.engine() for _ in range(8)]
+    print([str((await turn).ending) for turn in asyncio.as_completed([engine.ask("hello") for engine in engines])])
+    for engine in engines: await engine.close()
+asyncio.run(main())
+"""
+    with ModelServer(lambda _: says("hi")) as model:
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+        words = [sys.executable, "-c", code, str(tmp_path), model.url]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.stdout.strip() == str(["done"] * 8), done.stderr
 
 
 def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ class AgentEngine:
         self._choice: ModelChoice | Model | None = model
         self._model: Model | None = None
         self._past: list[Past] | None = None
+        self._count = 0
         self._spent = Spent()
         self._summary = (0, "")
         self._warnings = list(self.options.warnings)
@@ -192,7 +193,6 @@ class AgentEngine:
             put(kind(session=self.id, timestamp=self.session.host.clock(), **values))
 
         tell(events.TurnStarted, message=message)
-        await in_thread(self._load)
         for warning in self._warnings:
             tell(events.Warned, message=warning)
         self._warnings = []
@@ -200,6 +200,7 @@ class AgentEngine:
         running: Running | None = None
         try:
             model = await self._connected()
+            await in_thread(self._load)
             await in_thread(self._select, message, model)
             if self.selection is not None:
                 tell(events.SkillsSelected, selection=self.selection)
@@ -335,12 +336,17 @@ class AgentEngine:
         self._summary = self._repository.summary(self.id)
         turns = self._repository.turns(self.id)
         self._spent = sum((turn.spent for turn in turns), Spent())
+        if self._choice is None:
+            # Nobody is asked, so nothing has to be read that only a model's client can read.
+            self._past = None
+            return
         kept = [turn for turn in turns if turn.ending not in (None, Ending.PREVIEW) and turn.number > self._summary[0]]
         self._past = [Past(turn, messages) for turn in kept if (messages := history.unpacked(turn.messages))]
 
     def _begin(self, message: str) -> int:
+        self._count += 1
         if self._repository is None:
-            return len(self._past or ()) + self._summary[0] + 1
+            return self._count
         options = self.options
         return self._repository.begin(self.id, message, agent=options.agent, version=options.version, model=self.model_name)
 

@@ -6,6 +6,7 @@ pydantic-ai knows the providers; it is imported here, when the first model is as
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
 
-__all__ = ["HOW_TO_SET_A_MODEL", "ModelChoice", "connect", "explained", "is_temporary", "missing_extra"]
+__all__ = ["HOW_TO_SET_A_MODEL", "ModelChoice", "connect", "explained", "is_temporary", "load_client", "missing_extra"]
 
 HOW_TO_SET_A_MODEL = "set a model with `metier config set model.name openai:NAME` (or anthropic:NAME, ollama:NAME, …)"
 _RESPONSES = "openai-responses"
+_IMPORTING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +52,27 @@ def missing_extra(error: ImportError) -> Unavailable:
     )
 
 
+def load_client() -> None:
+    """Import pydantic-ai, one thread at a time: two that begin at once find each other's half of it, and fail."""
+    with _IMPORTING:
+        try:
+            import pydantic_ai.direct
+            import pydantic_ai.messages  # noqa: F401
+        except ImportError as error:
+            raise missing_extra(error) from error
+
+
 def connect(choice: ModelChoice) -> Model:
     """BadUsage for a name that nobody knows, Unavailable for a package or a key that is missing. Asks nobody yet."""
-    try:
-        from pydantic_ai.exceptions import UserError
-        from pydantic_ai.models import infer_model
-    except ImportError as error:
-        raise missing_extra(error) from error
+    load_client()
+    with _IMPORTING:
+        return _connected(choice)
+
+
+def _connected(choice: ModelChoice) -> Model:
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
     if not choice.provider and not choice.base_url:
         raise BadUsage(
             f"{choice.name!r} does not say whose model it is",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, Ending
 from metier.agents.events import Event, TurnFinished
-from metier.agents.models import missing_extra
+from metier.agents.models import load_client, missing_extra
 from metier.cli.terminal import Terminal, clipped, shown
 from metier.runtime import Answer, Question
 from metier.runtime.permissions import Approve
@@ -173,8 +173,7 @@ class _Desk:
             engine = self.talk.engine
             self.talk.app.selector.select("warm up", 1)
             if engine.model_name:
-                import pydantic_ai.direct
-                import pydantic_ai.models.openai  # noqa: F401
+                load_client()
             self._level()
 
     def _level(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -56,16 +57,18 @@ class Talk:
         self._wanted = session
         self._engine: AgentEngine | None = None
         self._name = ""
+        self._making = threading.Lock()
 
     @property
     def engine(self) -> AgentEngine:
-        """Made when it is first needed: showing a prompt needs none."""
-        if self._engine is None:
-            self._engine = self.app.engine(
-                self._wanted, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
-            )
-            self._wanted, self._name = self._engine.id, self._engine.model_name
-        return self._engine
+        """Made when it is first needed: showing a prompt needs none. Once, also when it is made ready behind the prompt."""
+        with self._making:
+            if self._engine is None:
+                self._engine = self.app.engine(
+                    self._wanted, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
+                )
+                self._wanted, self._name = self._engine.id, self._engine.model_name
+            return self._engine
 
     @property
     def started(self) -> AgentEngine | None:

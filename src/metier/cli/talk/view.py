@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text as Line
 
 from metier.agents import Ending, events
 from metier.agents.events import Event, TurnFinished
-from metier.cli.terminal import shown, unarmed
+from metier.cli.terminal import cells, clipped, shown, unarmed
 from metier.runtime.events import Deactivated, Refused, ScriptStarted, SkillActivated
 
 from .markdown import finished
@@ -37,6 +38,7 @@ class View:
         self._sandbox = sandbox
         self._text = ""
         self._blocks = 0
+        self._noted = False
         self._busy: dict[str, str] = {}
         self._live: Live | None = None
         self._waiting = "thinking"
@@ -118,16 +120,18 @@ class View:
 
     def _block(self, text: str) -> None:
         """A finished part of the answer, a line below the one before."""
-        if self._blocks:
+        if self._blocks or self._noted:
             self.console.print()
+        self._noted = False
         self._blocks += 1
-        self.console.print(Markdown(text))
+        self.console.print(_Tight(text))
 
     def _note(self, sign: str, about: str, style: str) -> None:
-        line = Line(no_wrap=True, overflow="ellipsis")
-        line.append(shown(sign), style=style)
-        line.append(f"  {shown(about)}", style="dim")
-        self.console.print(line)
+        about = shown(about)
+        line = Line(clipped(shown(sign), max(20, self.console.width - cells(about) - 2)), style=style)
+        line.append(f"  {about}", style="dim")
+        self._noted = True
+        self.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def _draw(self) -> None:
         if self._live is None:
@@ -136,8 +140,8 @@ class View:
         if self._text.strip():
             # Only the end of it: a region higher than the screen cannot be drawn over.
             lines = self._text.splitlines()
-            tail += [Line()] if self._blocks else []
-            tail.append(Markdown("\n".join(lines[-max(4, self.console.height - 6) :])))
+            tail += [Line()] if self._blocks or self._noted else []
+            tail.append(_Tight("\n".join(lines[-max(4, self.console.height - 6) :])))
         doing = list(self._busy.values())
         label = shown("; ".join(doing)) if doing else ("" if self._text else self._waiting)
         if doing and self._waiting != "thinking":
@@ -147,12 +151,33 @@ class View:
         self._live.update(Group(*tail))
 
 
-def _brief(arguments: str, most: int = 60) -> str:
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _words(each)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+class _Tight:
+    """Markdown without the empty lines that tables and code put around themselves: blocks are one line apart."""
+
+    def __init__(self, text: str) -> None:
+        self._markdown = Markdown(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._markdown, options, pad=False)
+        full = [number for number, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+        for line in lines[full[0] : full[-1] + 1] if full else ():
+            yield from line
+            yield Segment.line()
+
+
+def _brief(arguments: str, most: int = 48) -> str:
     """The values of a call, as far as they fit."""
     try:
         given = json.loads(arguments or "{}")
-        values = given.values() if isinstance(given, dict) else [given]
-        text = " ".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
+        text = " ".join(_words(given))
     except ValueError:
         text = arguments
     text = shown(text)

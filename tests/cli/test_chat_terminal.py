@@ -1,0 +1,203 @@
+"""The chat on a real terminal: what a person sees, types and stops."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from cli.shell import METIER, Shell
+from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from talking import COUNT
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+STORY = "# A story\n\nIt **begins** here.\n\n" + "and so on " * 400
+
+
+def script(request: ModelRequest) -> Said:
+    if "count" in request.user and request.body["messages"][-1]["role"] == "user":
+        return calls("word-count_count", args=["one two three"])
+    if "story" in request.user:
+        return says(STORY, pause=0.02)
+    return says(f"You said:\n\n- *{request.user}*\n- and **that** is all")
+
+
+class Screen:
+    """A terminal of 100 by 30, in tmux: what it shows is what a person sees, not what was sent."""
+
+    def __init__(self, shell: Shell, *words: str, **variables: str) -> None:
+        self.name = f"metier-{uuid.uuid4().hex[:8]}"
+        pairs = [f"{key}={value}" for key, value in {**shell.with_(variables), "TERM": "screen-256color"}.items()]
+        line = " ".join(["exec env -i", *(f"'{pair}'" for pair in pairs), METIER, *words])
+        self._tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", str(shell.project), line)
+        self._tmux("set-option", "-g", "remain-on-exit", "on")
+
+    def _tmux(self, *words: str) -> str:
+        command = ["tmux", "-L", self.name, "-f", "/dev/null", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "TERM": "xterm"}).stdout
+
+    @property
+    def text(self) -> str:
+        return self._tmux("capture-pane", "-p", "-S", "-200")
+
+    def type(self, text: str, *, enter: bool = True) -> None:
+        self._tmux("send-keys", "-l", text)
+        if enter:
+            self.press("Enter")
+
+    def press(self, key: str) -> None:
+        self._tmux("send-keys", key)
+
+    def until(self, pattern: str, seconds: float = 40) -> str:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            shown = self.text
+            if re.search(pattern, shown):
+                return shown
+            time.sleep(0.1)
+        raise AssertionError(f"{pattern!r} never came:\n{self.text}")
+
+    def has_ended(self) -> bool:
+        return self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1"
+
+    def close(self) -> None:
+        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer(script) as server:
+        yield server
+
+
+@pytest.fixture
+def desk(shell: Shell, model: ModelServer) -> Shell:
+    folder = shell.skill("word-count", head="triggers:\n  keywords: [count]")
+    (folder / "scripts").mkdir()
+    (folder / "scripts/count.py").write_text(COUNT)
+    shell.environment |= {
+        "METIER_SKILLS_ENABLED_BUNDLED": "none", "METIER_MODEL_NAME": "gpt-4o", "METIER_MODEL_BASE_URL": model.url,
+        "PATH": "/usr/bin:/bin",
+    }  # fmt: skip
+    return shell
+
+
+@pytest.fixture
+def screens() -> Iterator[list[Screen]]:
+    opened: list[Screen] = []
+    yield opened
+    for screen in opened:
+        screen.close()
+
+
+def started(screens: list[Screen], desk: Shell, *words: str, **variables: str) -> Screen:
+    screen = Screen(desk, "chat", *words, **variables)
+    screens.append(screen)
+    screen.until(r"(?m)^> *$")
+    return screen
+
+
+def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(desk: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, desk)
+    screen.type("please count the words")
+    shown = screen.until(r"and that is all[\s\S]*skills: word-count")
+    assert re.search(r"● word-count +a trigger, \d+ tokens", shown)
+    assert re.search(r"✓ word-count_count one two three +[\d.]+ s, namespace sandbox", shown)
+    assert "•" in shown  # a list, not its asterisks
+    assert "**" not in shown
+    status = shown.strip().splitlines()[-1]
+    assert re.search(r"gpt-4o · skills: word-count · [\d,]+ tokens · \$0\.\d+", status)
+
+
+def test_the_answer_arrives_while_it_is_written_and_ctrl_c_stops_it_not_the_program(
+    desk: Shell, model: ModelServer, screens: list[Screen]
+) -> None:
+    screen = started(screens, desk)
+    screen.type("tell me a story")
+    screen.until(r"It begins here\.[\s\S]*and so on and so on")
+    assert model.hung_up == 0
+    screen.press("C-c")
+    shown = screen.until(r"stopped by the user[\s\S]*\n> *\n")
+    assert shown.count("and so on") < 400
+    screen.type("still there?")
+    screen.until(r"still there\?[\s\S]*and that is all")
+    assert not screen.has_ended()
+
+
+def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_leaves(desk: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, desk)
+    screen.type("half a thou", enter=False)
+    screen.press("C-c")
+    screen.until(r"Ctrl-D or /quit leaves")
+    assert not screen.has_ended()
+    screen.press("C-d")
+    deadline = time.monotonic() + 20
+    while not screen.has_ended() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert screen.has_ended()
+    assert "Traceback" not in screen.text
+
+
+@pytest.mark.parametrize(("key", "ran"), [("o", True), ("n", False)])
+def test_an_approval_is_asked_in_between(desk: Shell, screens: list[Screen], key: str, ran: bool) -> None:
+    screen = started(screens, desk, METIER_POLICY_SCRIPTS="ask")
+    screen.type("please count the words")
+    screen.until(r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*allow it\? \[o\]nce, \[a\]lways, \[n\]o:")
+    screen.type(key)
+    shown = screen.until(r"and that is all")
+    assert bool(re.search(r"✓ word-count_count", shown)) is ran
+    assert bool(re.search(r"not allowed", shown)) is not ran
+
+
+def test_commands_are_completed_and_done(desk: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, desk)
+    screen.type("/sk", enter=False)
+    screen.until(r"/skills +list the skills")
+    screen.type("ills")
+    screen.until(r"word-count +Does it\.")
+    screen.type("/skill word-count")
+    screen.until(r"● word-count is active")
+    screen.type("/unskill word-count")
+    screen.until(r"○ word-count: no longer active")
+    screen.type("/nonsense")
+    screen.until(r"there is no command and no skill 'nonsense'")
+    screen.type("/quit")
+
+
+def test_a_message_may_have_several_lines(desk: Shell, model: ModelServer, screens: list[Screen]) -> None:
+    screen = started(screens, desk)
+    screen.type("first line\\")
+    screen.type("second line", enter=False)
+    screen.press("M-Enter")
+    screen.type("third line")
+    screen.until(r"and that is all")
+    assert model.requests[0].user == "first line\nsecond line\nthird line"
+
+
+def test_a_conversation_is_gone_on_with(desk: Shell, screens: list[Screen]) -> None:
+    first = started(screens, desk)
+    first.type("please count the words")
+    first.until(r"and that is all")
+    first.press("C-d")
+    found = re.search(r"metier chat --session (\w+)", first.until(r"--session \w+ goes on"))
+    assert found is not None
+    second = Screen(desk, "chat", "--session", found[1])
+    screens.append(second)
+    second.until(r"1 turns so far; active skills: word-count[\s\S]*> please count the words")
+    second.type("and more")
+    second.until(r"You said:[\s\S]*and more[\s\S]*and that is all")
+
+
+def test_without_a_model_it_shows_what_one_would_receive(desk: Shell, screens: list[Screen]) -> None:
+    del desk.environment["METIER_MODEL_NAME"]
+    screen = started(screens, desk)
+    assert "no model is set" in screen.text
+    screen.type("please count the words")
+    shown = screen.until(r"A model would receive about [\d,]+ tokens[\s\S]*metier config set model\.name")
+    assert "### word-count" in shown

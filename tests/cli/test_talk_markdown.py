@@ -1,0 +1,35 @@
+"""Which part of Markdown that is still being written is finished."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metier.cli.talk.markdown import finished
+
+
+@pytest.mark.parametrize(
+    ("text", "done"),
+    [
+        ("", ""),
+        ("a word", ""),
+        ("a paragraph\n", ""),
+        ("a paragraph\n\n", "a paragraph\n\n"),
+        ("one\n\ntwo", "one\n\n"),
+        ("one\n\ntwo\n\nthree", "one\n\ntwo\n\n"),
+        ("```py\na\n\nb", ""),
+        ("```py\na\n\nb\n```\n\nand", "```py\na\n\nb\n```\n\n"),
+        ("one\n\n```\na\n\nb", "one\n\n"),
+        ("~~~\n```\n\n~~~\n\nx", "~~~\n```\n\n~~~\n\n"),
+        ("````\n```\n\n````\n\nx", "````\n```\n\n````\n\n"),
+        ("\n\nstart", "\n\n"),
+    ],
+)
+def test_up_to_the_last_blank_line_outside_code(text: str, done: str) -> None:
+    assert text[: finished(text)] == done
+
+
+@given(st.text("a \n`~#|-*", max_size=60), st.text("a \n`~#|-*", max_size=20))
+def test_what_is_finished_stays_so_whatever_comes(text: str, more: str) -> None:
+    assert finished(text + more) >= finished(text)
