@@ -115,6 +115,15 @@ def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(desk: Shell, s
     assert re.search(r"gpt-4o · skills: word-count · [\d,]+ tokens · \$0\.\d+", status)
 
 
+def test_a_script_that_takes_its_time_spins_with_the_level_of_its_sandbox(desk: Shell, screens: list[Screen]) -> None:
+    slow = '"""Counts slowly."""\nimport time\ntime.sleep(3)\nprint("6 words")\n'
+    (desk.skills / "word-count/scripts/count.py").write_text(slow)
+    screen = started(screens, desk)
+    screen.type("please count the words")
+    screen.until(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] word-count_count one two three +\(scripts/count\.py in the namespace sandbox\)")
+    screen.until(r"✓ word-count_count one two three")
+
+
 def test_the_answer_arrives_while_it_is_written_and_ctrl_c_stops_it_not_the_program(
     desk: Shell, model: ModelServer, screens: list[Screen]
 ) -> None:

@@ -171,6 +171,9 @@ def test_a_conversation_is_listed_found_exported_and_gone_on_with(desk: Shell) -
     more = desk("chat", "--session", data["session"], "--json", stdin=typed(desk, "go on\n")).data
     assert (more["session"], more["entries"][0]["active"]) == (data["session"], ["word-count"])
     desk("chat", "--export", "nope").failed(3, "nope")
+    desk("chat", "--delete", data["session"]).ok()
+    assert desk("chat", "--list").ok().out == "nothing was said yet\n"
+    assert desk("session", "list", "--json").data["sessions"] == []
 
 
 def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(desk: Shell, model: ModelServer) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
 from metier.errors import Conflict, MetierError
-from metier.runtime import By, Session, Tool
+from metier.runtime import By, Selects, Session, Tool
 from metier.runtime.crossing import finish, in_thread
 from metier.runtime.session import activated_by
 from metier.selection import LlmSelector, Selection
@@ -201,7 +201,8 @@ class AgentEngine:
         try:
             model = await self._connected()
             await in_thread(self._load)
-            await in_thread(self._select, message, model)
+            for warning in await in_thread(self._select, message, model):
+                tell(events.Warned, message=warning)
             if self.selection is not None:
                 tell(events.SkillsSelected, selection=self.selection)
             if model is None:
@@ -299,22 +300,25 @@ class AgentEngine:
                 self._model = self._choice
         return self._model
 
-    def _select(self, message: str, model: Model | None = None) -> None:
-        """Activate what the message calls for: what it names as `$skill`, then what fits it."""
+    def _select(self, message: str, model: Model | None = None) -> list[str]:
+        """Activate what the message calls for: what it names as `$skill`, then what fits it. Returns what went amiss."""
         self.selection = None
-        for name in dict.fromkeys(_NAMED.findall(message)):
-            # `$HOME` in a question about shells is no skill, and no error.
-            if name in self.session.catalog and name not in self.session.active_names:
-                self.session.activate(name, by=By.USER)
-        if not self.options.auto_select or self.session.host.selector is None:
-            return
+        # `$HOME` in a question about shells is no skill, and no error.
+        known = [name for name in dict.fromkeys(_NAMED.findall(message)) if name in self.session.catalog]
+        new = [name for name in known if name not in self.session.active_names]
+        activated = [self.session.activate(name, by=By.USER) for name in new]
+        if self.options.auto_select and self.session.host.selector is not None:
+            self.selection = self._selected(message, self.session.host.selector, model)
+            activated += self.session.activate_selected(self.selection)
+        return [warning for activation in activated for warning in activation.warnings]
+
+    def _selected(self, message: str, selector: Selects, model: Model | None) -> Selection:
         found = decided(self.session.select(message, MOST_RANKED))
-        if self.options.ask_model and model is not None:
-            chooser = LlmSelector(self.session.host.selector, lambda prompt: finish(ask_once(model, prompt)))
-            recent = [row.folder for row in self.session.active]
-            found = _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
-        self.selection = found
-        self.session.activate_selected(found)
+        if not self.options.ask_model or model is None:
+            return found
+        chooser = LlmSelector(selector, lambda prompt: finish(ask_once(model, prompt)))
+        recent = [row.folder for row in self.session.active]
+        return _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
 
     def _build(self, current: list[ModelMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""

@@ -22,7 +22,7 @@ from .run import command
 from .talk.preview import preview_lines
 from .talk.record import Record
 from .talk.slash import COMMANDS, Talk, exported
-from .terminal import Terminal, padded, shown
+from .terminal import Terminal, padded, shown, unarmed
 
 __all__ = ["chat"]
 
@@ -38,21 +38,16 @@ _FOLDERS = (".claude/commands", ".agent/commands")
 @click.option("--list", "listed", is_flag=True, help="List the conversations that are kept.")
 @click.option("--search", metavar="WORDS", help="Find what was said in any of them.")
 @click.option("--export", "export_id", metavar="ID", help="Print a conversation as Markdown, or whole with --json.")
-def chat(
-    app: App, *, agent: str, session_id: str | None, model: str | None, variables: tuple[str, ...], listed: bool,
-    search: str | None, export_id: str | None,
-) -> Result:  # fmt: skip
+@click.option("--delete", "delete_id", metavar="ID", help="Forget a conversation and its session.")
+def chat(app: App, *, agent: str, session_id: str | None, model: str | None, variables: tuple[str, ...], **kept: Any) -> Result:
     """Talk with an agent that uses your skills.
 
     Skills are picked for every message; /help lists what else can be typed. In a pipe each line that is a command is done,
     and what stands between is a message: `echo question | metier chat --json`.
     """
-    if listed:
-        return _list(app)
-    if search is not None:
-        return _search(app, search)
-    if export_id is not None:
-        return _export(app, export_id)
+    # Any: what is asked about conversations that are kept.
+    if answer := _kept(app, **kept):
+        return answer
     if session_id and not agent:
         known = [each for each in app.chats.chats(1000) if each.id == session_id]
         agent = known[0].agent if known and known[0].agent in app.agents.names() else ""
@@ -66,6 +61,21 @@ def chat(
         end = f"metier chat --session {talk.session} goes on with this conversation" if talk.session else ""
         return Result(data={}, lines=lambda _: (), text="", info=end)
     return _piped(talk)
+
+
+def _kept(app: App, *, listed: bool, search: str | None, export_id: str | None, delete_id: str | None) -> Result | None:
+    if listed:
+        return _list(app)
+    if search is not None:
+        return _search(app, search)
+    if export_id is not None:
+        return _export(app, export_id)
+    if delete_id is not None:
+        app.chats.get(delete_id)
+        app.chats.delete(delete_id)
+        app.store.clear(delete_id)
+        return Result(data={"deleted": delete_id}, lines=lambda _: (f"forgot {delete_id}",))
+    return None
 
 
 def _commands(app: App) -> dict[str, Any]:
@@ -145,7 +155,8 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
         elif entry["ending"] == Ending.PREVIEW:
             yield from preview_lines(entry, terminal)
         else:
-            yield from entry["answer"].splitlines()
+            # A model may have been talked into anything, also into moving the cursor.
+            yield from (unarmed(entry["answer"]) if terminal.is_tty else entry["answer"]).splitlines()
 
 
 def _list(app: App) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from metier.cli.terminal import Terminal, padded, shown
+from metier.cli.terminal import Terminal, padded, shown, unarmed
 
 __all__ = ["preview_lines"]
 
@@ -24,6 +24,6 @@ def preview_lines(row: dict[str, Any], terminal: Terminal) -> Iterator[str]:
         if name not in ("tokens", "text"):
             yield f"  {padded(name, 8)} {tokens:>7,}"
     yield ""
-    yield from prompt["text"].splitlines()
+    yield from unarmed(prompt["text"]).splitlines()
     yield ""
     yield terminal.paint("user: ", "dim") + shown(row["message"])

@@ -60,7 +60,7 @@ class View:
                 self._flush()
                 self._busy[event.id] = f"{event.tool} {_brief(event.arguments)}"
             case ScriptStarted(script=script):
-                self._waiting = f"{script} in the {self._sandbox() or 'sandbox'}"
+                self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
             case events.ToolAnswered():
                 self._answered(event)
             case Refused(what=what, rule=rule):
@@ -147,7 +147,7 @@ class View:
         if doing and self._waiting != "thinking":
             label = f"{label}  ({self._waiting})"
         if label:
-            tail.append(Spinner("dots", text=Line(f" {label}", style="dim", no_wrap=True, overflow="ellipsis")))
+            tail.append(Spinner("dots", text=Line(label, style="dim", no_wrap=True, overflow="ellipsis")))
         self._live.update(Group(*tail))
 
 
