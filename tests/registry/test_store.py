@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from metier.registry.model import Filters, Sort
 from metier.registry.ports import Store
 from metier.registry.store import open_store
 from metier.testing import RegistryStoreConformance, run_now
@@ -55,3 +57,20 @@ def test_what_one_process_writes_every_other_sees_at_once(tmp_path: Path) -> Non
         await two.close()
 
     run_now(both())
+
+
+def test_a_writer_that_is_cancelled_leaves_the_way_free(tmp_path: Path) -> None:
+    async def work() -> None:
+        store = await open_store(f"sqlite://{tmp_path}/r.sqlite")
+        for turn in range(40):
+            task = asyncio.create_task(store.publish(draft(f"gone-{turn}"), None))
+            await asyncio.sleep(turn / 20_000)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        _, _, created = await asyncio.wait_for(store.publish(draft("after"), None), 10)
+        assert created
+        for card in await store.browse(Filters(sees=None), sort=Sort.NAME, after=None, limit=100):
+            assert await store.release(card.id, card.version) is not None
+        await store.close()
+
+    run_now(work())

@@ -47,6 +47,8 @@ class Judge(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
     kind: Kind
+    file: str
+    """What describes it."""
     name: str
     version: str | None
     description: str
@@ -94,6 +96,7 @@ def admit(data: bytes, *, kind: Kind, judge: Judge | None = None, version: str |
     archive = pack(contents, to=Format.ZIP)
     return Admitted(
         kind=kind,
+        file=head.file,
         name=head.name,
         version=wanted,
         description=head.description,

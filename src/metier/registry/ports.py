@@ -54,6 +54,9 @@ class Search(Protocol):
     async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
         """For each word that occurs nowhere, the words of the index that are one slip away."""
 
+    async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
+        """Names with that many downloads, the most downloaded first."""
+
 
 class Desk(Protocol):
     """What owners and moderators do. Each leaves a line in the audit log, in the same transaction."""

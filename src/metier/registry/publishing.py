@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -19,6 +19,7 @@ from .access import Caller
 from .admission import Admitted, Judge, admit
 from .model import Card, Draft, Kind, Moment, Release, Visibility
 from .ports import Blobs, Store
+from .terms import is_one_slip
 from .wire import Finding
 
 __all__ = ["RESERVED", "Intent", "Published", "Publishing", "findings_of"]
@@ -29,6 +30,8 @@ RESERVED = frozenset("""
     trending well-known
 """.split())  # noqa: SIM905  # fmt: skip
 """No namespace is called like a page."""
+_POPULAR = 100
+_MOST_POPULAR = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,7 @@ class Publishing:
             admitted = await asyncio.to_thread(admit, data, kind=intent.kind, judge=self._judge, version=intent.version)
         if name and admitted.name != name:
             raise BadUsage(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
+        admitted = await self._compared(admitted)
         if intent.dry_run:
             return Published(admitted, None, None, False)
         if admitted.is_refused:
@@ -93,6 +97,19 @@ class Publishing:
         await self._blobs.put(admitted.archive_name, admitted.archive)
         card, release, created = await self._store.publish(self._draft(caller, namespace, admitted, intent), caller.acts_for)
         return Published(admitted, card, release, created)
+
+    async def _compared(self, admitted: Admitted) -> Admitted:
+        """With a warning if a new name is easily taken for one that many people use."""
+        if await self._store.card(admitted.kind, admitted.name) is not None:
+            return admitted
+        known = await self._store.popular(admitted.kind, at_least=_POPULAR, limit=_MOST_POPULAR)
+        plain = admitted.name.replace("-", "")
+        near = next((name for name in known if is_one_slip(plain, name.replace("-", ""))), None)
+        if near is None:
+            return admitted
+        told = Finding(rule="RG002", severity=Severity.WARNING, message=f"{admitted.name!r} is easily taken for {near!r}",
+                       file=admitted.file, hint="choose a name that nobody mistypes for another")  # fmt: skip
+        return replace(admitted, findings=(*admitted.findings, told))
 
     def _draft(self, caller: Caller, namespace: str, admitted: Admitted, intent: Intent) -> Draft:
         return Draft(

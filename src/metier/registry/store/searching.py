@@ -65,6 +65,14 @@ class SearchRows:
         )
         return {row[0]: Card(*row) for row in rows}
 
+    async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
+        rows = await self.engine.rows(
+            "select name from package where kind = ? and downloads >= ? and status <> ? order by downloads desc, name limit ?",
+            (kind, at_least, Status.DELETED, limit),
+            slow=True,
+        )
+        return [row[0] for row in rows]
+
     async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
         asked = {word: tuple(dict.fromkeys(forms(word))) for word in words}
         every = sorted({form for each in asked.values() for form in each})

@@ -207,6 +207,9 @@ def _telling() -> Iterator[None]:
 
 
 def _begin(writer: sqlite3.Connection, durable: bool) -> None:
+    if writer.in_transaction:
+        # Whoever began it was cancelled before it could be told so.
+        writer.rollback()
     writer.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
     writer.execute("begin immediate")
 
