@@ -130,6 +130,15 @@ def test_a_catalog_that_does_not_fit_is_ranked_for_the_request(tmp_path: Path) -
     assert "more skills are not listed here" in ranked
 
 
+def test_without_a_search_the_catalog_sends_nobody_to_one(tmp_path: Path) -> None:
+    for number in range(60):
+        skill_folder(tmp_path, f"filler-{number:02}")
+    skills = Skills(Session(metier.discover(tmp_path)), budget=Budget(tokens=300))
+    assert "search_skills" not in names(skills)
+    assert "search_skills" not in skills.instructions(request="anything")
+    assert "more: call list_skills." in skills.instructions()
+
+
 def test_the_catalog_is_the_same_for_every_request_while_it_fits(root: Path) -> None:
     skills = Skills(root)
     assert skills.instructions(request="draw a chart") == skills.instructions(request="write a poem")

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
 from metier.disclosure import Activation, Budget, catalog_within
+from metier.disclosure.wording import left_out
 from metier.errors import BadUsage, MetierError, NotFound, Unavailable
 from metier.runtime import BadArguments, By, Host, Options, Reply, Session, Tool
 from metier.runtime.mistakes import told
@@ -225,6 +226,9 @@ def _catalog_text(session: Session, budget: Budget, request: str) -> str:
         matches = selector.select(request, len(entries)).selected
         best = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
         page = catalog_within([*best, *by_folder.values()], budget, how=Activation.TOOL, count=count)
+    if selector is None and page.left_out:
+        # Nobody is sent to a tool that is not there.
+        return page.text.replace(left_out(page.left_out, Activation.TOOL), f"{page.left_out:,} more: call list_skills.")
     return page.text
 
 
