@@ -192,7 +192,7 @@ def test_a_message_may_have_several_lines(desk: Shell, model: ModelServer, scree
 def test_a_conversation_is_gone_on_with(desk: Shell, screens: list[Screen]) -> None:
     first = started(screens, desk)
     first.type("please count the words")
-    first.until(r"and that is all")
+    first.until(r"and that is all[\s\S]*\n> *\n")
     first.press("C-d")
     found = re.search(r"metier chat --session (\w+)", first.until(r"--session \w+ goes on"))
     assert found is not None

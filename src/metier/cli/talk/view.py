@@ -120,6 +120,9 @@ class View:
 
     def _block(self, text: str) -> None:
         """A finished part of the answer, a line below the one before."""
+        if self._live is not None:
+            # It is in the moving part too, and would be seen twice for a moment.
+            self._live.update(Line())
         if self._blocks or self._noted:
             self.console.print()
         self._noted = False
