@@ -32,6 +32,7 @@ class Metering:
         self._secret = secret
         self._waiting: dict[tuple[int, str], str] = {}
         self._counted: set[tuple[int, str]] = set()
+        self._identities: dict[str, str] = {}
         self._midnight = 0
 
     @classmethod
@@ -41,12 +42,18 @@ class Metering:
         return cls(downloads, clock, bytes.fromhex(secret))
 
     def count(self, package: int, version: str, caller: Caller) -> None:
-        who = f"token:{caller.token.id}" if caller.token else f"address:{caller.address}"
-        identity = hmac.digest(self._secret, who.encode(), hashlib.sha256).hex()[:32]
         self._turn_the_page()
-        key = (package, identity)
+        key = (package, self._identity(f"token:{caller.token.id}" if caller.token else f"address:{caller.address}"))
         if key not in self._counted and len(self._waiting) < _MOST_WAITING:
             self._waiting[key] = version
+
+    def _identity(self, who: str) -> str:
+        known = self._identities.get(who)
+        if known is None:
+            known = hmac.digest(self._secret, who.encode(), hashlib.sha256).hex()[:32]
+            if len(self._identities) < _MOST_WAITING:
+                self._identities[who] = known
+        return known
 
     async def flush(self) -> int:
         """Write what waits; what could not be written waits on."""
@@ -68,4 +75,5 @@ class Metering:
         now = self._clock()
         if now >= self._midnight:
             self._counted.clear()
+            self._identities.clear()
             self._midnight = (now // _DAY_MS + 1) * _DAY_MS

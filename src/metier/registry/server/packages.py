@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from functools import lru_cache
 
 from starlette.types import ASGIApp
 
@@ -137,19 +138,15 @@ class _Packages:
         return await self._send(call, card, version, release.archive, immutable(card))
 
     async def _send(self, call: Call, card: Card, version: str, archive: str, cache: Headers) -> Answer:
-        filename = f"{card.name}-{version}.zip"
         registry = call.registry
+        filename, headers = _archive_headers(card.name, version, archive)
         link = None if registry.options.proxy_blobs else await registry.reading.link(archive, filename=filename)
         if call.scope["method"] == "GET":
             registry.metering.count(card.id, version, call.caller)
         if link:
             return Answer(b"", type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
         data = await registry.reading.archive(archive)
-        return Answer(
-            data, type=b"application/zip", tag=b'"%s"' % archive.encode(),
-            headers=(*cache, (b"content-disposition", b'attachment; filename="%s"' % filename.encode()),
-                     (b"repr-digest", b"sha-256=:%s:" % _base64(archive))),
-        )  # fmt: skip
+        return Answer(data, type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
 
     async def publish(self, call: Call) -> Answer:
         asked = call.query_params
@@ -228,5 +225,11 @@ def _svg(text: str) -> Answer:
     ))  # fmt: skip
 
 
-def _base64(hexadecimal: str) -> bytes:
-    return base64.b64encode(bytes.fromhex(hexadecimal))
+@lru_cache(maxsize=4096)
+def _archive_headers(name: str, version: str, archive: str) -> tuple[str, Headers]:
+    """What an archive is saved as, and the headers that say so and what its bytes must be."""
+    filename = f"{name}-{version}.zip"
+    return filename, (
+        (b"content-disposition", b'attachment; filename="%s"' % filename.encode()),
+        (b"repr-digest", b"sha-256=:%s:" % base64.b64encode(bytes.fromhex(archive))),
+    )
