@@ -3,9 +3,9 @@
     python -m benchmarks.scan [--quick] [--json]
 
 Measured are our own inert attacks and near misses, the bundled skills and, where ../shared/data is there, labelled examples
-and real skills. Other labelled sets can be measured by naming a folder in SCAN_SKILLS: one folder for each skill, named
-`SET.malicious.NAME` or `SET.benign.NAME`. The other scanner comes from PyPI into a folder of its own (658 MB) and runs without
-network or model.
+and real skills. Other labelled sets can be measured by naming a folder in SCAN_SKILLS: each skill in a folder
+`SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from PyPI into a folder of its own (658 MB)
+and runs without network or model.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 CISCO = "cisco-ai-skill-scanner==2.3.2"
 PROBE = Path(__file__).with_name("scan_probe.py")
+# A scanner is told the folder's name; a label in it would be a hint.
+_NEUTRAL = "notes"
 Rows = dict[str, dict[str, object]]
 
 
@@ -39,14 +41,14 @@ def main() -> int:
         home.mkdir()
         if "SCAN_SKILLS" not in os.environ:
             for name, files in _skills(every=30 if chosen.quick else 8):
-                _write(skills / name, files)
+                _write(skills / name / _NEUTRAL, files)
         answers = {
             "metier": _probe(sys.executable, "metier", skills, home),
             "cisco 2.3.2": _probe(str(python_peer(CISCO) / "python"), "cisco", skills, home),
         }
         _quality(report, answers)
         _speed(report, answers)
-        _cold(report, next(iter(sorted(skills.iterdir()))), home, chosen.rounds)
+        _cold(report, next(iter(sorted(skills.iterdir()))) / _NEUTRAL, home, chosen.rounds)
     return report.finish()
 
 

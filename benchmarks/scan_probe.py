@@ -18,13 +18,13 @@ from pathlib import Path
 def main() -> None:
     kind, folder = sys.argv[1:]
     judge = {"metier": _metier, "cisco": _cisco}[kind]()
-    skills = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+    skills = sorted(inner.path for entry in os.scandir(folder) for inner in os.scandir(entry.path) if inner.is_dir())
     judge(skills[0])
     rows = {}
     for skill in skills:
         started = time.process_time()
         flagged = judge(skill)
-        rows[os.path.basename(skill)] = {"flagged": flagged, "cpu": time.process_time() - started}
+        rows[os.path.basename(os.path.dirname(skill))] = {"flagged": flagged, "cpu": time.process_time() - started}
     print(json.dumps(rows))
 
 

@@ -110,11 +110,14 @@ class Notes:
 
     def _doubt(self, code: str, text: Text, at: int, end: int | None) -> int:
         """How much less sure the surroundings make us."""
+        if text.via:
+            # Whoever wants to show an attack does not encode it.
+            return 0
         if text.kind is Kind.PROSE or text.is_shown:
             is_told = code.startswith("SK4") or (text.kind is Kind.PROSE and not text.is_shown)
             return max(is_mention(text, at, end, is_told=is_told), int(self.purpose.is_security))
         # An instruction in a script is a comment, or a string that looks for such instructions.
-        return int(code.startswith("SK40") and text.kind is not Kind.OTHER and not text.via)
+        return int(code.startswith("SK40") and text.kind is not Kind.OTHER)
 
     def add(
         self, code: str, message: str, *, file: str = "SKILL.md", line: int | None = None, column: int | None = None,

@@ -33,14 +33,15 @@ _NETWORK = re.compile(
 @dataclass(frozen=True)
 class Purpose:
     name: str = ""
-    """Name and folder, lowercase."""
+    """Lowercase, as all of these."""
     description: str = ""
-    """Lowercase."""
+    folder: str = ""
+    """Not the author's word: whoever keeps skills may have put it among `attacks`."""
 
     @cached_property
     def own(self) -> str:
         """Letters and digits of its name, for telling its own hosts from others."""
-        return re.sub(r"[^a-z0-9]", "", self.name)
+        return re.sub(r"[^a-z0-9]", "", self.name + self.folder)
 
     @cached_property
     def words(self) -> str:

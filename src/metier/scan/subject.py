@@ -105,9 +105,9 @@ def _introduce(subject: Subject, folder: str | None) -> None:
     parsed = parse(first.text.encode("utf-8", "replace"), folder=folder) if first else None
     manifest = parsed.manifest if parsed else None
     subject.manifest = manifest
-    name = f"{manifest.name if manifest else ''} {folder or ''}".lower()
+    name = manifest.name.lower() if manifest else ""
     if manifest is None and first is not None:
         # A file without frontmatter still says what it is: its title.
         heading = re.search(r"^#\s+([^\n]{1,100})", first.text, re.MULTILINE)
-        name += f" {heading[1].lower()}" if heading else ""
-    subject.purpose = Purpose(name, manifest.description.lower() if manifest else "")
+        name = heading[1].lower() if heading else ""
+    subject.purpose = Purpose(name, manifest.description.lower() if manifest else "", (folder or "").lower())
