@@ -90,4 +90,4 @@ def test_a_port_that_is_taken_is_told_so(shell: Shell) -> None:
 
 def test_what_is_no_address_is_told_so(shell: Shell) -> None:
     shell("registry", "stats", "--db", "mysql://host/x").failed(2, "no address of a database")
-    shell("registry", "serve", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")
+    shell("registry", "serve", "--port", "0", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")
