@@ -179,7 +179,7 @@ def test_one_turn_at_a_time(tmp_path: Path) -> None:
             await anext(first)
             with pytest.raises(Conflict):
                 await turn(engine, "two")
-            await first.aclose()  # type: ignore[attr-defined]  # an async generator
+            await first.aclose()
             assert finished(await turn(engine, "three")).answer == "ok"
 
     with ModelServer(lambda _: says("ok", delay=0.05)) as model:

@@ -229,7 +229,7 @@ def test_leaving_the_loop_stops_the_turn_too(tmp_path: Path) -> None:
             async for event in stream:
                 if isinstance(event, Text):
                     break
-            await stream.aclose()  # type: ignore[attr-defined]  # an async generator
+            await stream.aclose()
             assert finished(await turn(engine, "again")).answer == "ok"
 
     answers = iter([says("word " * 500, pause=0.01), says("ok")])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import TracebackType
@@ -128,7 +128,7 @@ class AgentEngine:
         self._select(message)
         return self._build()
 
-    async def process(self, message: str) -> AsyncIterator[Event]:
+    async def process(self, message: str) -> AsyncGenerator[Event, None]:
         """One turn, told as it happens; the last event is TurnFinished. Leaving the loop early stops the turn.
 
         Errors of the model and of skills are events. What is raised is a mistake of the caller, or of the machine.
