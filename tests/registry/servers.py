@@ -34,10 +34,9 @@ from metier.registry.blobs import open_blobs
 __all__ = ["ObjectStore", "OwnPostgres", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
 
 _KEEPER = """
-import os, signal, subprocess, sys, time
-watched, words = int(sys.argv[1]), sys.argv[2:]
+import os, shutil, signal, subprocess, sys, time
+watched, folder, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 child = subprocess.Popen(words, stdin=subprocess.DEVNULL)
-signal.signal(signal.SIGTERM, lambda *_: child.terminate())
 while child.poll() is None:
     time.sleep(0.5)
     try:
@@ -45,9 +44,12 @@ while child.poll() is None:
     except ProcessLookupError:
         child.send_signal(signal.SIGINT)
         try:
-            child.wait(5)
+            child.wait(10)
         except subprocess.TimeoutExpired:
             child.kill()
+            child.wait()
+if folder:
+    shutil.rmtree(folder, ignore_errors=True)
 """
 _NOBODY = 65534
 _kept: list[subprocess.Popen[bytes]] = []
@@ -111,13 +113,13 @@ def _once(folder: Path, start: Callable[[Path], dict[str, Any]]) -> dict[str, An
         return told
 
 
-def keep(words: list[str], log: Path, *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """A process that ends with the test run."""
+def keep(words: list[str], log: Path, *, remove: str = "") -> subprocess.Popen[bytes]:
+    """A process that ends with the test run, and a folder that goes with it."""
     watched = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     with open(log, "ab") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-c", _KEEPER, str(watched), *words],
-            stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, start_new_session=True, env=environment,
+            [sys.executable, "-c", _KEEPER, str(watched), remove, *words],
+            stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     _kept.append(process)
     return process
@@ -125,7 +127,7 @@ def keep(words: list[str], log: Path, *, environment: dict[str, str] | None = No
 
 def start_postgres(folder: Path) -> dict[str, Any]:
     own = OwnPostgres()
-    keep(["sh", "-c", 'trap "rm -rf $0" EXIT; "$@"', str(own.place), *own.words], folder / "log")
+    keep(own.words, folder / "log", remove=str(own.place))
     _wait(own.ask, folder / "log")
     return {"port": own.port, "folder": str(own.place)}
 
