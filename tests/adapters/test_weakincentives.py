@@ -1,4 +1,4 @@
-"""The prompt section of seed 002, alone and as a real section of the released weakincentives.
+"""The prompt section, alone and as a real section of the released weakincentives.
 
 That package needs Python 3.12. On an older one this file runs once more, with `inside_weakincentives.py`, in an
 environment of a newer interpreter, if the machine has one.

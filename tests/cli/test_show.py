@@ -1,4 +1,4 @@
-"""`metier skill show`: the status page of seed 001, and one skill in full."""
+"""`metier skill show`: the status page, and one skill in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The skills of a folder as one section of a prompt, as seed 002 draws it.
+"""The skills of a folder as one section of a prompt.
 
 With weakincentives installed (Python 3.12 or later) it is a real MarkdownSection of that package; without, the same
 class stands alone and only renders. Either way it reads the folder once, when it is made.

@@ -4,7 +4,7 @@
     async for event in engine.process("Chart the sales in sales.csv"):
         print(event)
 
-The steps are those of seed 004: select, activate, build the prompt, run, record. Each can be had alone: a framework that
+Each turn has five steps: select, activate, build the prompt, run, record. Each can be had alone: a framework that
 brings its own loop takes `system_prompt(message)` and `tools()`.
 """
 

@@ -68,7 +68,7 @@ def reference_xml(skills: Iterable[Listed]) -> str:
 
 
 def indented_xml(lines: Sequence[Line]) -> str:
-    """As seed 002 draws it."""
+    """Indented, for a section of a prompt."""
     parts = ["<available_skills>"]
     for name, description, location in lines:
         parts += [

@@ -1,13 +1,13 @@
-"""The views of the designs that metier unites, each as one function, each held byte for byte by a golden test.
+"""Ways to tell a model about skills, each as one function, each held byte for byte by a golden test.
 
-| preset | design | what a model gets |
+| preset | kind of agent | what a model gets |
 |---|---|---|
-| file, tool | metier's own | the catalog within a budget, and how to start a skill by file or by tool |
-| compat | skills-ref | `<available_skills>` as `to-prompt` prints it |
-| provider | seed 001 | tier one: the catalog with locations |
-| section, summary | seed 002 | FULL: the indented catalog with mount paths and instructions; SUMMARY: names |
-| triggers | seed 003 | by query: nothing, a breadcrumb, the registry, or the matching skills in full |
-| active | seed 004 | the Active Skills block with capabilities, tools and instructions |
+| file, tool | any | the catalog within a budget, and how to start a skill by file or by tool |
+| compat | as skills-ref | `<available_skills>` as `to-prompt` prints it |
+| provider | a context provider in tiers | tier one: the catalog with locations |
+| section, summary | a prompt made of sections | FULL: the indented catalog with mount paths and instructions; SUMMARY: names |
+| triggers | four tiers by triggers | by query: nothing, a breadcrumb, the registry, or the matching skills in full |
+| active | an engine that activates | the Active Skills block with capabilities, tools and instructions |
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def asks_for_skills(query: str) -> bool:
 def by_trigger(
     query: str, skills: Sequence[Listed], matched: Sequence[Active], *, has_triggers: bool, count: Count = estimated_tokens
 ) -> Disclosure:
-    """Seed 003's four tiers. `matched` are the skills whose triggers fit the query, best first, with their instructions."""
+    """The four tiers. `matched` are the skills whose triggers fit the query, best first, with their instructions."""
     if not skills:
         return Disclosure()
     if matched and not asks_for_skills(query):
@@ -144,7 +144,7 @@ def capabilities(instructions: str) -> tuple[str, ...]:
 
 
 def active(skills: Sequence[Active], *, count: Count = estimated_tokens) -> Disclosure:
-    """Seed 004's block. The caller decides which skills are active, and how many."""
+    """The block of active skills. The caller decides which skills are active, and how many."""
     if not skills:
         return Disclosure()
     parts = ["## Active Skills", "", "You have access to the following specialized skills. Use them when appropriate:"]

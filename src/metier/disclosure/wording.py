@@ -31,7 +31,7 @@ _SEARCH = {
 
 
 def breadcrumb(skills: int) -> str:
-    """As seed 003 words it, also for one."""
+    """Worded the same for one."""
     return f"[{skills} skills available]"
 
 

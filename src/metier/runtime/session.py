@@ -145,7 +145,7 @@ class Session:
         return rendered(self.shelf.skill(name), self.row(name), self.options).text
 
     def prompt(self, tools: Sequence[Tool] | None = None, *, without: Container[str] = ()) -> Disclosure:
-        """The active skills as a block of the system prompt, with their tools, as seed 004 draws it.
+        """The active skills as a block of the system prompt, with their tools.
 
         `without` are those that the model was told about in another way; `tools` are what `tools()` gave, if that is known.
         """

@@ -42,7 +42,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One session as a list shows it (seed 004's SessionSkills: its id, its skills, since when)."""
+    """One session as a list shows it: its id, its skills, since when."""
 
     id: str
     created: datetime

@@ -46,7 +46,7 @@ class Skill(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """What an author says should call the skill (seed 003)."""
+    """What an author says should call the skill."""
 
     keywords: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Let a model choose from the local ranker's shortlist, and do without it when it fails.
 
-The prompt is seed 004's. The answer is parsed strictly: names that were offered, separated by commas, or "none".
+The answer is parsed strictly: names that were offered, separated by commas, or "none".
 Anything else (prose, an unknown name, an exception from the stranger's code) means that the local answer stands.
 """
 
@@ -62,7 +62,7 @@ class LlmSelector:
 
 
 def selection_prompt(query: str, matches: Iterable[Match]) -> str:
-    """Seed 004's words. Descriptions are put on one line each, so that none can pose as another entry."""
+    """What is asked. Descriptions are put on one line each, so that none can pose as another entry."""
     catalog = "\n".join(f"- {_one_line(match.name)}: {_one_line(match.skill.description)}" for match in matches)
     return (
         f'Available skills:\n{catalog}\n\nUser query: "{_one_line(query)}"\n\n'

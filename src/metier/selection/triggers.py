@@ -1,6 +1,6 @@
 """Skills that the request calls for in so many words: by name, by a trigger of their author, by recent use.
 
-Seed 003's order holds: a named skill comes first, then a whole trigger phrase, then what was used lately. A name of
+The order: a named skill comes first, then a whole trigger phrase, then what was used lately. A name of
 one ordinary word ("review") counts as named only when it is written as a name: /review, $review, "the review skill".
 """
 
