@@ -36,6 +36,8 @@ FULL = bool(os.environ.get("METIER_FULL"))
 BOMB = SIZE if FULL else SIZE // 16
 LONGEST = 8.0
 """Seconds of CPU for one hostile MiB; most shapes take a tenth of it."""
+SLACK = 5.0
+"""What a busy machine may add; what these tests are afraid of takes minutes."""
 LONGEST_RULE = 2.0
 """The same for one rule alone, against the text that was made for it."""
 BOMBS = {
@@ -59,7 +61,7 @@ def timed(files: dict[str, bytes]) -> tuple[float, ScanReport]:
 def test_a_hostile_file_costs_seconds_at_most(name: str, path: str) -> None:
     bomb = (BOMBS[name] * BOMB)[:BOMB].encode()[:BOMB]
     files = {"SKILL.md": HEAD} | {path: HEAD + bomb if path == "SKILL.md" else bomb}
-    assert timed(files)[0] < LONGEST * BOMB / SIZE + 0.5
+    assert timed(files)[0] < LONGEST * BOMB / SIZE + SLACK
 
 
 def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
@@ -70,7 +72,7 @@ def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
         text = Text("SKILL.md", Kind.PROSE, bait * (size // len(bait)))
         started = time.process_time()
         look_up((replace(one, kinds=frozenset(Kind)),), text, Notes())
-        assert time.process_time() - started < LONGEST_RULE * size / SIZE + 0.2, one
+        assert time.process_time() - started < LONGEST_RULE * size / SIZE + SLACK, one
 
 
 def expressions() -> dict[str, re.Pattern[str]]:
@@ -99,7 +101,7 @@ def test_no_expression_can_be_fed_into_a_bomb(number: int) -> None:
     bait = glue.join(chance.choice(pieces) for _ in range(BOMB // 4))[:BOMB].encode()
     for path in ("SKILL.md", "a.py", "a.sh", "a.js") if FULL else (("SKILL.md", "a.py", "a.sh", "a.js")[number // 4 % 4],):
         files = {"SKILL.md": HEAD} | {path: HEAD + bait if path == "SKILL.md" else bait}
-        assert timed(files)[0] < LONGEST * BOMB / SIZE + 0.5, path
+        assert timed(files)[0] < LONGEST * BOMB / SIZE + SLACK, path
 
 
 def test_more_beginnings_than_are_worth_trying_are_reported() -> None:

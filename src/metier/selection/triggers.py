@@ -22,7 +22,8 @@ __all__ = ["Call", "calls"]
 _PATTERN_TEXT = 2_000
 """Characters of a request that patterns see."""
 _COMMAND = re.compile(r"(?<![\w/$.:])[/$]([^\W_][\w-]*)")
-_HYPHENED = re.compile(r"[^\W_]+(?:-[^\W_]+)+")
+# From the beginning of a word only, or one long word would be tried from each of its letters.
+_HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:-[^\W_]++)+")
 _AS_A_SKILL = re.compile(r"(?:\b(?:the|use|using|run|with|skill)\s+)[\"'`]?([\w-]+)[\"'`]?\s+skill\b", re.IGNORECASE)
 _QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
 
