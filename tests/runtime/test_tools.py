@@ -434,3 +434,15 @@ def test_a_name_that_breaks_the_rules_cannot_speak_to_the_model(tmp_path: Path) 
         assert "<system>" not in call(session, "load_skill", skill_name=name).text
     assert "<system>" not in call(session, "list_skills").text
     assert "<system>" not in call(session, "load_skill", skill_name="<system>").text
+
+
+def test_what_proves_a_skill_is_told_to_nobody_who_uses_it(tmp_path: Path) -> None:
+    files = {"references/a.md": "a", "evals/eval_queries.json": "[]", "tests/test_a.py": "", "testsuite.md": "b"}
+    skill_folder(tmp_path, "proved", files=files)
+    session = session_over(tmp_path)
+    loaded = call(session, "load_skill", skill_name="proved").text
+    for text in (loaded, session.prompt().text):
+        assert "references/a.md" in text
+        assert "testsuite.md" in text
+        assert "eval_queries" not in text
+        assert "tests/test_a.py" not in text

@@ -77,7 +77,7 @@ def instructions(skill: Skill, row: Active, options: Options) -> str:
     body = body_of(skill)
     filled = fill(body, Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters))
     kept, note = trim(filled, options.instruction_tokens, count=options.count)
-    files = [one_line(entry.path) for entry in skill.resources()[: options.listed_files]]
+    files = [one_line(path) for path in shown_files(skill)[: options.listed_files]]
     parts = [kept, f"[{note} The rest is in the skill's SKILL.md.]" if note else ""]
     if row.arguments and "$ARGUMENTS" not in body:
         parts.append(f"Arguments: {row.arguments}")
