@@ -89,7 +89,9 @@ class ChatTurn:
         functions = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in said
         ]
-        self._messages.append({"role": "assistant", "content": content, "tool_calls": functions})
+        # Without words there is no content: the SDK tries a null against each form that content may have, every time.
+        words = {} if content is None else {"content": content}
+        self._messages.append({"role": "assistant", **words, "tool_calls": functions})
         return said
 
     async def answer(self, calls: Sequence[ChatCall]) -> None:

@@ -29,6 +29,8 @@ __all__ = ["guarded", "serve_http", "serve_stdio"]
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+_WAITING = 128
+"""Connections that may wait to be answered."""
 
 
 async def serve_stdio(live: Live, open_session: OpenSession) -> None:
@@ -120,6 +122,8 @@ def _bound(http: Http) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((http.host, http.port))
+        # From now on whoever has heard the address can connect, and waits until we answer.
+        bound.listen(_WAITING)
     except socket.gaierror:
         bound.close()
         raise BadUsage(f"{http.host!r} is no address of this machine", hint="such as 127.0.0.1") from None
