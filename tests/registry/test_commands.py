@@ -196,6 +196,13 @@ def test_a_release_is_signed_with_a_key_that_the_namespace_registered(shell: She
     assert shell("skill", "info", "signed-map", "--json").data["signed_by"] == "admin"
 
 
+def test_an_agent_takes_its_skills_from_the_registry(shell: Shell) -> None:
+    shell("agent", "create", "sailor", "--model", "openai:any", "--skills", "hello-world,r9s:tide-tables").ok()
+    assert "r9s:tide-tables  -> tide-tables" in shell("agent", "skill", "list", "sailor").ok().out
+    shell("agent", "skill", "add", "sailor", "r9s:no-such-skill").failed(3, "r9s:no-such-skill")
+    assert "no-such-skill" not in shell("agent", "skill", "list", "sailor").ok().out
+
+
 def configured(shell: Shell, text: str) -> None:
     (shell.home / ".metier").mkdir(exist_ok=True)
     (shell.home / ".metier" / "config.toml").write_text(text)
