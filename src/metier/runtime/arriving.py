@@ -67,8 +67,8 @@ def again(skill: Skill, present: Active, asked: Asked, options: Options) -> Acti
 def rendered(skill: Skill, row: Active, options: Options) -> Content:
     filling = Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
     return render(
-        skill.name, body_of(skill), filling, shown_files(skill), budget=options.instruction_tokens, count=options.count,
-        most_files=options.listed_files, origin=origin_of(skill),
+        skill.name, body_of(skill), filling, shown_files(skill.resources()), budget=options.instruction_tokens,
+        count=options.count, most_files=options.listed_files, origin=origin_of(skill),
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def instructions(skill: Skill, row: Active, options: Options) -> str:
     body = body_of(skill)
     filled = fill(body, Filling(directory=row.folder, arguments=row.arguments, parameters=row.parameters))
     kept, note = trim(filled, options.instruction_tokens, count=options.count)
-    files = [one_line(path) for path in shown_files(skill)[: options.listed_files]]
+    files = [one_line(path) for path in shown_files(skill.resources())[: options.listed_files]]
     parts = [kept, f"[{note} The rest is in the skill's SKILL.md.]" if note else ""]
     if row.arguments and "$ARGUMENTS" not in body:
         parts.append(f"Arguments: {row.arguments}")

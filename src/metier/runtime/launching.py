@@ -72,7 +72,7 @@ async def launch(session: Session, wish: Launch) -> Outcome:
 
 def _checked(session: Session, wish: Launch) -> Run:
     skill = session.shelf.skill(wish.skill)
-    script = _script(wish.script, script_paths(skill))
+    script = _script(wish.script, script_paths(skill, skill.resources()))
     asker = session.shelf.asker(skill)
     requests = [script_request(skill.name, script, wish.arguments)]
     requests += [Request(tool=NETWORK)] if wish.network else []

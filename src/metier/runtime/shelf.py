@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from metier.catalog import Catalog, Entry, Source, State
-from metier.errors import SkillNotFound, Unavailable
+from metier.errors import MetierError, SkillNotFound, Unavailable
 from metier.sources import DiskFiles, SkillLoader
 from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split
 from metier.spec.skill import LONGEST_SKILL_FILE
@@ -48,6 +48,7 @@ class Shelf:
         self._loader = SkillLoader(catalog)
         self._foreign = foreign
         self._files: dict[str, DiskFiles | Foreign] = {}
+        self._read: dict[str, tuple[bytes, Skill]] = {}
 
     @cached_property
     def for_models(self) -> tuple[Entry, ...]:
@@ -77,11 +78,22 @@ class Shelf:
         return files.folder if isinstance(files, DiskFiles) else files.folder()
 
     def skill(self, name: str) -> Skill:
-        """Read now, so that an edit since discovery is seen."""
+        """Read now, so that an edit since discovery is seen; taken apart again only if there was one."""
         files = self.files(name)
-        if not isinstance(files, DiskFiles):
+        try:
+            data = files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+        except MetierError:
+            if isinstance(files, DiskFiles):
+                return self._loaded(name, files)
             # That it could not be fetched, or is not what was listed, is no defect of its frontmatter.
-            files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+            raise
+        last, skill = self._read.get(name, (b"", None))
+        if skill is None or last != data or skill.files is not files:
+            skill = self._loaded(name, files)
+            self._read[name] = (data, skill)
+        return skill
+
+    def _loaded(self, name: str, files: DiskFiles | Foreign) -> Skill:
         skill = load(files, folder=self.usable(name).folder.rpartition("/")[2])
         if isinstance(files, DiskFiles):
             return skill
@@ -101,9 +113,9 @@ class Shelf:
         return tuple(entry for entry in self.files(name).list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
 
     def asker(self, skill: Skill) -> Asker:
-        if isinstance(skill.files, Foreign):
-            files = skill.files
-            return Asker(name=skill.name, digest=lambda: files.digest, origin=files.origin)
+        foreign = _foreign(skill)
+        if foreign is not None:
+            return Asker(name=skill.name, digest=lambda: foreign.digest, origin=foreign.origin)
         bundled = self.usable(skill.name).source is Source.BUNDLED
         return Asker.of(skill.manifest, lambda: tree_digest(skill.files), bundled=bundled)
 
@@ -136,12 +148,18 @@ class _Needs(Mapping[str, tuple[str, ...]]):
 
 def origin_of(skill: Skill) -> str:
     """Whose skill it is, where it is not of this machine."""
-    return skill.files.origin if isinstance(skill.files, Foreign) else ""
+    foreign = _foreign(skill)
+    return foreign.origin if foreign is not None else ""
 
 
-def shown_files(skill: Skill) -> list[str]:
-    """The files that a model is told about."""
-    return [entry.path for entry in skill.resources() if not entry.path.startswith(_PROOF)]
+def _foreign(skill: Skill) -> Foreign | None:
+    # The class first: whether something has the methods of a protocol takes longer than the rest of making a tool.
+    return skill.files if not isinstance(skill.files, DiskFiles) and isinstance(skill.files, Foreign) else None
+
+
+def shown_files(files: Iterable[FileEntry]) -> list[str]:
+    """Those of a skill's files that a model is told about."""
+    return [entry.path for entry in files if not entry.path.startswith(_PROOF)]
 
 
 def body_of(skill: Skill) -> str:

@@ -89,10 +89,12 @@ def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
     if loose:
         about = "Deactivate a skill that is no longer needed."
         yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
-    readable = [skill.name for skill in active if shown_files(skill) or _is_trimmed(session, skill)]
+    files = {skill.name: skill.resources() for skill in active}
+    readable = [skill.name for skill in active if shown_files(files[skill.name]) or _is_trimmed(session, skill)]
     if readable:
         yield _read_tool(session, _enum(readable))
-    scripts = {skill.name: script_paths(skill) for skill in active} if session.host.runner is not None else {}
+    may_run = session.host.runner is not None
+    scripts = {skill.name: script_paths(skill, files[skill.name]) for skill in active if may_run}
     if any(scripts.values()):
         paths = sorted({path for found in scripts.values() for path in found})
         yield _run_tool(session, _enum([name for name, found in scripts.items() if found]), _enum(paths))

@@ -41,7 +41,7 @@ def scripts_of(skill: Skill) -> tuple[Script, ...]:
     """The scripts of a skill, each with a tool name that no other has."""
     taken: set[str] = set()
     found = []
-    for path in script_paths(skill):
+    for path in script_paths(skill, skill.resources("scripts")):
         tool = _tool_name(skill.name, path, taken)
         taken.add(tool)
         try:
@@ -53,9 +53,10 @@ def scripts_of(skill: Skill) -> tuple[Script, ...]:
     return tuple(found)
 
 
-def script_paths(skill: Skill) -> tuple[str, ...]:
+def script_paths(skill: Skill, files: Iterable[FileEntry]) -> tuple[str, ...]:
+    """Those of the skill's files that can be started."""
     declared = {path if path.startswith(FOLDER) else f"{FOLDER}{path}" for path in skill.manifest.extensions.scripts}
-    return tuple(entry.path for entry in skill.resources("scripts") if is_script(entry) or entry.path in declared)[:_MOST]
+    return tuple(entry.path for entry in files if is_script(entry) or entry.path in declared)[:_MOST]
 
 
 def is_script(entry: FileEntry) -> bool:
