@@ -274,3 +274,18 @@ def test_an_adapter_stays_small_and_speaks_to_one_sdk_only() -> None:
         imported = {each[1].partition(".")[0] for each in words} & sdks
         assert len(lines) < 250, file.name
         assert len(imported) <= 1, (file.name, imported)
+
+
+def test_a_loop_gets_the_same_instructions_whether_or_not_they_are_at_hand(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "chart", body="Ask for the city first.")
+    skills = Skills(tmp_path)
+
+    async def asked() -> tuple[str, str, str]:
+        first = await skills.instructions_soon("ann", request="Draw.")
+        second = await skills.instructions_soon("ann", request="Draw.")
+        skills.session("ann").activate("chart")
+        return first, second, await skills.instructions_soon("ann", request="Draw.")
+
+    first, second, third = asyncio.run(asked())
+    assert first == second == Skills(tmp_path).instructions("ann", request="Draw.")
+    assert "Ask for the city first." in third, "what the user activated is read, although the catalog was at hand"

@@ -35,7 +35,7 @@ class SkillsContextProvider(ContextProvider):
 
     async def before_run(self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]) -> None:
         said = [message.text for message in context.input_messages if message.role == "user"]
-        text = await in_thread(self.skills.instructions, session.session_id, request=said[-1] if said else "")
+        text = await self.skills.instructions_soon(session.session_id, request=said[-1] if said else "")
         if text:
             context.extend_instructions(self.source_id, text)
         tools = await in_thread(self.skills.tools, session.session_id)

@@ -14,17 +14,19 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
-from metier.disclosure import Activation, Budget, catalog_within
-from metier.disclosure.wording import left_out
-from metier.errors import BadUsage, MetierError, NotFound, Unavailable
-from metier.runtime import BadArguments, By, Host, Options, Reply, Session, Tool
+from metier.disclosure import Budget
+from metier.errors import BadUsage, NotFound, Unavailable
+from metier.runtime import BadArguments, Host, Options, Reply, Session, Tool
+from metier.runtime.crossing import in_thread
 from metier.runtime.mistakes import told
 from metier.runtime.tools import standing_tools
 from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
 
-__all__ = ["MissingSdk", "Skills", "Source", "arguments_of", "brought_along"]
+from .prompt import brought, brought_along, catalog_text
+
+__all__ = ["MissingSdk", "Skills", "Source", "arguments_of"]
 
 Source = Session | Catalog | str | os.PathLike[str]
 _MOST_OPEN = 1_000
@@ -111,6 +113,14 @@ class Skills:
             session.activate_for(request)
         return "\n\n".join(part for part in (self._page(session, request), *brought_along(session)) if part)
 
+    async def instructions_soon(self, conversation: str = "", *, request: str = "") -> str:
+        """The same for a loop that has other things to do: in a thread, unless all of it is at hand."""
+        session = self.session(conversation)
+        page = self._pages.get(request)
+        if page is not None and page[0] is session.catalog and not self.auto_select and not brought(session):
+            return page[1]
+        return await in_thread(self.instructions, conversation, request=request)
+
     def tools(self, conversation: str = "") -> tuple[Tool, ...]:
         """What the model can call now. Ask again before every request: tools come and go with the skills."""
         session = self.session(conversation)
@@ -153,7 +163,7 @@ class Skills:
         if catalog is not session.catalog:
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
-            text = _catalog_text(session, self.budget, request)
+            text = catalog_text(session, self.budget, request)
             self._pages[request] = (session.catalog, text)
         return text
 
@@ -214,36 +224,3 @@ class _LateSelector:
         if self._built is None or self._built[0] is not catalog:
             self._built = (catalog, open_selector((entry for entry in catalog if entry.is_for_models), None))
         return self._built[1].select(query, limit, recent=recent)
-
-
-def _catalog_text(session: Session, budget: Budget, request: str) -> str:
-    entries = session.shelf.for_models
-    count = session.options.count
-    page = catalog_within(entries, budget, how=Activation.TOOL, count=count)
-    selector = session.host.selector
-    if request and selector is not None and set(page.full) != {entry.name for entry in entries}:
-        by_folder = {entry.folder: entry for entry in entries}
-        matches = selector.select(request, len(entries)).selected
-        best = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
-        page = catalog_within([*best, *by_folder.values()], budget, how=Activation.TOOL, count=count)
-    if selector is None and page.left_out:
-        # Nobody is sent to a tool that is not there.
-        return page.text.replace(left_out(page.left_out, Activation.TOOL), f"{page.left_out:,} more: call list_skills.")
-    return page.text
-
-
-def brought_along(session: Session) -> list[str]:
-    """The instructions of skills that the model did not load itself, so never saw as an answer, with what those need."""
-    rows = {row.name: row for row in session.active}
-    wanted = [row.name for row in rows.values() if row.by not in (By.MODEL, By.DEPENDENCY)]
-    for name in wanted:
-        wanted += [need for need in rows[name].needs if need in rows and need not in wanted]
-    texts = []
-    for row in sorted(rows.values(), key=lambda row: row.since):
-        if row.name in wanted:
-            try:
-                texts.append(session.content(row.name))
-            except (MetierError, OSError):
-                # Deleted or broken meanwhile; the session drops it when it gets its next catalog.
-                continue
-    return texts

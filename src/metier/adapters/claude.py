@@ -27,8 +27,9 @@ from metier.runtime.permissions import patterns_of
 from metier.spec import SKILL_FILE
 from metier.spec.name import is_name
 
-from .bridge import MissingSdk, Skills, Source, brought_along
+from .bridge import MissingSdk, Skills, Source
 from .chat import extended
+from .prompt import brought_along
 from .workspace import Mount, Workspace
 
 try:
@@ -84,10 +85,8 @@ class SkillsWorkspace:
             )
         hooks = dict(own.hooks or {})
         hooks["PreToolUse"] = [*hooks.get("PreToolUse", ()), HookMatcher(hooks=[self._before(own)])]
-        hooks["PostToolUse"] = [
-            *hooks.get("PostToolUse", ()),
-            HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading]),
-        ]
+        after = HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading])
+        hooks["PostToolUse"] = [*hooks.get("PostToolUse", ()), after]
         listed = own.skills if own.skills == "all" else [*(own.skills or ()), *self.files.names]
         text = "\n\n".join(brought_along(self.session))
         return replace(

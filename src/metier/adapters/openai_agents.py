@@ -3,35 +3,37 @@
     agent = with_skills(Agent(name="Artist", instructions="…"), "skills")
     result = await Runner.run(agent, "Chart the sales.")
 
-The SDK asks an agent's MCP servers for their tools before every request, which is when ours come and go; so the skills
-are one such server, in this process and without a wire.
+The SDK asks an agent for the tools of its MCP servers before every request, which is when ours come and go; so that is
+the question we answer too. An MCP server in this process would do the same, but a call of such a tool costs two
+milliseconds more, most of it for an answer in parts that the SDK walks through again with every request.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, TypeVar
 
+from metier.errors import BadUsage
+from metier.runtime import Tool
 from metier.runtime.crossing import in_thread
 
 from .bridge import MissingSdk, Skills, Source
 
 try:
-    from agents import Agent, RunContextWrapper
-    from agents.mcp import MCPServer, MCPToolMetaContext
-    from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult
-    from mcp.types import Tool as McpTool
+    from agents import Agent, FunctionTool, RunContextWrapper
+    from agents import Tool as SdkTool
+    from agents.tool_context import ToolContext
 except ImportError:
     raise MissingSdk("openai-agents") from None
 
 # Any: the context is the caller's own type, and a conversation may depend on it.
 
-__all__ = ["Conversation", "SkillsServer", "with_skills"]
+__all__ = ["Conversation", "with_skills"]
 
 T = TypeVar("T")
 Conversation = str | Callable[[RunContextWrapper[Any]], str]
-_KEY = "metier/conversation"
 
 
 def with_skills(agent: Agent[T], *skills: Skills | Source, conversation: Conversation = "") -> Agent[T]:
@@ -40,65 +42,70 @@ def with_skills(agent: Agent[T], *skills: Skills | Source, conversation: Convers
     What is active belongs to a conversation. The SDK does not say which one a run is part of, so either adapt the agent
     for each (it costs nothing: share one `Skills`), or give a function that reads it from the run's context.
     """
-    server = SkillsServer(*skills, conversation=conversation)
+    if isinstance(agent, _Skilled):
+        raise BadUsage("this agent has skills already", hint="give all folders at once: the tools of two would have one name")
+    brought = _Brought(Skills.of(*skills), conversation)
 
     async def instructions(context: RunContextWrapper[T], running: Agent[T]) -> str:
         own = agent.instructions
         said: str | Awaitable[str] | None = own(context, running) if callable(own) else own
         text = await said if inspect.isawaitable(said) else said
-        return "\n\n".join(part for part in (text, await server.instructions(context)) if part)
+        return "\n\n".join(part for part in (text, await brought.instructions(context)) if part)
 
-    return agent.clone(instructions=instructions, mcp_servers=[*agent.mcp_servers, server])
+    same = {each.name: getattr(agent, each.name) for each in fields(agent) if each.init}
+    made: Agent[T] = _skilled(type(agent))(**same | {"instructions": instructions, "brought": brought})
+    return made
 
 
-class SkillsServer(MCPServer):
-    """The tools of the skills, as the SDK takes them. There is nothing to connect to."""
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """Skills for one conversation, or for whichever a run's context says."""
 
-    def __init__(self, *skills: Skills | Source, conversation: Conversation = "") -> None:
-        super().__init__(tool_meta_resolver=self._meta)
-        self.skills = Skills.of(*skills)
-        self._conversation = conversation
-
-    @property
-    def name(self) -> str:
-        return "skills"
+    skills: Skills
+    conversation: Conversation
 
     async def instructions(self, context: RunContextWrapper[Any]) -> str:
-        return await in_thread(self.skills.instructions, self._of(context), request=_last_words(context))
+        return await self.skills.instructions_soon(self._of(context), request=_last_words(context))
 
-    async def connect(self) -> None: ...
+    async def tools(self, context: RunContextWrapper[Any]) -> list[SdkTool]:
+        conversation = self._of(context)
+        return [self._tool(tool, conversation) for tool in await in_thread(self.skills.tools, conversation)]
 
-    async def cleanup(self) -> None: ...
+    def _tool(self, tool: Tool, conversation: str) -> FunctionTool:
+        async def invoke(_: ToolContext[Any], arguments: str) -> str:
+            return (await self.skills.call(tool.name, arguments, conversation)).text
 
-    async def list_tools(self, run_context: RunContextWrapper[Any] | None = None, agent: object = None) -> list[McpTool]:
-        tools = await in_thread(self.skills.tools, self._of(run_context))
-        # Validated by the name on the wire, which both major versions of the MCP package know.
-        return [
-            McpTool.model_validate({"name": tool.name, "description": tool.description, "inputSchema": tool.schema})
-            for tool in tools
-        ]
+        return FunctionTool(
+            name=tool.name,
+            description=tool.description,
+            params_json_schema=tool.schema,
+            on_invoke_tool=invoke,
+            # The tool itself checks its arguments; a strict schema could not say which of them may be left out.
+            strict_json_schema=False,
+        )
 
-    async def call_tool(
-        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
-    ) -> CallToolResult:
-        reply = await self.skills.call(tool_name, arguments, (meta or {}).get(_KEY, ""))
-        text = {"type": "text", "text": reply.text}
-        return CallToolResult.model_validate({"content": [text], "isError": not reply.ok})
+    def _of(self, context: RunContextWrapper[Any]) -> str:
+        return self.conversation if isinstance(self.conversation, str) else self.conversation(context)
 
-    async def list_prompts(self) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[])
 
-    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
-        raise LookupError(f"there is no prompt {name!r}")
+class _Skilled:
+    """What an agent with skills answers beyond its kind. `brought` is a field, because the SDK copies agents by field."""
 
-    def _of(self, context: RunContextWrapper[Any] | None) -> str:
-        if isinstance(self._conversation, str) or context is None:
-            return self._conversation if isinstance(self._conversation, str) else ""
-        return self._conversation(context)
+    brought: _Brought
 
-    def _meta(self, context: MCPToolMetaContext) -> dict[str, Any]:
-        """A call is not told whose run it is part of; the metadata of its request is how the SDK lets us say so."""
-        return {_KEY: self._of(context.run_context)}
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[SdkTool]:
+        own: list[SdkTool] = await super().get_mcp_tools(run_context)  # type: ignore[misc]
+        return own + await self.brought.tools(run_context)
+
+
+_kinds: dict[type[Any], type[Agent[Any]]] = {}
+
+
+def _skilled(kind: type[Agent[Any]]) -> type[Agent[Any]]:
+    """That kind of agent, be it the SDK's own or another of it, with skills."""
+    if kind not in _kinds:
+        _kinds[kind] = make_dataclass(kind.__name__, [("brought", _Brought | None, None)], bases=(_Skilled, kind))
+    return _kinds[kind]
 
 
 def _last_words(context: RunContextWrapper[Any]) -> str:

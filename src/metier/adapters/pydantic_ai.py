@@ -44,7 +44,7 @@ class SkillsToolset(AbstractToolset[AgentDepsT]):
 
     async def get_instructions(self, ctx: RunContext[AgentDepsT]) -> str | None:
         request = ctx.prompt if isinstance(ctx.prompt, str) else ""
-        return await in_thread(self.skills.instructions, ctx.conversation_id or "", request=request) or None
+        return await self.skills.instructions_soon(ctx.conversation_id or "", request=request) or None
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
         tools = await in_thread(self.skills.tools, ctx.conversation_id or "")

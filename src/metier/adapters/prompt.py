@@ -1,0 +1,48 @@
+"""What the system prompt of an agent says about skills: the catalog, and those that somebody else than the model chose."""
+
+from __future__ import annotations
+
+from metier.disclosure import Activation, Budget, catalog_within
+from metier.disclosure.wording import left_out
+from metier.errors import MetierError
+from metier.runtime import By, Session
+
+__all__ = ["brought", "brought_along", "catalog_text"]
+
+
+def catalog_text(session: Session, budget: Budget, request: str) -> str:
+    entries = session.shelf.for_models
+    count = session.options.count
+    page = catalog_within(entries, budget, how=Activation.TOOL, count=count)
+    selector = session.host.selector
+    if request and selector is not None and set(page.full) != {entry.name for entry in entries}:
+        by_folder = {entry.folder: entry for entry in entries}
+        matches = selector.select(request, len(entries)).selected
+        best = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
+        page = catalog_within([*best, *by_folder.values()], budget, how=Activation.TOOL, count=count)
+    if selector is None and page.left_out:
+        # Nobody is sent to a tool that is not there.
+        return page.text.replace(left_out(page.left_out, Activation.TOOL), f"{page.left_out:,} more: call list_skills.")
+    return page.text
+
+
+def brought_along(session: Session) -> list[str]:
+    """The instructions of skills that the model did not load itself, so never saw as an answer, with what those need."""
+    rows = {row.name: row for row in session.active}
+    wanted = brought(session)
+    for name in wanted:
+        wanted += [need for need in rows[name].needs if need in rows and need not in wanted]
+    texts = []
+    for row in sorted(rows.values(), key=lambda row: row.since):
+        if row.name in wanted:
+            try:
+                texts.append(session.content(row.name))
+            except (MetierError, OSError):
+                # Deleted or broken meanwhile; the session drops it when it gets its next catalog.
+                continue
+    return texts
+
+
+def brought(session: Session) -> list[str]:
+    """The skills that the model did not load itself."""
+    return [row.name for row in session.active if row.by not in (By.MODEL, By.DEPENDENCY)]
