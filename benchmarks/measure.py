@@ -135,12 +135,14 @@ class Report:
         return 0 if all(target.is_met for target in self.targets) else 1
 
 
-def options(description: str | None, *, rounds: int, quick: int) -> argparse.Namespace:
-    """The options that every benchmark has. `rounds` and `quick` are how often each contender runs."""
+def options(description: str | None, *, rounds: int, quick: int, flags: Mapping[str, str] = {}) -> argparse.Namespace:
+    """The options that every benchmark has, and `flags` of its own. `rounds` and `quick` are how often each contender runs."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"fewer rounds ({quick} instead of {rounds}), smaller sizes")
     parser.add_argument("--rounds", type=int, help="how often each contender runs")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    for flag, text in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=text)
     chosen = parser.parse_args()
     chosen.rounds = chosen.rounds or (quick if chosen.quick else rounds)
     return chosen

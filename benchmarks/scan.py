@@ -1,15 +1,17 @@
 """The scan against cisco-ai-skill-scanner 2.3.2, the same skills in the same run: who finds what, and how fast.
 
-    python -m benchmarks.scan [--quick] [--json]
+    python -m benchmarks.scan [--quick] [--json] [--judge]
 
 Measured are our own inert attacks and near misses, the bundled skills and, where ../shared/data is there, labelled examples
 and real skills. Other labelled sets can be measured by naming a folder in SCAN_SKILLS: each skill in a folder
 `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from PyPI into a folder of its own (658 MB)
-and runs without network or model.
+and runs without network or model. With `--judge` the model of your own settings reads every skill as well (`metier skill scan
+--judge`) and stands in rows of its own; what it costs in time and tokens is the provider's, and is not compared.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import math
@@ -23,6 +25,13 @@ from statistics import median, quantiles
 
 from benchmarks.measure import Contender, Report, Target, child_environment, compete, options, run, script
 from benchmarks.peers import python_peer
+from metier.app import App
+from metier.app.judging import Case, Judging
+from metier.cli.asked_models import model_of
+from metier.errors import MetierError
+from metier.evals.chat import Endpoint, HttpChat
+from metier.scan import ScanReport, scan
+from metier.sources import DiskFiles
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -34,7 +43,8 @@ Rows = dict[str, dict[str, object]]
 
 
 def main() -> int:
-    chosen = options(__doc__, rounds=5, quick=2)
+    chosen = options(__doc__, rounds=5, quick=2, flags={"judge": "also measure the model of your settings, apart"})
+    judge = _judge() if chosen.judge else None
     report = Report("scan", as_json=chosen.json)
     with tempfile.TemporaryDirectory() as place:
         home, skills = Path(place, "home"), Path(os.environ.get("SCAN_SKILLS") or Path(place, "skills"))
@@ -46,7 +56,7 @@ def main() -> int:
             "metier": _probe(sys.executable, "metier", skills, home),
             "cisco 2.3.2": _probe(str(python_peer(CISCO) / "python"), "cisco", skills, home),
         }
-        _quality(report, answers)
+        _quality(report, answers if judge is None else {**answers, f"metier, {judge.model}": _asked(judge, skills)})
         _speed(report, answers)
         _cold(report, next(iter(sorted(skills.iterdir()))) / _NEUTRAL, home, chosen.rounds)
     return report.finish()
@@ -88,6 +98,33 @@ def _probe(python: str, kind: str, skills: Path, home: Path) -> Rows:
         raise SystemExit(f"{kind} failed:\n{done.stderr[-2000:]}")
     rows: Rows = json.loads(done.stdout.splitlines()[-1])
     return rows
+
+
+def _judge() -> Endpoint:
+    try:
+        model = model_of(App(), needed_by="--judge needs")
+    except MetierError as error:
+        raise SystemExit(f"{error}; {error.hint}") from None
+    assert model is not None
+    return model
+
+
+def _asked(judge: Endpoint, skills: Path) -> Rows:
+    """The rules' verdicts with what the model adds. Opinions are kept in your cache, so a second run asks only what is new."""
+    folders = sorted(inner for outer in skills.iterdir() for inner in outer.iterdir())
+    cases = [Case(each.parent.name, DiskFiles(str(each)), scan(DiskFiles(str(each)), folder=each.name)) for each in folders]
+
+    async def ask() -> tuple[list[ScanReport], list[str]]:
+        async with HttpChat(judge) as chat:
+            judging = Judging(chat=chat, where=judge, cache=App().skill_cache)
+            return await judging(cases), judging.notes
+
+    reports, notes = asyncio.run(ask())
+    for note in notes:
+        print(note, file=sys.stderr)
+    if any(report.opinion is None for report in reports):
+        raise SystemExit("not every skill was judged, so there are no figures to show; run it again to ask for the rest")
+    return {case.name: {"flagged": report.verdict.value} for case, report in zip(cases, reports, strict=True)}
 
 
 def _quality(report: Report, answers: Mapping[str, Rows]) -> None:

@@ -108,7 +108,7 @@ def test_names_lead_to_providers() -> None:
     assert endpoint("openai:gpt-x", key_variable="MINE", environment=environment).key == "m"
     assert endpoint("ollama:qwen3", environment={}).base_url == "http://localhost:11434/v1"
     for unknown in ("gpt-x", "nobody:gpt-x", "openai:"):
-        with pytest.raises(Unavailable, match="do not know where the model"):
+        with pytest.raises(Unavailable, match="nobody said where the model"):
             endpoint(unknown, environment=environment)
     with pytest.raises(Unavailable, match="needs a key in ANTHROPIC_API_KEY"):
         endpoint("anthropic:c", environment={})

@@ -27,10 +27,11 @@ from metier.runtime import Answer
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
 
+from .asked_models import model_of
 from .completion import skill_names
 from .eval_lines import output_lines, trigger_lines
 from .find import entries_named
-from .judges import judge_of, model_of
+from .judges import judge_of
 from .progress import progress
 from .result import Result
 from .run import command
@@ -67,7 +68,7 @@ def evaluate(
     with the skill and without. Ends with 1 when a request fails, a test fails, or the skill makes results worse.
     """
     entries = entries_named(app, targets)
-    model = model_of(app, offline=offline, needed=outputs)
+    model = model_of(app, offline=offline, needed_by="output evals need" if outputs else "")
     jobs = _Jobs(
         queries=_having(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
         cases=_having(entries, lambda files, name: read_cases(files, skill=name))

@@ -22,8 +22,12 @@ def as_sarif(
     base: str,
     pages: Mapping[str, Code] = CODES,
     properties: Mapping[str, Mapping[str, object]] = {},
+    about: Mapping[Problem, Mapping[str, object]] = {},
 ) -> str:
-    """SARIF 2.1.0, one run; paths are relative to `base` where they lie below it. `properties` are those of each rule."""
+    """SARIF 2.1.0, one run; paths are relative to `base` where they lie below it.
+
+    `properties` are those of each rule, `about` those of single results.
+    """
     found = [(folder, problem) for folder, report in checked for problem in report]
     codes = sorted({problem.code for _, problem in found})
     rules = [
@@ -44,6 +48,7 @@ def as_sarif(
             "level": _SARIF_LEVELS[problem.severity],
             "message": {"text": f"{problem.message}. {problem.hint}".rstrip(". ") + "."},
             "locations": [{"physicalLocation": _location(folder, problem, base)}],
+            **({"properties": about[problem]} if problem in about else {}),
         }
         for folder, problem in found
     ]

@@ -1,4 +1,4 @@
-"""Who judges evals on the command line: the local ranker, or the model that the settings name."""
+"""Who judges triggers on the command line: the local ranker, or a model."""
 
 from __future__ import annotations
 
@@ -6,29 +6,16 @@ from collections.abc import Callable, Sequence
 
 from metier.app import App
 from metier.catalog import Entry
-from metier.errors import BadUsage
 from metier.evals.asking import Asking, Offered
-from metier.evals.chat import Chat, Endpoint, endpoint
+from metier.evals.chat import Chat
 from metier.evals.ranking import Ranking
 from metier.evals.triggers import Judge
 from metier.selection import Selector
 
-__all__ = ["judge_of", "model_of"]
+__all__ = ["judge_of"]
 
 _SHOWN = 40
 """Skills in the catalog that a model is shown for a request: all where there are few, else the ranker's best."""
-
-
-def model_of(app: App, *, offline: bool = False, needed: bool = False) -> Endpoint | None:
-    """The model of the user's own settings; a project's file has no say in where requests and keys go."""
-    settings = app.users_settings
-    name = settings.path("model.name")
-    if offline or not name:
-        if needed:
-            raise BadUsage("output evals need a model", hint="`metier config set model.name openai:NAME`; see docs/evals.md")
-        return None
-    base_url, variable = settings.path("model.base_url") or "", settings.path("model.key_variable") or ""
-    return endpoint(name, base_url=base_url, key_variable=variable, environment=app.environment)
 
 
 def judge_of(app: App, selector: Selector, entry: Entry, chat: Chat | None) -> Callable[[str], Judge]:

@@ -25,9 +25,10 @@ from metier.spec import SKILL_FILE
 from metier.spec.fix.describing import described
 from metier.spec.skill import LONGEST_SKILL_FILE
 
+from .asked_models import model_of
 from .completion import skill_names
 from .find import entries_named
-from .judges import judge_of, model_of
+from .judges import judge_of
 from .progress import progress
 from .result import Result
 from .run import command

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.errors import NotFound, SkillNotFound
-from metier.scan import RULES, Finding, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
+from metier.errors import BadUsage, NotFound, SkillNotFound
+from metier.scan import RULES, Finding, Opinion, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
 from metier.scan import scan as scan_files
 from metier.sources import DiskFiles
 from metier.spec import Files
@@ -30,6 +30,7 @@ __all__ = ["report_lines", "scan"]
 _SIGNS = {Verdict.PASS: ("✓", "green"), Verdict.REVIEW: ("?", "yellow"), Verdict.BLOCK: ("✗", "red")}
 _LIMITS = {"block": Verdict.BLOCK.rank, "review": Verdict.REVIEW.rank, "never": Verdict.BLOCK.rank + 1}
 _MOST_SHOWN = 12
+_JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +58,33 @@ class _Scanned:
 )
 @click.option("--waivers", "waiver_file", metavar="FILE", help="Findings to live with: rule, path, reason, expiry (TOML).")
 @click.option("--offline", is_flag=True, help="For a REF: use the cache, and ask nobody.")
+@click.option("--judge", is_flag=True, help="Have a model read it too; it can add findings and take none away.")
+@click.option("--model", metavar="NAME", help="With --judge: this model instead of the one of your settings.")
 def scan(
-    app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool
-) -> Result:
+    app: App, *, targets: tuple[str, ...], installed: bool, form: str, fail_on: str, waiver_file: str | None, offline: bool,
+    judge: bool, model: str | None,
+) -> Result:  # fmt: skip
     """Say what a skill could do and what looks bad about it, with a verdict: pass, review or block.
 
     Nothing is run; only a REF (`owner/repo`, an address, an archive; see `metier skill install`) is fetched, into memory. The
     same files always give the same answer. Ends with 1 when a verdict reaches --fail-on. Without a target it scans the
-    current folder.
+    current folder. With --judge the skill's text is sent to a model, and its findings are marked as the model's.
     """
+    if (model or judge) and (offline or not judge):
+        raise BadUsage(
+            "--model is for --judge" if model and not judge else "--judge asks a model, and --offline nobody", hint=_JUDGE_HINT
+        )
     waivers = _waivers(app, waiver_file)
     subjects = _installed(app) if installed else []
     if targets or not installed:
         subjects += [subject for target in targets or (".",) for subject in _named(app, target, offline=offline)]
     today = date.today()  # noqa: DTZ011 - a waiver ends with the day of whoever runs this
-    scanned = [_Scanned(one, _judged(one, waivers, today)) for one in {subject.where: subject for subject in subjects}.values()]
+    subjects = list({subject.where: subject for subject in subjects}.values())
+    reports, notes = _reports(app, subjects, judge=judge, model=model)
+    scanned = [
+        _Scanned(one, apply_waivers(report, waivers, skill=one.name, today=today))
+        for one, report in zip(subjects, reports, strict=True)
+    ]
     failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in scanned)
     counts = {str(verdict): sum(one.report.verdict is verdict for one in scanned) for verdict in Verdict}
     return Result(
@@ -79,12 +92,24 @@ def scan(
         lines=lambda terminal: _lines(scanned, counts, terminal),
         text=_text(scanned, form, app.folder),
         as_json=form == "json",
+        notes=notes,
         status=1 if failed else 0,
     )
 
 
-def _judged(subject: _Subject, waivers: Sequence[Waiver], today: date) -> ScanReport:
-    return apply_waivers(scan_files(subject.files, folder=subject.name), waivers, skill=subject.name, today=today)
+def _reports(
+    app: App, subjects: Sequence[_Subject], *, judge: bool, model: str | None
+) -> tuple[Sequence[ScanReport], tuple[str, ...]]:
+    """What the rules say of each, and a model where it was asked for; and what went wrong with that."""
+    reports = [scan_files(one.files, folder=one.name) for one in subjects]
+    if not judge:
+        return reports, ()
+    # Imported here: a plain scan needs no loop, no HTTP and no cache.
+    from metier.app.judging import Case
+
+    from .asked_models import judged
+
+    return judged(app, [Case(one.name, one.files, report) for one, report in zip(subjects, reports, strict=True)], model)
 
 
 def _on_disk(folder: str) -> _Subject:
@@ -136,7 +161,8 @@ def _waivers(app: App, file: str | None) -> tuple[Waiver, ...]:
 def _text(scanned: Sequence[_Scanned], form: str, base: str) -> str | None:
     reports = [(one.subject.where, one.report.report) for one in scanned]
     if form == "sarif":
-        return as_sarif(reports, base, PAGES, _PROPERTIES)
+        sources = {finding.problem: {"source": _source(finding)} for one in scanned for finding in one.report.findings}
+        return as_sarif(reports, base, PAGES, _PROPERTIES, sources)
     return as_github(reports, base) if form == "github" else None
 
 
@@ -153,7 +179,7 @@ _PROPERTIES = {
 
 
 def _row(one: _Scanned) -> dict[str, Any]:
-    report = one.report
+    report, opinion = one.report, one.report.opinion
     return {
         "name": one.subject.name,
         "folder": one.subject.where,
@@ -162,6 +188,7 @@ def _row(one: _Scanned) -> dict[str, Any]:
         "files": report.files,
         "capabilities": {name: list(getattr(report.capabilities, name)) for name in report.capabilities.__slots__},
         "findings": [_finding_row(finding) for finding in report.findings],
+        "judge": _judge_row(opinion) if opinion else None,
     }
 
 
@@ -171,8 +198,18 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
         "rule": finding.code, "category": rule.category, "severity": finding.severity, "confidence": finding.confidence,
         "reach": finding.reach, "message": finding.message, "file": finding.file, "line": finding.line,
         "column": finding.column, "excerpt": finding.excerpt, "why": rule.why, "hint": rule.hint, "owasp": rule.owasp,
-        "aitech": rule.aitech, "waived": finding.waived or None,
+        "aitech": rule.aitech, "waived": finding.waived or None, "source": _source(finding),
     }  # fmt: skip
+
+
+def _judge_row(opinion: Opinion) -> dict[str, Any]:
+    return {
+        "model": opinion.model, "verdict": opinion.verdict, "findings": len(opinion.findings), "discarded": opinion.discarded,
+    }  # fmt: skip
+
+
+def _source(finding: Finding) -> str:
+    return f"model {finding.by}" if finding.by else "rules"
 
 
 def _lines(scanned: Sequence[_Scanned], counts: dict[str, int], terminal: Terminal) -> Iterator[str]:
@@ -191,7 +228,15 @@ def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) 
     yield f"{terminal.paint(sign, style)} {bold}  {terminal.paint(report.verdict, style)}  {dim}"
     for line in report.capabilities.lines():
         yield f"  {terminal.paint(shown(line), 'dim')}"
+    if report.opinion is not None:
+        yield f"  {terminal.paint(shown(_said(report.opinion)), 'dim')}"
     yield from _finding_lines(report, terminal)
+
+
+def _said(opinion: Opinion) -> str:
+    found = len(opinion.findings)
+    thrown = f", {opinion.discarded} thrown out: not in the files" if opinion.discarded else ""
+    return f"judge: model {opinion.model} says {opinion.verdict}; {found} finding{'s' * (found != 1)}{thrown}"
 
 
 def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:

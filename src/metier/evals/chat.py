@@ -74,7 +74,7 @@ def endpoint(name: str, *, base_url: str = "", key_variable: str = "", environme
     known = provider in _PROVIDERS and bool(rest)
     if not known and not base_url:
         raise Unavailable(
-            f"evals do not know where the model {name!r} is",
+            f"nobody said where the model {name!r} is",
             hint="write openai:NAME, anthropic:NAME or ollama:NAME, or set model.base_url",
             retryable=False,
         )

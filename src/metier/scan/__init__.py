@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from metier.lazy import on_demand
 
 if TYPE_CHECKING:
-    from .report import Capabilities, Finding, ScanReport
+    from .opinion import NoOpinion, Question, ask, consider
+    from .report import Capabilities, Finding, Opinion, ScanReport
     from .rules import RULES, Rule
     from .scale import Confidence, Reach, Verdict
     from .scanner import scan
@@ -24,12 +25,17 @@ __all__ = [
     "Confidence",
     "Finding",
     "Limits",
+    "NoOpinion",
+    "Opinion",
+    "Question",
     "Reach",
     "Rule",
     "ScanReport",
     "Verdict",
     "Waiver",
     "apply_waivers",
+    "ask",
+    "consider",
     "read_waivers",
     "scan",
 ]
@@ -38,7 +44,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "metier.scan.report": ("Capabilities", "Finding", "ScanReport"),
+            "metier.scan.opinion": ("NoOpinion", "Question", "ask", "consider"),
+            "metier.scan.report": ("Capabilities", "Finding", "Opinion", "ScanReport"),
             "metier.scan.rules": ("RULES", "Rule"),
             "metier.scan.scale": ("Confidence", "Reach", "Verdict"),
             "metier.scan.scanner": ("scan",),

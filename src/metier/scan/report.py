@@ -9,7 +9,7 @@ from metier.spec import Problem, Report, Severity
 from .rules import RULES, Rule
 from .scale import Confidence, Reach, Verdict, judge, severity_of
 
-__all__ = ["Capabilities", "Finding", "ScanReport"]
+__all__ = ["Capabilities", "Finding", "Opinion", "ScanReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,8 @@ class Finding:
     """The matched text, on one line, cut, and without characters that a terminal would obey."""
     waived: str = ""
     """The reason somebody gave for living with it; empty where nobody did."""
+    by: str = ""
+    """The model that says so; empty for a rule."""
 
     @property
     def rule(self) -> Rule:
@@ -73,12 +75,26 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What a model said of a skill, as far as it counts; see `opinion`."""
+
+    model: str
+    verdict: Verdict
+    """Its own word. What decides are its findings."""
+    findings: tuple[Finding, ...] = ()
+    discarded: int = 0
+    """Findings that quoted what does not stand in the files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
     findings: tuple[Finding, ...] = ()
     """The gravest first, then in the order of files and lines."""
     capabilities: Capabilities = field(default_factory=Capabilities)
     files: int = 0
     """How many files were read."""
+    opinion: Opinion | None = None
+    """A model's, where one was asked; its findings are among the others."""
 
     @property
     def verdict(self) -> Verdict:

@@ -2,7 +2,7 @@
 
     SK4xx  what an agent is told         SK5xx  what it would run: download, persistence, privilege, destruction
     SK6xx  secrets and data that leave   SK7xx  what is packed or disguised
-    SK8xx  dependencies and scope        SK9xx  the scan itself
+    SK8xx  dependencies and scope        SK9xx  the scan itself, and the model judge
 
 `metier skill explain CODE` prints a rule's words, so they are written for the person who just met the code; codes are stable
 for ever. OWASP ids are those of the Top 10 for Agentic Applications (ASI01 goal hijack, 02 tool misuse, 03 identity and
@@ -293,5 +293,9 @@ RULES: dict[str, Rule] = {
         Rule("SK904", "waiver-unused", "scan", LOW, SKILL, "", "",
              "A waiver matches no finding any more.",
              "remove the waiver"),
+        Rule("SK910", "model-objects", "scan", MEDIUM, MACHINE, "", "",
+             "A model that was asked with `--judge` objects to this passage, and says how sure it is and how far it would "
+             "reach. It can be wrong, and another model may say something else; no rule says the same.",
+             "read the passage yourself"),
     )
 }  # fmt: skip

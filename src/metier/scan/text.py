@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "words"]
+__all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "revealed", "words"]
 
 
 APART = " \x1e "
@@ -81,6 +81,7 @@ class Text:
 
 
 _SMOOTH = str.maketrans({"\n": " ", "\t": " ", "*": " ", "_": "_", "\u2019": "'", "\u00a0": " ", "\u201c": '"', "\u201d": '"'})
+_BLANK = str.maketrans("\n\t\r", "   ")
 _SMOOTH_CODE = str.maketrans({"\n": " ", "\t": " "})
 
 
@@ -113,8 +114,12 @@ def kind_of(path: str, text: str) -> Kind:
     return Kind.OTHER if dot > 0 else Kind.PROSE
 
 
+def revealed(text: str) -> str:
+    """Invisible and directional characters, and those a terminal would obey, as their code points."""
+    return _UNSHOWN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
 def excerpt_of(text: str, limit: int = 160) -> str:
     """One safe line: invisible and directional characters as their code points, and no longer than `limit`."""
-    flat = _UNSHOWN.sub(lambda found: f"<U+{ord(found[0]):04X}>" if found[0] not in "\n\t\r" else " ", text[: limit * 2])
-    flat = " ".join(flat.split())
+    flat = " ".join(revealed(text[: limit * 2].translate(_BLANK)).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -289,6 +289,16 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK408",
+        "tells whoever judges it what to answer",
+        "this skill is |this file is |this folder is |if you are |when |whoever |any model |ai reviewer|note to ",
+        r"(?:this (?:skill|file|folder) is (?:\w+ )?(?:safe|benign|harmless|trusted|clean)|(?:if you are|when|whoever|any model"
+        r"|ai reviewer|note to)~(?:judg|review|scan|audit|assess|vet|classif)\w{0,4} this (?:skill|file|folder))"
+        r"[^!?;]{0,60}?\b(?:answer|respond|reply|output|return|conclude|your verdict|the verdict|give it a|say)\b"
+        r"[^!?;]{0,30}?[ :\"'`](?:pass|safe|benign|harmless|clean|no (?:findings|issues|problems)|approved)\b",
+        H,
+    ),
+    phrase(
+        "SK408",
         "asks not to be reported",
         "do not flag |don't flag |do not report |report no |mark this |classify this |rate this ",
         r"(?:(?:do not|don't) (?:flag|report) this (?:skill|file|as|code)|report no (?:issues|findings|threats"
