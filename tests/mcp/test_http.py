@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,3 +142,13 @@ def test_a_missing_package_is_one_sentence(shell: Shell) -> None:
     (shell.project / "mcp_types.py").write_text("raise ImportError('not here')")
     ran = shell.run("mcp", variables={**environment(shell.home), "PYTHONPATH": str(shell.project)})
     ran.failed(4, "pip install 'metier[mcp]'")
+
+
+def test_blanks_around_a_header_are_no_part_of_it(address: str) -> None:
+    host, _, port = address.removeprefix("http://").removesuffix("/mcp").partition(":")
+    body = json.dumps(HELLO)
+    head = [f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}", f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    head += ["Accept: application/json, text/event-stream", f"Authorization: \t Bearer {TOKEN} \t ", "Connection: close"]
+    with socket.create_connection((host, int(port)), timeout=10) as wire:
+        wire.sendall(("\r\n".join(head) + "\r\n\r\n" + body).encode())
+        assert wire.recv(15) == b"HTTP/1.1 200 OK"

@@ -55,7 +55,7 @@ async def serve_http(live: Live, open_session: OpenSession, http: Http, *, ready
         if http.token is not None:
             app = guarded(app, http.token)
         bound = _bound(http)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(trimmed(app), log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2)
         name = f"[{http.host}]" if ":" in http.host else http.host
         ready(f"http://{name}:{bound.getsockname()[1]}/mcp")
         try:
@@ -95,6 +95,20 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
     threading.Thread(target=read, name="metier-input", daemon=True).start()
     while (line := await lines.get()) is not None:
         yield line
+
+
+def trimmed(app: Asgi) -> Asgi:
+    """The same application, which sees headers without the blanks around them (RFC 9110, 5.5).
+
+    uvicorn leaves that to its parser, and one of the two that it takes, whichever is installed, does not do it.
+    """
+
+    async def trim(scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+        if scope["type"] == "http":
+            scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        await app(scope, receive, send)
+
+    return trim
 
 
 def guarded(app: Asgi, token: str) -> Asgi:
