@@ -3,8 +3,9 @@
     python3 tools/test.py [pytest arguments]
 
 Installs what the tests need and is not there yet: uv (from PyPI), the project's Python dependencies (by uv, from uv.lock, into
-.venv), and on Debian or Ubuntu as root the system packages below. Elsewhere it says what it left out; the tests that
-need such a program then say so themselves. Python 3.11 or later; nothing but the standard library is used here.
+.venv), the official conformance suite of MCP where there is npm, and on Debian or Ubuntu as root the system packages below.
+Elsewhere it says what it left out; the tests that need such a program then say so themselves. Python 3.11 or later; nothing
+but the standard library is used here.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def main() -> int:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment.pop("VIRTUAL_ENV", None)
     run([*uv, "sync", "--frozen", "--all-extras", "--all-groups", "--python", sys.executable], environment)
+    install_suite()
     python = str(ROOT / ".venv" / "bin" / "python")
     return subprocess.run([python, "-m", "pytest", *sys.argv[1:]], env=environment, check=False).returncode
 
@@ -66,6 +68,15 @@ def install_system_packages() -> None:
         ):
             return
     print(f"left out, because I could not install it here: {', '.join(packages)}")
+
+
+def install_suite() -> None:
+    folder = ROOT / "tests" / "mcp" / "suite"
+    installed, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+    if installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
+        return
+    if not shutil.which("npm") or not succeeds(["npm", "ci", "--no-audit", "--no-fund", "--prefix", str(folder)]):
+        print("left out, because I could not install it here: the conformance suite of MCP")
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> None:
