@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from metier.config.filling import one_of
 from metier.disclosure import Budget
 from metier.errors import MetierError, SkillNotFound
 from metier.spec import is_name
+from metier.values import replace
 
 if TYPE_CHECKING:
     from metier.runtime.permissions import Approve

@@ -37,9 +37,8 @@ class Registries:
     @cached_property
     def registries(self) -> tuple[Source, ...]:
         """The sources that `ALIAS:name` may name, each with the token that its user has logged in with."""
-        from dataclasses import replace
-
         from metier.install.auth import read_sources
+        from metier.values import replace
 
         settings = self.settings
         known = read_sources(settings["skills.sources"].value, registry=settings.path("skills.registry"))

@@ -12,11 +12,11 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from metier.errors import NotFound
 from metier.spec import FileEntry, Files, resource_path
 from metier.spec.files import too_large
+from metier.values import dataclass, field, replace
 
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits, refused
 from .names import collision_key, portable_path

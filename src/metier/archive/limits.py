@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metier.errors import Refused
+from metier.values import dataclass
 
 __all__ = ["REPOSITORY_LIMITS", "SKILL_LIMITS", "Limits", "refused"]
 

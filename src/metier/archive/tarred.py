@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from metier.values import dataclass
 
 from .contents import LONGEST_TARGET, Contents, Link, Member
 from .limits import Limits, refused

@@ -11,8 +11,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from metier.values import dataclass
 
 from .contents import LONGEST_TARGET, Contents, Link, Member
 from .limits import Limits, refused

@@ -9,12 +9,12 @@ folder take no part, or a cloned repository could silence your own skills.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from operator import itemgetter
 from typing import NamedTuple
 
 from metier.errors import SkillNotFound
+from metier.values import dataclass, field
 
 from .entry import Entry, Flag, Offer, Source, State
 from .needs import Environment, Needs, missing

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
+
+from metier.values import dataclass, replace
 
 __all__ = ["Environment", "Needs", "encoded_needs", "missing", "read_compatibility"]
 

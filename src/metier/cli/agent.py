@@ -7,7 +7,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -19,6 +19,7 @@ from metier.catalog import State
 from metier.errors import BadUsage, Conflict, MetierError, NotFound
 from metier.sources.atomic import replace_text
 from metier.spec import is_name
+from metier.values import replace
 
 from .create import edit_file
 from .result import Result

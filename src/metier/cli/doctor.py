@@ -6,7 +6,6 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from metier.install.doctor import Leftover, find_leftovers
 from metier.install.doctor import repair as repair_scope
 from metier.install.targets import Level
 from metier.runtime.health import health
+from metier.values import dataclass
 
 from .result import Result
 from .rows import count

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from metier.evals.workspace import Workspace
 from metier.runtime import Answer
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
+from metier.values import dataclass
 
 from .asked_models import model_of
 from .completion import skill_names

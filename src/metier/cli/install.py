@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +25,7 @@ from metier.install.store import How, Outcome, Store
 from metier.install.targets import ALL_DETECTED, Level, Mode, read_targets
 from metier.install.together import at_once
 from metier.spec import is_name
+from metier.values import replace
 
 from .questions import approved, picked, settled
 from .result import Result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from metier.install.renew import outdated as compared
 from metier.install.store import Store
 from metier.install.verify import Condition
 from metier.install.verify import verify as verified
+from metier.values import replace
 
 from .completion import skill_names
 from .result import Result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 
@@ -14,6 +13,7 @@ from metier.install.prepare import Prepared, prepare
 from metier.install.repository import Found, select
 from metier.install.steps import Edits, Reason, Step
 from metier.install.store import How
+from metier.values import replace
 
 from .terminal import Terminal, clipped, padded, shown
 

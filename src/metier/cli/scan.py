@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from metier.scan import RULES, Finding, Opinion, ScanReport, Verdict, Waiver, ap
 from metier.scan import scan as scan_files
 from metier.sources import DiskFiles
 from metier.spec import Files
+from metier.values import dataclass
 
 from .explain import PAGES
 from .find import folders_named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from metier.values import dataclass, field
 
 __all__ = ["TEMPLATES", "Template"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
-from dataclasses import dataclass
 from typing import TextIO
+
+from metier.values import dataclass
 
 __all__ = ["Terminal", "cells", "clipped", "padded", "shown", "unarmed"]
 

@@ -11,12 +11,12 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from metier.errors import BadConfig, NotFound
+from metier.values import dataclass
 
 from .keys import KEYS, Key, Kind, Plain
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from metier.errors import Refused
+from metier.values import dataclass
 
 from .forges import Address
 

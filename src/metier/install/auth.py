@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
 from metier.errors import BadConfig, BadUsage, MetierError
+from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     from .forges import Address

@@ -17,12 +17,12 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from metier.archive import REPOSITORY_LIMITS, Contents, digest, pack, unpack
 from metier.errors import MetierError
 from metier.sources.atomic import locked
+from metier.values import dataclass
 
 __all__ = ["CacheSize", "SkillCache"]
 

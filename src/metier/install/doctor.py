@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass
 
 from metier.errors import Refused
+from metier.values import dataclass
 
 from .apply import held
 from .journal import leftovers, read_journal

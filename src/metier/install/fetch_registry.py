@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from metier.archive import digest
 from metier.errors import BadConfig, BadUsage, Refused, SkillNotFound, Unavailable
 from metier.spec import SKILL_FILE
 from metier.spec.versions import Range, Version, is_version
+from metier.values import dataclass
 
 from .auth import Source
 from .fetch_local import opened

@@ -7,7 +7,7 @@ ETag, so `--offline` finds by ref what was fetched before, and a commit is never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from enum import StrEnum
 from functools import cached_property
 from threading import Event
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from metier.archive import SKILL_LIMITS, Contents, Limits, digest
 from metier.errors import NotFound, SkillNotFound
+from metier.values import dataclass, field, replace
 
 from .fetched import Fetched, FetchedSkill, Origin
 from .repository import LEFT_OUT, Found, Search, find_skills, select, wanted_by_default

@@ -7,11 +7,11 @@ Everything else is a site, and git can always be asked for with `git+https://` o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
 from metier.errors import Refused
 from metier.spec import SKILL_FILE
+from metier.values import dataclass, replace
 
 from .kinds import (
     ARCHIVE_ENDINGS,

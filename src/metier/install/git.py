@@ -11,9 +11,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
 from metier.errors import NotFound, Refused
+from metier.values import dataclass, field, replace
 
 from .auth import Credentials, Headers, origin_of
 from .complaints import Moved

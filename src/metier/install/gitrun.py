@@ -17,9 +17,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from metier.errors import MetierError, Refused, Unavailable
+from metier.values import dataclass, field
 
 from .complaints import explain
 

@@ -16,12 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.values import dataclass, field
 
 from .addresses import Reach, Resolve, proxy_for, reach, resolve
 from .auth import Headers, origin_of

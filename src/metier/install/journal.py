@@ -19,10 +19,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from metier.errors import Refused
 from metier.spec import is_name
+from metier.values import dataclass
 
 from .stage import flush_folders
 from .targets import Scope

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from metier.errors import Refused, SkillNotFound
 from metier.spec import SKILL_FILE, is_name, resource_path
+from metier.values import dataclass
 
 __all__ = [
     "ARCHIVE_ENDINGS",

@@ -7,10 +7,10 @@ repository with several, `name` is the one that is meant.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from metier.errors import BadConfig, MetierError
 from metier.spec import is_name
+from metier.values import dataclass, replace
 
 from .kinds import Git, Ref, Registry
 from .lock import Lock, Locked

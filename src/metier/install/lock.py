@@ -11,11 +11,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metier.errors import BadConfig, SkillNotFound
 from metier.spec import is_name, resource_path
+from metier.values import dataclass, field, replace
 
 from .clients import CLIENTS
 from .fetched import Origin

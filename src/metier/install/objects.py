@@ -6,7 +6,6 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
 from typing import IO, Self
@@ -14,6 +13,7 @@ from typing import IO, Self
 from metier.archive import SKILL_LIMITS, Contents, Limits, Link, Member
 from metier.archive.limits import refused
 from metier.errors import NotFound, Refused, Unavailable
+from metier.values import dataclass, field
 
 from .gitrun import GitProgram
 from .tree import Node

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import MetierError
 from metier.spec import SKILL_FILE, resource_path
+from metier.values import dataclass
 
 from .tree import Tree
 

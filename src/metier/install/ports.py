@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import MetierError
 from metier.spec import Files
+from metier.values import dataclass
 
 from .fetched import Fetched, FetchedSkill
 from .lock import Locked

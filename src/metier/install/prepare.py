@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from metier.archive import Contents, file_hashes, gathered
 from metier.errors import InvalidSkill, Refused, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
+from metier.values import dataclass, replace
 
 from .fetched import FetchedSkill
 from .lock import Locked

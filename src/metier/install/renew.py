@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from metier.archive import Contents
 from metier.errors import MetierError, Refused
 from metier.sources import DiskFiles
 from metier.spec import Files
+from metier.values import dataclass, replace
 
 from .diff import changed_files, diff, grown_powers
 from .lock import Locked

@@ -12,12 +12,12 @@ give way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from metier.errors import Ambiguous, MetierError, SkillNotFound, suggested_name
 from metier.sources.walk import SKIPPED_NAMES
 from metier.spec import SKILL_FILE, Parsed, is_name, parse
+from metier.values import dataclass
 
 from .plugins import Bundle, bundles
 from .tree import Tree

@@ -6,10 +6,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from metier.archive import digest_of
+from metier.values import dataclass, field
 
 from .lock import Hashes
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from metier.errors import Conflict
+from metier.values import dataclass
 
 from .lock import Locked
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from metier.errors import BadConfig, BadUsage, Conflict, Refused
 from metier.spec import Files
+from metier.values import dataclass, field, replace
 
 from .apply import apply, held, nowhere
 from .fetched import FetchedSkill, Origin

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
 from metier.errors import BadUsage
+from metier.values import dataclass
 
 from .clients import ALIASES, CLIENTS, SHARED
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from metier.archive import SKILL_LIMITS, Contents, Limits
+from metier.values import dataclass
 
 __all__ = ["ContentsTree", "Node", "Tree"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from metier.values import dataclass
 
 from .lock import Locked
 from .plan import edited_files, plan

@@ -12,12 +12,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 from metier.errors import MetierError, Refused
 from metier.spec import SKILL_FILE, is_name, resource_path
+from metier.values import dataclass
 
 from .forges import absolute, read_address
 

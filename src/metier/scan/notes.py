@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+
+from metier.values import dataclass, field
 
 from .purpose import Purpose
 from .report import Capabilities, Finding

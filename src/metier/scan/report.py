@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metier.spec import Problem, Report, Severity
+from metier.values import dataclass, field
 
 from .rules import RULES, Rule
 from .scale import Confidence, Reach, Verdict, judge, severity_of

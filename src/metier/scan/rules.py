@@ -12,9 +12,8 @@ agents), AITech ids those of Cisco's AI security taxonomy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metier.spec import Code
+from metier.values import dataclass
 
 from .scale import Confidence, Reach, Verdict, judge, severity_of
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from metier.spec import Files
+from metier.values import dataclass, field, replace
 
 from .binaries import judge_binary
 from .dependencies import judge_dependencies

@@ -6,11 +6,11 @@ All limits count bytes, files and pieces, never seconds: a limit in seconds woul
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from itertools import islice
 
 from metier.errors import NotFound
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, parse
+from metier.values import dataclass, field
 
 from .markdown import cut
 from .purpose import Purpose

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from metier.values import dataclass, field
 
 __all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "revealed", "words"]
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 
 from metier.errors import BadConfig
+from metier.values import dataclass, replace
 
 from .report import Finding, ScanReport
 from .rules import RULES

@@ -9,7 +9,6 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from metier.catalog import (
     Catalog,
@@ -28,6 +27,7 @@ from metier.spec.codes import judge, problem
 from metier.spec.document import LONGEST_HEAD
 from metier.spec.quick import quick_fields
 from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.values import dataclass
 
 from .cache import MetadataCache
 from .disk import DiskFiles

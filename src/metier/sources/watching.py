@@ -6,11 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from metier.catalog import Catalog, Entry
+from metier.values import dataclass
 
 from .places import Place
 

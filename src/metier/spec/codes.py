@@ -9,8 +9,9 @@ Codes are stable: one is never reused or given another meaning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from metier.values import dataclass
 
 from .problem import Problem, Severity
 

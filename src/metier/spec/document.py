@@ -7,7 +7,8 @@ after `---` and a missing final newline are all tolerated, because real files ha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from metier.values import dataclass
 
 from .codes import problem
 from .problem import Problem

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import yaml
+
+from metier.values import dataclass, field
 
 from .codes import problem
 from .problem import Problem

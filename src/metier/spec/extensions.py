@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from metier.values import dataclass, field
 
 from .codes import problem
 from .name import is_name

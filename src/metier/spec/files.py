@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from metier.errors import NotFound, Refused
+from metier.values import dataclass
 
 __all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
 

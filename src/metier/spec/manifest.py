@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from metier.values import dataclass, field
 
 from .extensions import Extensions, first_sentence, read_extensions
 from .problem import Problem

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from metier.errors import BadName
+from metier.values import dataclass
 
 __all__ = ["LONGEST_NAME", "SkillName", "is_name"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from metier.values import dataclass, replace
 
 from .codes import Verdict, judge, problem
 from .document import Document, split

@@ -6,8 +6,9 @@ A problem never stops the search for the next one: reports hold all that was fou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from metier.values import dataclass
 
 __all__ = ["Problem", "Report", "Severity"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from metier.errors import InvalidSkill, NotFound, Refused
+from metier.values import dataclass, replace
 
 from .codes import Verdict, problem
 from .document import Document

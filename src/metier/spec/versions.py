@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import total_ordering
 
 from metier.errors import BadUsage
+from metier.values import dataclass
 
 __all__ = ["Range", "Version", "is_version", "newest"]
 

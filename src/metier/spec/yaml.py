@@ -9,8 +9,9 @@ in one pass. Depth is capped, and no construct here can grow beyond the bytes it
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from metier.values import dataclass
 
 from .problem import Problem
 

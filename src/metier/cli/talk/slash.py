@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from difflib import get_close_matches
 
 from metier.agents import AgentEngine, Command
@@ -23,6 +23,7 @@ from metier.runtime.permissions import Approve
 from metier.selection import Match
 from metier.sources.atomic import replace_text
 from metier.spec.extensions import first_sentence
+from metier.values import dataclass
 
 __all__ = ["COMMANDS", "Entered", "Talk", "money"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
 from metier.scan.text import Text
+from metier.values import dataclass, field
 
 __all__ = ["MOST_TOKENS", "Script", "Token", "read_script", "statements"]
 

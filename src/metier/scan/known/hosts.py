@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
 from metier.scan.text import words
+from metier.values import dataclass
 
 __all__ = ["Standing", "Url", "danger_of_running", "standing", "urls_in"]
 

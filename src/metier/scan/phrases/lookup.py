@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
 from metier.scan.text import Kind, Text
+from metier.values import dataclass
 
 __all__ = ["MOST_PLACES", "Phrase", "look_up", "phrase"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from metier.scan.scale import Confidence
+from metier.values import dataclass
 
 __all__ = ["NOT", "UNTOLD", "Order", "order"]
 

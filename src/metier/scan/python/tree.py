@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from threading import Lock
 from warnings import catch_warnings, simplefilter
 
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
 from metier.scan.text import Text
+from metier.values import dataclass, field
 
 __all__ = ["Module", "Node", "read_module"]
 

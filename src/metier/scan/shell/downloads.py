@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
 from metier.scan.text import Text, words
+from metier.values import dataclass, field
 
 from .reader import Command, Pipeline
 from .steps import base_name

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from metier.scan.text import words
+from metier.values import dataclass, field
 
 __all__ = ["MOST_TOKENS", "Command", "Pipeline", "is_too_long", "pipelines", "unescaped"]
 

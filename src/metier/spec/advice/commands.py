@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from metier.spec.codes import problem
 from metier.spec.problem import Problem
+from metier.values import dataclass
 
 from .page import SHELLS, Line, Page
 from .paths import INLINE_CODE, is_spelled_out, own_path

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 from metier.errors import NotFound
@@ -19,6 +18,7 @@ from metier.spec.manifest import Manifest
 from metier.spec.parse import parse
 from metier.spec.problem import Problem
 from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.values import dataclass
 
 __all__ = ["SHELLS", "Line", "Page", "folders_of", "read_page"]
 

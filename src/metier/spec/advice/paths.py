@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from metier.errors import Refused
 from metier.spec.files import resource_path
+from metier.values import dataclass
 
 from .page import Line, Page, folders_of
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from metier.spec.document import BOM
 from metier.spec.manifest import STANDARD_KEYS
 from metier.spec.rescue import quote_colons
 from metier.spec.yaml import Json, ListNode, MapNode, Node, plain, strings
+from metier.values import dataclass, replace
 
 from .head import Change, Edit, Head, cut
 from .repairs import REPAIRS

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metier.errors import InvalidSkill
 from metier.spec.parse import parse
 from metier.spec.render import long_value
+from metier.values import replace
 
 from .head import Line, cut
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from metier.spec.codes import Verdict
 from metier.spec.document import split
 from metier.spec.parse import Parsed, parse
 from metier.spec.yaml import MapNode, Node, read
+from metier.values import dataclass
 
 __all__ = ["Change", "Edit", "File", "Head", "Line", "Place", "Written", "cut"]
 

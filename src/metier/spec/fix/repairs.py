@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from metier.spec.name import is_name
 from metier.spec.rules import UNSEEN
 from metier.spec.tools import has_outer_comma, read_tools, write_tools
 from metier.spec.yaml import ListNode, MapNode, Node, Scalar, read, resolved
+from metier.values import dataclass
 
 from .head import Edit, Head, Place
 
