@@ -30,6 +30,17 @@ def test_the_module_is_the_same_program(shell: Shell) -> None:
     assert done.stdout.decode() == f"metier {__version__}\n"
 
 
+@pytest.mark.parametrize(("given", "ours"), [("None", True), ("['--version']", False)])
+def test_only_a_process_of_our_own_is_tuned(given: str, ours: bool) -> None:
+    code = (
+        "import gc, sys; from metier.cli.main import main; before = gc.get_threshold()\n"
+        f"sys.argv = ['metier', '--version']; main({given})\n"
+        "print(gc.get_threshold() != before, gc.get_freeze_count() > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"{ours} {ours}"
+
+
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
 def test_the_first_page_names_every_command(shell: Shell, words: tuple[str, ...]) -> None:
     page = shell(*words).ok().out
