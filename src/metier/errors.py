@@ -21,7 +21,6 @@ The branches say who must act, because that is what a caller decides on:
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -101,10 +100,10 @@ class SkillNotFound(NotFound):
     code = "skill-not-found"
 
     def __init__(self, name: str, *, known: Iterable[str] = (), hint: str = "") -> None:
-        near = get_close_matches(name, list(known), n=1)
+        near = nearest(name, known)
         super().__init__(
             f"no skill is named {_shown(name)}",
-            hint=hint or (f"did you mean {near[0]!r}?" if near else "see `metier skill list`"),
+            hint=hint or (f"did you mean {near!r}?" if near else "see `metier skill list`"),
         )
 
 
@@ -139,6 +138,14 @@ class Conflict(MetierError):
 class ToolFailed(MetierError):
     code = "tool-failed"
     exit_status = 1
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What was probably meant; empty if nothing is near."""
+    # Imported here: a command that knows what it was told asks nobody what was meant.
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1)), "")
 
 
 def suggested_name(text: str) -> str:

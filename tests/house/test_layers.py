@@ -52,6 +52,21 @@ def test_a_listing_that_has_not_changed_needs_only_sqlite(tmp_path: Path, monkey
     assert not (second - bare) & (set(HEAVY) - {"sqlite3"})
 
 
+def test_a_folder_is_installed_without_what_only_other_sources_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skill = tmp_path / "skills" / "pdf"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pdf\ndescription: Does it. Use when asked.\n---\n\nDo it.\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("METIER_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    words = ["metier", "skill", "install", str(skill), "--unsafe"]
+    loaded = modules_after(f"sys.argv = {words}; from metier.cli.main import main; main()") - modules_after("pass")
+    assert (tmp_path / ".metier/plugins/pdf/SKILL.md").exists()
+    others = {"dataclasses", "difflib", "httpx2", "rich", "shutil", "sqlite3", "subprocess", "tempfile", "tomllib", "yaml"}
+    assert not loaded & others
+    assert not {name for name in loaded if name.startswith(("metier.scan", "metier.catalog", "metier.archive.unpacking"))}
+
+
 @pytest.mark.parametrize("name", sorted(metier.__all__))
 def test_every_public_name_can_be_used(name: str) -> None:
     assert getattr(metier, name) is not None

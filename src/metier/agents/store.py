@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 
-from metier.errors import BadConfig, Conflict, NotFound
+from metier.errors import BadConfig, Conflict, NotFound, nearest
 from metier.sources.atomic import locked, replace_text
 
 from .agent import Agent, Version, parse_version, render_version
@@ -121,8 +120,8 @@ class AgentStore:
 
     def _known(self, name: str) -> None:
         if name not in self.names():
-            near = get_close_matches(name, self.names(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "see `metier agent list`, or make one with `metier agent create`"
+            near = nearest(name, self.names())
+            hint = f"did you mean {near!r}?" if near else "see `metier agent list`, or make one with `metier agent create`"
             raise NotFound(f"no agent is named {name!r}", hint=hint)
 
     def _alone(self, name: str) -> AbstractContextManager[None]:

@@ -7,16 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import click
-from click.shell_completion import shell_complete
 
 from metier.app import App
-from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound
+from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound, nearest
 
 from .commands import DEFAULTS, GROUPS, usage
 from .result import Result, Unwritten
@@ -40,6 +38,8 @@ def run(words: list[str]) -> int:
     try:
         root = root_command()
         if "_METIER_COMPLETE" in os.environ:
+            from click.shell_completion import shell_complete
+
             return shell_complete(root, {}, "metier", "_METIER_COMPLETE", os.environ["_METIER_COMPLETE"])
         with root.make_context("metier", words) as context:
             root.invoke(context)
@@ -157,11 +157,11 @@ class _Group(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in GROUPS[self.path]:
-            near = get_close_matches(args[0], GROUPS[self.path], n=1)
+            near = nearest(args[0], GROUPS[self.path])
             title = f"metier {self.path}".strip()
             raise BadUsage(
                 f"{title} has no command {args[0]!r}",
-                hint=f"did you mean {near[0]!r}?" if near else f"see `{title} --help`",
+                hint=f"did you mean {near!r}?" if near else f"see `{title} --help`",
             )
         return super().resolve_command(ctx, args)
 

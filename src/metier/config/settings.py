@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from metier.errors import BadConfig, NotFound
+from metier.errors import BadConfig, NotFound, nearest
 from metier.values import dataclass
 
 from .keys import KEYS, Key, Kind, Plain
@@ -91,8 +89,8 @@ def read_settings(
 
 
 def unknown_key(name: str) -> NotFound:
-    near = get_close_matches(name, KEYS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "see `metier config show` for every key"
+    near = nearest(name, KEYS)
+    hint = f"did you mean {near!r}?" if near else "see `metier config show` for every key"
     return NotFound(f"there is no setting {name!r}", hint=hint)
 
 
@@ -139,6 +137,9 @@ def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Va
         raise BadConfig(
             f"cannot be read: {(error.strerror or 'error').lower()}", file=str(file), hint="check its permissions"
         ) from error
+    # Imported here: most homes have no configuration.
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -150,8 +151,8 @@ def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Va
         line = _line_of(text, name)
         key = KEYS.get(name)
         if key is None:
-            near = get_close_matches(name, KEYS, n=1)
-            warnings.append(f"{file}:{line or 1}: nobody knows {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            near = nearest(name, KEYS)
+            warnings.append(f"{file}:{line or 1}: nobody knows {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
         yield Value(
             key,

@@ -7,7 +7,6 @@ like), for that forge's hosts and only after it has refused us without.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
@@ -103,6 +102,8 @@ class Credentials:
         token = self.token(url)
         if not token:
             return ()
+        import base64
+
         from .forges import read_address
 
         user = _TOKEN_USERS.get(read_address(url).host, "x-access-token")

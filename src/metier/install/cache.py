@@ -14,14 +14,13 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from metier.archive import REPOSITORY_LIMITS, Contents, digest, pack, unpack
+from metier.archive import REPOSITORY_LIMITS, Contents, digest
 from metier.errors import MetierError
-from metier.sources.atomic import locked
+from metier.sources.atomic import locked, new_file
 from metier.values import dataclass
 
 __all__ = ["CacheSize", "SkillCache"]
@@ -48,6 +47,8 @@ class SkillCache:
         key = name or digest(contents)
         file = self._file(key)
         if not os.path.exists(file):
+            from metier.archive import pack
+
             # Stored, not deflated: reading it back is the hot path, and skills are small.
             data = pack(contents, level=0, times=True)
             try:
@@ -58,6 +59,9 @@ class SkillCache:
 
     def get(self, key: str) -> Contents | None:
         """The skill of this digest; None if it is not here whole."""
+        # Imported where they are used: what was scanned is remembered here too, and that packs and unpacks nothing.
+        from metier.archive import unpack
+
         file = self._file(key)
         try:
             if os.path.getsize(file) > _LARGEST_OBJECT:
@@ -156,7 +160,7 @@ def _store(file: str, data: bytes) -> None:
     """Whole or not at all for whoever looks. Not flushed: what a power cut spoils is found out when it is read."""
     folder = os.path.dirname(file)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+    descriptor, temporary = new_file(folder, ".")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

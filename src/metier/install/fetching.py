@@ -7,7 +7,6 @@ ETag, so `--offline` finds by ref what was fetched before, and a commit is never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from enum import StrEnum
 from functools import cached_property
 from threading import Event
@@ -147,6 +146,8 @@ class Job:
         )
         # What is on this disk already has no key, and needs no second copy.
         if self.access.cache and keys:
+            from dataclasses import asdict
+
             record: dict[str, Any] = {"offered": [asdict(one) for one in search.found], "elsewhere": list(search.elsewhere)}
             for skill, (found, contents, origin) in zip(skills, brought, strict=True):
                 self.access.cache.put(contents, skill.digest)

@@ -14,9 +14,7 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -108,8 +106,7 @@ class Journal:
         os.unlink(self.file)
         flush_folders([os.path.dirname(self.file)])
         at("journal removed")
-        for stage in self.stages:
-            shutil.rmtree(stage, ignore_errors=True)
+        sweep(self.stages)
 
 
 def recover(scope: Scope, at: At = lambda _: None) -> bool:
@@ -158,14 +155,14 @@ def stage_below(parent: str, scope: Scope, at: At = lambda _: None) -> Iterator[
     """A folder for staging in `parent` and its hidden inside, marked as in use until this ends, however it ends."""
     os.makedirs(parent, exist_ok=True)
     with _alone_in(parent, scope):
-        stage = tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=parent)
+        stage = _made_in(parent)
         try:
             at(f"stage begun in {os.path.basename(parent)}")
             descriptor = os.open(stage, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.mkdir(os.path.join(stage, _INNER))
         except BaseException:
-            shutil.rmtree(stage, ignore_errors=True)
+            sweep([stage])
             raise
     try:
         yield stage, os.path.join(stage, _INNER)
@@ -204,9 +201,26 @@ def _alone_in(parent: str, scope: Scope) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _made_in(parent: str) -> str:
+    """A new folder that nobody else has, or may look into."""
+    while True:
+        stage = os.path.join(parent, STAGE_PREFIX + os.urandom(4).hex())
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(stage, 0o700)
+            return stage
+
+
 def sweep(stages: Sequence[str]) -> None:
     for stage in stages:
-        shutil.rmtree(stage, ignore_errors=True)
+        try:
+            # All there is once everything new has taken its place.
+            os.rmdir(os.path.join(stage, _INNER))
+            os.rmdir(stage)
+        except OSError:
+            # Imported here: it brings three compressors along.
+            import shutil
+
+            shutil.rmtree(stage, ignore_errors=True)
 
 
 def _is_in_use(stage: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -103,6 +102,9 @@ def parse_lock(text: str, *, file: str) -> Lock:
     """BadConfig names the line. The two sides of an unfinished git merge are joined where they do not contradict each other."""
     if any(_MARK.match(line) for line in text.split("\n")):
         return _merged(text, file)
+    # Imported here: the first installation has no lock to read.
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

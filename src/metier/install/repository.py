@@ -12,9 +12,8 @@ give way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
-from metier.errors import Ambiguous, MetierError, SkillNotFound, suggested_name
+from metier.errors import Ambiguous, MetierError, SkillNotFound, nearest, suggested_name
 from metier.sources.walk import SKIPPED_NAMES
 from metier.spec import SKILL_FILE, Parsed, is_name, parse
 from metier.values import dataclass
@@ -64,8 +63,8 @@ class Search:
 def find_skills(tree: Tree, *, path: str = "", fallback: str = "skill", full_depth: bool = False) -> Search:
     """Every skill at or below `path`. `fallback` names one that has neither a usable name nor a folder."""
     if path and path not in _folders(tree):
-        near = get_close_matches(path, list(_folders(tree)), n=1)
-        raise SkillNotFound(path, hint=f"the source has no such folder; did you mean {near[0]!r}?" if near else
+        near = nearest(path, _folders(tree))
+        raise SkillNotFound(path, hint=f"the source has no such folder; did you mean {near!r}?" if near else
                             "the source has no such folder; see what it has with --list")  # fmt: skip
     # What says which skills there are, in one round trip where contents are far away.
     tree.prefetch([one for one in tree.nodes if _is_telling(one, path)][:_MOST])
@@ -107,8 +106,8 @@ def wanted_by_default(found: Iterable[Found]) -> tuple[Found, ...]:
 def _known(name: str, offered: tuple[Found, ...]) -> str:
     if not offered:
         return "the source has no skill at all"
-    near = get_close_matches(name, [one.name for one in offered], n=1)
-    return f"did you mean {near[0]!r}?" if near else f"the source has {', '.join(sorted(one.name for one in offered)[:12])}"
+    near = nearest(name, [one.name for one in offered])
+    return f"did you mean {near!r}?" if near else f"the source has {', '.join(sorted(one.name for one in offered)[:12])}"
 
 
 def _ordered(tree: Tree, base: str, packed: tuple[Bundle, ...], full_depth: bool) -> Iterator[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
@@ -45,6 +44,9 @@ def write_skills(skills: Iterable[tuple[str, Files, Times]], at: Callable[[str],
 
 def write_copy(source: str, folder: str) -> None:
     """A folder as it stands on disk, links, modes and times included: what somebody edited and wants to keep."""
+    # Imported here: it brings three compressors along, and few installations keep something.
+    import shutil
+
     shutil.copytree(source, folder, symlinks=True)
 
 

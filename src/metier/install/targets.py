@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 
-from metier.errors import BadUsage
+from metier.errors import BadUsage, nearest
 from metier.values import dataclass
 
 from .clients import ALIASES, CLIENTS, SHARED
@@ -112,9 +111,9 @@ def read_targets(words: Iterable[str], scope: Scope) -> tuple[str, ...]:
 def _known(word: str, scope: Scope) -> str:
     name = ALIASES.get(word, word)
     if name not in CLIENTS:
-        near = get_close_matches(word, [*CLIENTS, *ALIASES, ALL_DETECTED], n=1)
+        near = nearest(word, [*CLIENTS, *ALIASES, ALL_DETECTED])
         raise BadUsage(f"no agent is called {word!r}",
-                       hint=f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(sorted(CLIENTS))}")  # fmt: skip
+                       hint=f"did you mean {near!r}?" if near else f"one of: {', '.join(sorted(CLIENTS))}")  # fmt: skip
     if scope.folder_of(name) is None:
         raise BadUsage(f"{name} has no folder for a {scope.level}'s skills", hint="add --project")
     return name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from typing import TypeVar
 
 __all__ = ["at_once"]
@@ -23,6 +22,9 @@ def at_once(work: Callable[[T], R], items: Sequence[T], *, workers: int, cancell
     """
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
+    # Imported here, for those that have several.
+    from queue import SimpleQueue
+
     ended: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
     pending = list(enumerate(items))[::-1]
 

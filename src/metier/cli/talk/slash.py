@@ -11,14 +11,13 @@ import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict
-from difflib import get_close_matches
 
 from metier.agents import AgentEngine, Command
 from metier.agents.chats import as_markdown
 from metier.agents.events import Spent
 from metier.app import App
 from metier.cli.terminal import Terminal, cells, clipped, padded, shown
-from metier.errors import BadUsage, Conflict, MetierError
+from metier.errors import BadUsage, Conflict, MetierError, nearest
 from metier.runtime.permissions import Approve
 from metier.selection import Match
 from metier.sources.atomic import replace_text
@@ -105,8 +104,8 @@ class Talk:
                 return _activated(self, name, rest)
         except MetierError as error:
             return Entered(lines=(self.terminal.paint(shown(f"{error}; {error.hint}"), "red"),))
-        near = get_close_matches(name, [*COMMANDS, *self.commands], n=1)
-        hint = f"did you mean /{near[0]}?" if near else "/help lists what there is"
+        near = nearest(name, [*COMMANDS, *self.commands])
+        hint = f"did you mean /{near}?" if near else "/help lists what there is"
         return Entered(lines=(self.terminal.paint(shown(f"there is no command and no skill {name!r}; {hint}"), "red"),))
 
     async def switch(self, session: str | None, *, agent: str | None = None) -> None:
