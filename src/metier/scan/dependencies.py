@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from .expressions import expression
 from .known.hosts import urls_in
 from .known.packages import likeness
 from .notes import Notes
@@ -15,13 +16,13 @@ from .text import Kind, Text
 
 __all__ = ["judge_dependencies"]
 
-_INSTALL = re.compile(
+_INSTALL = expression(
     r"(?:^|[\s`;&|])(?P<tool>(?:uv )?pip3? install|python3? -m pip install|pipx install|uv (?:pip install"
     r"|add|tool install)|poetry add|npm (?:install|i|add)"
     r"|pnpm (?:add|install|i)|yarn (?:global )?add|bun (?:add|install))(?P<rest>[ \t][^\n;&|`#]{1,400})"
 )
-_NAME = re.compile(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
-_REQUIREMENT = re.compile(
+_NAME = expression(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
+_REQUIREMENT = expression(
     r"^(?P<name>[A-Za-z0-9][\w.-]{0,100})(?:\[[\w, -]{0,100}\])?\s{0,4}(?P<version>[=<>~!@][^#;\n]{0,200})?", re.MULTILINE
 )
 _LIFECYCLE = ("preinstall", "install", "postinstall", "prepare", "prepublish")

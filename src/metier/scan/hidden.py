@@ -12,33 +12,34 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 
+from .expressions import expression
 from .notes import Notes
 from .scale import Confidence, Reach
 from .text import Kind, Text
 
 __all__ = ["hidden_in_image", "judge_hidden", "visible"]
 
-_SUSPECT = re.compile(
+_SUSPECT = expression(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
-_TAGS = re.compile("[\U000e0020-\U000e007f][\U000e0000-\U000e007f]{3,}")
-_FLAG = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_ZERO = re.compile("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u00ad]")
-_JOINED = re.compile(
+_TAGS = expression("[\U000e0020-\U000e007f][\U000e0000-\U000e007f]{3,}")
+_FLAG = expression("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
+_BIDI = expression("[\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT = expression("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ZERO = expression("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u00ad]")
+_JOINED = expression(
     "[\u0600-\u06ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u2190-\u21ff\u2300-\u23ff\u2b00-\u2bff]"
 )
-_SELECTORS = re.compile("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
-_LINK_COMMENT = re.compile(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
-_INVISIBLE = re.compile(
+_SELECTORS = expression("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
+_LINK_COMMENT = expression(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
+_INVISIBLE = expression(
     r"<(?P<tag>\w{1,12})\s[^>]{0,200}?(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden"
     r"|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0[^.]"
     r"|color\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?|transparent)\b)"
     r"[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
     re.DOTALL | re.IGNORECASE,
 )
-_ORDERS = re.compile(
+_ORDERS = expression(
     r"\b(?:ignore|disregard|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
     r"|do not (?:tell|mention|reveal|inform)"
     r"|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override|message)|exfiltrate|"
@@ -46,7 +47,7 @@ _ORDERS = re.compile(
     r"instruction|curl |wget |base64 -|\.ssh/|\.env\b[^.]{0,40}(?:send|post|upload))",
     re.IGNORECASE,
 )
-_STRONG = re.compile(
+_STRONG = expression(
     r"ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
     r"|secretly|hidden instruction|system override"
     r"|curl [^\n]{0,200}\|\s*(?:ba)?sh|\.ssh/id_|(?:send|post|upload) [^\n]{0,100}https?://|(?:run"
@@ -54,7 +55,7 @@ _STRONG = re.compile(
     re.IGNORECASE,
 )
 _MOST_BLANK = 120
-_MIXED = re.compile(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
+_MIXED = expression(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
 _LOOKALIKES = str.maketrans("аеорсухівкмнтАВЕКМНОРСТУХοαινρτυκΑΒΕΗΙΚΜΝΟΡΤΥΧ", "aeopcyxibkmhtABEKMHOPCTYXoaivptukABEHIKMNOPTYX")
 _MOST = 200
 _MOST_COMMENTS = 5_000

@@ -13,19 +13,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from .expressions import expression
 from .text import Kind, Text
 
 __all__ = ["layers"]
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,32768}")
-_ESCAPES = re.compile(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
-_CODES = re.compile(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
-_PERCENT = re.compile(r"(?:[\w.-]{0,8}%[0-9a-fA-F]{2}){10,4096}")
-_QUOTED = re.compile(r"[\"']([^\"'\n]{16,4000})[\"']")
+_BASE64 = expression(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
+_HEX = expression(r"(?:[0-9a-fA-F]{2}){16,32768}")
+_ESCAPES = expression(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
+_CODES = expression(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
+_PERCENT = expression(r"(?:[\w.-]{0,8}%[0-9a-fA-F]{2}){10,4096}")
+_QUOTED = expression(r"[\"']([^\"'\n]{16,4000})[\"']")
 _MOST = 60
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
-_TELLING = re.compile(
+_TELLING = expression(
     r"import |exec|eval|curl|wget|http|bash|sh -c|/bin/|os\.|subprocess|require\(|function|powershell|ignore|instruction"
     r"|base64|passw|\.ssh|\$\(|<script|cmd|iex|socket|chmod|user|send|run |rm -"
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from .expressions import expression
 from .known.hosts import Standing, Url, standing, urls_in
 from .notes import Notes
 from .scale import Confidence
@@ -16,19 +17,19 @@ from .text import Text
 
 __all__ = ["judge_addresses", "judge_lures"]
 
-_PROGRAM = re.compile(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
-_WINDOWS_OR_MAC = re.compile(r"\b(?:windows|macos|mac os|mac)\b")
-_PASSWORD = re.compile(
+_PROGRAM = expression(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
+_WINDOWS_OR_MAC = expression(r"\b(?:windows|macos|mac os|mac)\b")
+_PASSWORD = expression(
     r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
     r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
     r"|for the "
     r"(?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
 )
-_COPY = re.compile(
+_COPY = expression(
     r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
     r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
 )
-_REQUIRED = re.compile(
+_REQUIRED = expression(
     r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download"
     r"|active)|required (?:for|to|before|utility|tool"
     r"|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)|running|first use|proceeding"
@@ -38,8 +39,8 @@ _REQUIRED = re.compile(
     r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
     r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
 )
-_INSTALL = re.compile(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
-_ARCHIVE_NAME = re.compile(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
+_INSTALL = expression(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
+_ARCHIVE_NAME = expression(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
 _NEAR = 700
 _MOST = 300
 

@@ -9,16 +9,17 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from .expressions import expression
 from .text import APART, Kind, Text
 
 __all__ = ["cut"]
 
-_FENCE = re.compile(
+_FENCE = expression(
     r"^[ \t>]{0,20}(?:[-*+][ \t]{1,4}|\d{1,3}[.)][ \t]{1,4})?(`{3,20}|~{3,20})[ \t]{0,8}([\w+#.-]{0,40})"
     r"([^\n]{0,300})$",
     re.MULTILINE,
 )
-_INLINE = re.compile(r"(?<!`)`([^`\n]{3,400})`(?!`)")
+_INLINE = expression(r"(?<!`)`([^`\n]{3,400})`(?!`)")
 _KINDS = {
     "sh": Kind.SHELL,
     "bash": Kind.SHELL,

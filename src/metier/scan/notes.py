@@ -6,11 +6,11 @@ are worth listing, and what makes a shape less alarming (a page that warns of it
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 
 from metier.values import dataclass, field
 
+from .expressions import expression
 from .purpose import Purpose
 from .report import Capabilities, Finding
 from .rules import RULES
@@ -24,14 +24,14 @@ _LONGEST_NAME = 120
 _BEFORE, _AFTER = 160, 90
 # Words of a page that speaks *about* an attack. They never silence a grave finding: they make a block a review.
 # Instructions are quoted in many tones of voice; commands are only excused by words that clearly warn of them.
-_WARNS = re.compile(
+_WARNS = expression(
     r"detect|malicious|attack|vulnerab|red flag|suspicious|never (?:run|pipe|execute|use)|do not (?:run|pipe|execute)|don't "
     r"(?:run|pipe)|dangerous|unsafe|flag(?:s|ged)? "
     r"|anti-?pattern|payload|exploit|inject|phishing|threat|untrusted|❌|🚫|⛔|bad:|wrong:|instead of|rather than|forbidden"
     r"|blocklist|denylist|pentest|red team"
 )
-_FORBIDS = re.compile(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
-_ABOUT = re.compile(
+_FORBIDS = expression(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
+_ABOUT = expression(
     r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern"
     r"|vulnerab|payload"
     r"|watch (?:out )?for|look (?:out )?for|scan for|untrusted|dangerous|unsafe"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from .expressions import expression
 from .notes import Notes
 from .scale import Confidence
 from .text import Kind, Text
 
 __all__ = ["judge_obscurity"]
 
-_GARBLED = re.compile(r"\b_0x[0-9a-f]{4,6}\b")
-_PACKED = re.compile(r"eval\(function\(p,a,c,k,e,[rd]\)")
-_KEY = re.compile(
+_GARBLED = expression(r"\b_0x[0-9a-f]{4,6}\b")
+_PACKED = expression(r"eval\(function\(p,a,c,k,e,[rd]\)")
+_KEY = expression(
     r"\b(?:AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}|sk-ant-[A-Za-z0-9_-]{40,}"
     r"|sk-proj-[A-Za-z0-9_-]{40,}|xox[bp]-[0-9A-Za-z-]{40,}"
     r"|AIza[0-9A-Za-z_-]{35}|sk_live_[0-9a-zA-Z]{24,}|glpat-[0-9A-Za-z_-]{20})\b|-----BEGIN (?:RSA |EC "

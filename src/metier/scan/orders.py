@@ -7,10 +7,10 @@ and most sentences are passed over after one look for a rare word.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
+from .expressions import expression
 from .known.hosts import Standing, standing, urls_in
 from .notes import Notes
 from .phrases.harms import HARMS
@@ -22,12 +22,12 @@ __all__ = ["ORDERS", "judge_orders", "sentences"]
 
 _LONGEST = 500
 _MOST = 5_000
-_ENDS = re.compile(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
+_ENDS = expression(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
 
 
 ORDERS = (*LOYALTY, *HARMS)
 # A sentence without any of these is not worth a second look.
-_GATE = re.compile(
+_GATE = expression(
     r"tell|inform|explain|invisible|white-on|aside|do away|have to|none of|counts|matters|came from|comes from"
     r"|coming from|authority|unaware"
     r"|in the dark|trace|omit|suspicious|worried|doubt|reassur|no need|wait for|query|decide|what it says|review|scanner"

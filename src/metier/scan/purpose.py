@@ -8,9 +8,11 @@ from functools import cached_property
 
 from metier.values import dataclass
 
+from .expressions import expression
+
 __all__ = ["Purpose", "speaks_of_network"]
 
-_SECURITY = re.compile(
+_SECURITY = expression(
     r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
     r"[- ]?security"
     r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
@@ -22,7 +24,7 @@ _SECURITY = re.compile(
     r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
     r"|privilege escalation"
 )
-_NETWORK = re.compile(
+_NETWORK = expression(
     r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
     r"|email"
     r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "

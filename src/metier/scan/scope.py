@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from metier.spec import SKILL_FILE
 
+from .expressions import expression
 from .notes import Notes
 from .purpose import speaks_of_network
 from .scale import Confidence
@@ -15,7 +16,7 @@ from .text import Kind, Text
 
 __all__ = ["judge_scope"]
 
-_ALWAYS = re.compile(
+_ALWAYS = expression(
     r"(?:always|must always|you must) (?:use|activate|invoke|load|select|choose|run|prefer|trigger|call)(?: this)? (?:this "
     r")?(?:skill|tool)?[^.]{0,40}(?:first|before (?:any|all|every)|for (?:every|all|any) (?:request|task|question|message"
     r"|query|prompt|conversation)|no matter|regardless|instead of (?:any|all) other|whatever)"
@@ -26,7 +27,7 @@ _ALWAYS = re.compile(
     r"|regarding))"
     r"|do not use (?:any )?other skills|highest[- ]priority skill|priority over (?:all |any )?other (?:skills|tools)"
 )
-_COMMAND = re.compile(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
+_COMMAND = expression(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
 
 
 def judge_scope(subject: Subject, notes: Notes, run: Callable[[Text], None]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from .expressions import expression
 from .known.hosts import Standing, Url, standing, urls_in
 from .notes import Notes
 from .scale import Confidence
@@ -16,7 +17,7 @@ from .text import Text
 
 __all__ = ["judge_sendings"]
 
-_SENDS = re.compile(
+_SENDS = expression(
     r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b"
     r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
     r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"
@@ -25,7 +26,7 @@ _SENDS = re.compile(
     r"|generated|collected"
     r"|finished|both|everything|to)\b)"
 )
-_DATA = re.compile(
+_DATA = expression(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?|codebase"
     r"|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?|employees?"
     r"|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings|logs?|prompts?"
@@ -34,25 +35,25 @@ _DATA = re.compile(
     r"|metadata|details"
     r"|information|summary|summaries|request|usage|statistics|telemetry)\b"
 )
-_ALWAYS = re.compile(
+_ALWAYS = expression(
     r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
     r"|must|make sure|ensure)\b"
 )
-_INTAKE = re.compile(
+_INTAKE = expression(
     r"upload|collect|ingest|backup|back-up|intake|sync|telemetry|track|submit|report|harvest|gather|exfil|/log|mirror"
 )
-_MAIL = re.compile(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
-_SAMPLE = re.compile(
+_MAIL = expression(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
+_SAMPLE = expression(
     r"^(?:your|my)?-?(?:example|company|domain|acme|test|email|mail|corp|org|foo|bar|host|site|startup|business)\."
 )
-_COPIES = re.compile(
+_COPIES = expression(
     r"\b(?:cc|bcc|copy|copies|forward|blind|archive|back(?:s)? ?up|in addition|additionally|as well|too|also|duplicate"
     r"|rights|access|attendee|recipient|invite)\b"
 )
-_CONTACT = re.compile(
+_CONTACT = expression(
     r"contact|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
 )
-_ENDS = re.compile(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
+_ENDS = expression(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
 _FAR = 260
 _MOST = 200
 

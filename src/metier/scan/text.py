@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from metier.values import dataclass, field
+
+from .expressions import expression
 
 __all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "revealed", "words"]
 
@@ -36,7 +37,7 @@ _ENDINGS = {
 _INTERPRETERS = (("python", Kind.PYTHON), ("node", Kind.JAVASCRIPT), ("deno", Kind.JAVASCRIPT), ("bun", Kind.JAVASCRIPT),
                  ("sh", Kind.SHELL), ("pwsh", Kind.POWERSHELL))  # fmt: skip
 # What would move a terminal's cursor, hide, or reorder: an excerpt shows its code point instead.
-_UNSHOWN = re.compile(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
+_UNSHOWN = expression(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
                       r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
 
 

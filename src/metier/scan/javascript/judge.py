@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import urls_in
 from metier.scan.known.secrets import secret_place
 from metier.scan.notes import Notes
@@ -18,10 +19,10 @@ __all__ = ["judge_javascript"]
 
 _MOST_CALLS = 6_000
 _EXECUTES = ("eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "setTimeout")
-_DECODES = re.compile(r"\batob\b|Buffer\.+from|fromCharCode|unescape|decodeURIComponent$|inflateSync$|gunzipSync$")
-_ANSWERS = re.compile(r"\bfetch\b|axios|responseText|res\.data|response\.data")
-_WRITES = re.compile(r"(?:^|\.)(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream)$")
-_INTERPOLATED = re.compile(r"\$\{([^}]{1,200})\}")
+_DECODES = expression(r"\batob\b|Buffer\.+from|fromCharCode|unescape|decodeURIComponent$|inflateSync$|gunzipSync$")
+_ANSWERS = expression(r"\bfetch\b|axios|responseText|res\.data|response\.data")
+_WRITES = expression(r"(?:^|\.)(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream)$")
+_INTERPOLATED = expression(r"\$\{([^}]{1,200})\}")
 
 
 def judge_javascript(text: Text, notes: Notes, inner: Callable[[Text], None]) -> None:

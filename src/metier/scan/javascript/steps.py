@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes, Step
@@ -14,18 +15,18 @@ from .tokens import Script, Token, statements
 __all__ = ["READS", "RUNS", "SENDS", "note_steps"]
 
 RUNS = frozenset(("exec", "execSync", "spawn", "spawnSync", "execFile", "execFileSync", "fork", "execa", "execaSync", "$"))
-SENDS = re.compile(
+SENDS = expression(
     r"^(?:fetch|axios(?:\.(?:post|put|patch|request|get))?|got(?:\.(?:post|put))?|superagent\.\w+"
     r"|https?\.(?:request|get)|request(?:\.post)?|navigator\.sendBeacon"
     r"|\w*(?:req|request|socket|ws|client|sock)\.(?:write|send|end)|dns\.(?:lookup|resolve\w*)|needle\.\w+"
     r"|ky\.\w+)$"
 )
-READS = re.compile(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSync|copyFileSync|copyFile|cpSync)$")
-_FETCHES = re.compile(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")
+READS = expression(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSync|copyFileSync|copyFile|cpSync)$")
+_FETCHES = expression(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")
 _EXECUTES = frozenset(("eval", "Function", "runInThisContext", "runInNewContext", "execSync", "exec", "spawn", "execFile"))
-_SPELLED = re.compile(r"\$\{([^}]{1,200})\}")
-_SPELLED_ENVIRONMENT = re.compile(r"(?:curl|wget|nc) [^`]{0,400}\$\{[^}]{0,60}process\.env\b(?![.\[])")
-_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_SPELLED = expression(r"\$\{([^}]{1,200})\}")
+_SPELLED_ENVIRONMENT = expression(r"(?:curl|wget|nc) [^`]{0,400}\$\{[^}]{0,60}process\.env\b(?![.\[])")
+_NAME = expression(r"[A-Za-z_$][\w$]*")
 _DECLARES = frozenset(("const", "let", "var", "export", "this", "async", "await", "function"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise
 
+from metier.scan.expressions import expression
 from metier.scan.text import Text
 from metier.values import dataclass, field
 
@@ -13,7 +14,7 @@ __all__ = ["MOST_TOKENS", "Script", "Token", "read_script", "statements"]
 MOST_TOKENS = 120_000
 LONGEST_STATEMENT = 600
 _MOST_ARGUMENTS = 200
-_TOKEN = re.compile(
+_TOKEN = expression(
     r"(?P<skip>\s+|//[^\n]*|/\*.{0,100000}?(?:\*/|\Z))"
     r"|(?P<string>'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|`(?:[^`\\]|\\.){0,20000}`?)"
     r"|(?P<name>[A-Za-z_$][\w$]*)"

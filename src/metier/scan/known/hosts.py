@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
+from metier.scan.expressions import expression
 from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
 from metier.scan.text import words
@@ -53,25 +54,25 @@ class Url:
         return parts[-2] if len(parts) > 1 else parts[0]
 
 
-_URL = re.compile(
+_URL = expression(
     r"(?:https?|ftp|wss?)://(?P<host>\[[0-9a-f:.]{2,45}\]|[^\s/\"'`<>()\[\]{}|\\^;,:?#@]{1,200})(?::\d{1,5})?"
     r"(?P<path>[/?#][^\s\"'`<>\\^|)\]}]{0,400})?",
     re.IGNORECASE,
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = expression(
     r"(?:^|\.)(?:example\.(?:com|org|net|edu)|example|invalid|test|localdomain)$|^(?:your|my|some|the)"
     r"[-_.]?"
     r"|[$<{%*]|^x{2,}|^\.\.\.|^host(?:name)?$|^domain|yourdomain|your-domain|mycompany"
 )
-_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|\d{8,10}|0x[0-9a-f]{8}|\[[0-9a-f:.]+\]")
-_LOCAL = re.compile(
+_ADDRESS = expression(r"\d{1,3}(?:\.\d{1,3}){3}|\d{8,10}|0x[0-9a-f]{8}|\[[0-9a-f:.]+\]")
+_LOCAL = expression(
     r"localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\]|10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+"
     r"|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|host\.docker\.internal|.*\.local(?:host)?|.*\.internal|[a-z0-9-]+"
 )
-_DOCUMENTATION = re.compile(
+_DOCUMENTATION = expression(
     r"192\.0\.2\.\d+|198\.51\.100\.\d+|203\.0\.113\.\d+|1\.2\.3\.4|[08]\.8\.[84]\.[84]|1\.1\.1\.1|169\.254\.169\.254"
 )
-_ILL_WORDS = re.compile(
+_ILL_WORDS = expression(
     r"(?:^|[.-])(?:evil\w*|attacker\w*|malicious\w*|malware|exfil\w*|c2\d*|stealer|phish\w*|badguy|backdoor|pwned)(?:[.-]|$)"
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from metier.scan.expressions import expression
 from metier.scan.purpose import Purpose
 
 __all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_place"]
@@ -66,9 +67,9 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
         "claude codex gemini usage quota",
     ),
 )
-_COMPILED = tuple((re.compile(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
+_COMPILED = tuple((expression(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
 # One cheap look before the twenty patterns.
-_ANY = re.compile(
+_ANY = expression(
     r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc"
     r"|\.npmrc|\.pypirc"
     r"|\.gnupg|/etc/|login data|mozilla|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum"
@@ -78,7 +79,7 @@ _ANY = re.compile(
     r"|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini"
 )
 
-SECRET_NAME = re.compile(
+SECRET_NAME = expression(
     r"(?:^|_)(?:api_?key|secret|token|passw(?:or)?d|private_?key|credentials?|auth|mnemonic"
     r"|seed_?phrase)(?:_|$|s$)",
     re.IGNORECASE,

@@ -25,7 +25,7 @@ MOST_PLACES = 3_000
 _WINDOW = 700
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # rows of tables, which are keys of caches: hashing all they say takes longer
 class Phrase:
     code: str
     message: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from metier.scan.expressions import expression
 from metier.scan.scale import Confidence
 from metier.values import dataclass
 
@@ -23,8 +24,8 @@ class Order:
 
 
 def order(code: str, message: str, confidence: Confidence, *needs: str, unless: str = "", stranger: bool = False) -> Order:
-    patterns = tuple(re.compile(rf"(?<![\w-])(?:{need})") for need in needs)
-    return Order(code, message, patterns, re.compile(unless) if unless else None, confidence, stranger)
+    patterns = tuple(expression(rf"(?<![\w-])(?:{need})") for need in needs)
+    return Order(code, message, patterns, expression(unless) if unless else None, confidence, stranger)
 
 
 NOT = (

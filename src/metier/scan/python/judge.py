@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes
@@ -33,13 +34,13 @@ _EXECUTES = frozenset(
         "types.FunctionType",
     )
 )
-_DECODES = re.compile(
+_DECODES = expression(
     r"b64decode|b32decode|b85decode|a85decode|unhexlify|fromhex|decompress|marshal\.loads|codecs\.decode|decodebytes|rot13"
     r"|pickle\.loads|dill\.loads"
 )
-_WRITES = re.compile(r"w|a|x|\+")
-_WALLET = re.compile(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
-_SPIES = re.compile(
+_WRITES = expression(r"w|a|x|\+")
+_WALLET = expression(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
+_SPIES = expression(
     r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
     r"|sounddevice\.rec|cv2\.VideoCapture"
 )

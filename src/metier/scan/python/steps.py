@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Step
@@ -21,12 +21,12 @@ SHELLS = words(
     "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn asyncio.create_subprocess_shell "
     "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn os.startfile"
 )
-FETCHES = re.compile(
+FETCHES = expression(
     r"(?:requests|httpx|urllib3?|aiohttp|session|client)\b.*\.(?:get|request|urlopen|urlretrieve|Request)$"
     r"|(?:.*\.)?(?:urlopen|urlretrieve)$|wget\.download$"
 )
-_RECEIVES = re.compile(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
-SENDS = re.compile(
+_RECEIVES = expression(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
+SENDS = expression(
     r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\.(?:\w+\.)?(?:post|put|patch|request|send)$"
     r"|urllib\.request\.(?:urlopen|Request)$|urlopen$"
     r"|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_file"
@@ -34,7 +34,7 @@ SENDS = re.compile(
     r"|websocket\.\w+$|socket\.(?:send|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$"
     r"|dns\.resolver\.\w+$"
 )
-_LISTENS = re.compile(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")
+_LISTENS = expression(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")
 _SECRET_CALLS = {
     "keyring.get_password": "the keyring",
     "keyring.get_credential": "the keyring",
@@ -42,7 +42,7 @@ _SECRET_CALLS = {
     "browser_cookie3.load": "browser logins",
     "win32crypt.CryptUnprotectData": "browser logins",
 }
-_DECODES = re.compile(
+_DECODES = expression(
     r"(?:.*\.)?(?:b64decode|b32decode|b85decode|a85decode|b16decode|unhexlify|fromhex|decodebytes|decompress"
     r"|urlsafe_b64decode)$"
 )

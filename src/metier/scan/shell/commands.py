@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, secret_place
 from metier.scan.notes import Notes
@@ -16,7 +17,7 @@ from .writes import GRAVE_JOB, judge_writes
 
 __all__ = ["judge_command", "walk"]
 
-_HOME = re.compile(
+_HOME = expression(
     r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?"
     r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
     r"|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
@@ -26,7 +27,7 @@ _READERS = words(
     "openssl dd tee python "
     "python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
 )
-_SHELLS = re.compile(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
+_SHELLS = expression(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
 _SECRET_STORES = words(
     "gh heroku vercel flyctl fly wrangler netlify railway aws gcloud az op vault doppler pass kubectl docker npx supabase"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
@@ -22,16 +23,16 @@ INTERPRETERS = words(
 )
 _SOURCES = frozenset(("source", ".", "eval", "exec"))
 _STARTERS = words("chmod open installer start msiexec dpkg rpm hdiutil")
-_DECODES = re.compile(
+_DECODES = expression(
     r"^(?:base64 .*(?:-d|-D|--decode)|openssl (?:enc|base64) .*-d|xxd .*-r|uudecode|base32 .*-d|certutil .*-decode)"
 )
 _PACKAGE_RUNNERS = words("npx bunx uvx pipx")
 _MACHINES = words("ssh nc ncat telnet socat")
-_SHUFFLES = re.compile(r"^(?:tr ['\"]?[\[]?[a-zA-Z]-[a-zA-Z]\S* \S|rev$)")
-_HIDDEN = re.compile(r"^(?:/tmp/|/var/tmp/|/dev/shm/|\$\{?te?mp)|(?:^|/)\.[a-z0-9]", re.IGNORECASE)
+_SHUFFLES = expression(r"^(?:tr ['\"]?[\[]?[a-zA-Z]-[a-zA-Z]\S* \S|rev$)")
+_HIDDEN = expression(r"^(?:/tmp/|/var/tmp/|/dev/shm/|\$\{?te?mp)|(?:^|/)\.[a-z0-9]", re.IGNORECASE)
 
 
-_POWERSHELL_FETCHES = re.compile(
+_POWERSHELL_FETCHES = expression(
     r"\b(?:irm|iwr|invoke-webrequest|invoke-restmethod|curl) |webclient|downloadstring|downloadfile"
 )
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import islice, pairwise
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, standing, urls_in
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
@@ -18,7 +19,7 @@ from .steps import note_steps
 
 __all__ = ["judge_shell"]
 
-_PROGRAM = re.compile(r"[a-z][a-z0-9_.+-]{1,30}")
+_PROGRAM = expression(r"[a-z][a-z0-9_.+-]{1,30}")
 _DATA_OPTIONS = words("-F --form -d --data --data-binary --data-raw --data-urlencode")
 _BUILTINS = words(
     "echo cd export set local return exit shift read printf test true false pwd source eval trap wait "
@@ -35,7 +36,7 @@ _COMMON = words(
     "claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase stripe osascript open "
     "powershell pwsh nmap nc"
 )
-_SCRIPTED = re.compile(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
+_SCRIPTED = expression(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
 def judge_shell(text: Text, notes: Notes, inner: Callable[[Text], None]) -> None:

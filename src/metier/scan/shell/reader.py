@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from metier.scan.expressions import expression
 from metier.scan.text import words
 from metier.values import dataclass, field
 
@@ -20,7 +21,7 @@ __all__ = ["MOST_TOKENS", "Command", "Pipeline", "is_too_long", "pipelines", "un
 MOST_TOKENS = 40_000
 _DEEPEST = 4
 _LONGEST_WORD = 4_000
-_TOKEN = re.compile(
+_TOKEN = expression(
     r"(?P<space>[ \t\r]+|\\\r?\n)"
     r"|(?P<comment>(?<![^\s;|&(])\#[^\n]*)"
     r"|(?P<newline>\n)"
@@ -36,9 +37,9 @@ _TOKEN = re.compile(
     r"|(?P<plain>[^\s'\"\\$`;|&()<>]+|.)",
     re.DOTALL,
 )
-_PROMPT = re.compile(r"(?m)^[ \t]*(?:\$|%|❯|>>>|PS [^\n>]{0,60}>|[\w.-]{1,30}@[\w.-]{1,40}[:~][^\n$#]{0,40}[$#])[ \t]+")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
-_PLAIN_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})\b\}?", re.ASCII)
+_PROMPT = expression(r"(?m)^[ \t]*(?:\$|%|❯|>>>|PS [^\n>]{0,60}>|[\w.-]{1,30}@[\w.-]{1,40}[:~][^\n$#]{0,40}[$#])[ \t]+")
+_ASSIGNMENT = expression(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_PLAIN_VARIABLE = expression(r"\$\{?([A-Za-z_]\w{0,60})\b\}?", re.ASCII)
 _SKIPPED = words("if then else elif fi do done while until for in case esac { } ! time function select coproc")
 _PREFIXES = words("sudo doas env command exec nohup nice time builtin xargs timeout stdbuf setsid unbuffer RUN CMD ENTRYPOINT")
 _WITH_VALUE = frozenset(("-u", "-g", "-n", "-I", "-P", "-k", "-s", "-L", "--user", "--group", "--signal"))
@@ -239,7 +240,7 @@ class _Reader:
     def _bodies(self, at: int) -> int:
         """Skip the here-documents that began on the line just ended, and keep them with their commands."""
         for mark, command in self.heredocs:
-            closing = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(self.text, at)
+            closing = expression(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(self.text, at)
             end = closing.start() if closing else len(self.text)
             command.body = self.text[at:end][:20_000]
             at = closing.end() if closing else end

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from metier.scan.expressions import expression
 from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes, Step
@@ -16,13 +17,13 @@ from .reader import Command, Pipeline
 
 __all__ = ["base_name", "note_steps"]
 
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_VARIABLE = expression(r"\$\{?([A-Za-z_]\w*)")
 _LONGEST_LINE = 2_000
-_HUNTS = re.compile(
+_HUNTS = expression(
     r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))",
     re.IGNORECASE,
 )
-_SENDS = re.compile(
+_SENDS = expression(
     r"^(?:-d|-F|-T|--data(?:-\w+)?|--form(?:-string)?|--upload-file|--json|--post-data|--post-file|--body-data|--body-file)"
     r"(?:=|$)|^-[dFT]."
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from metier.scan.expressions import expression
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
 from metier.scan.text import Text
@@ -12,30 +13,30 @@ from .reader import Command, Pipeline
 
 __all__ = ["GRAVE_JOB", "judge_writes"]
 
-_STARTUP = re.compile(
+_STARTUP = expression(
     r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
     r"|profile|bash_login|zlogin"
     r"|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
 )
-_JOBS = re.compile(
+_JOBS = expression(
     r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
     r"|\.config/autostart/"
     r"|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
 )
-_AGENT_FILES = re.compile(
+_AGENT_FILES = expression(
     r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md"
     r"|copilot-instructions\.md|\.cursorrules"
     r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json"
     r"|\.cursor/mcp\.json"
     r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
 )
-_ORDINARY_LINE = re.compile(
+_ORDINARY_LINE = expression(
     r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:\w[\w./-]* "
     r")*(?:init|hook|shellenv|env"
     r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
     r"|\[\[?.*)$"
 )
-GRAVE_JOB = re.compile(
+GRAVE_JOB = expression(
     r"(?:curl|wget)[^\n]{0,300}\|\s{0,8}(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]{0,200}(?:curl|/tmp/|nohup)"
 )
 
