@@ -59,7 +59,7 @@ def test_a_folder_is_installed_without_what_only_other_sources_need(tmp_path: Pa
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("METIER_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
-    words = ["metier", "skill", "install", str(skill), "--unsafe"]
+    words = ["metier", "skill", "install", str(tmp_path / "skills"), "--unsafe"]
     loaded = modules_after(f"sys.argv = {words}; from metier.cli.main import main; main()") - modules_after("pass")
     assert (tmp_path / ".metier/plugins/pdf/SKILL.md").exists()
     others = {"dataclasses", "difflib", "httpx2", "rich", "shutil", "sqlite3", "subprocess", "tempfile", "tomllib", "yaml"}
