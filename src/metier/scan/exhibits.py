@@ -7,16 +7,16 @@ a person or a tokenizer would not see as plain letters is spelled out. The same 
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, islice
 from operator import itemgetter
 
 from metier.spec import SKILL_FILE, Files
+from metier.values import dataclass
 
+from .expressions import expression
 from .report import Capabilities, ScanReport
 from .scale import Verdict
 from .subject import Limits, read_subject
@@ -32,7 +32,7 @@ _FINDING_ROWS, _CAPABILITY_ROWS, _FIRST_ROWS = 8, 3, 60
 _MOST_NAMES, _FIRST_USES = 40, 5
 _RANKS = 8
 # What chat templates of common models read as their own marks; a server may do so even within a message.
-_MARKS = re.compile(r"<(?=\||/?s>|/?(?:start|end)_of_turn|bos>|eos>|<SYS|</SYS)|\[(?=/?INST\])")
+_MARKS = expression(r"<(?=\||/?s>|/?(?:start|end)_of_turn|bos>|eos>|<SYS|</SYS)|\[(?=/?INST\])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Annotated
 
@@ -21,6 +20,7 @@ import msgspec
 
 from metier.errors import MetierError
 from metier.spec import Files
+from metier.values import dataclass, replace
 
 from .exhibits import Exhibit, exhibits, spread
 from .report import Finding, Opinion, ScanReport
