@@ -57,7 +57,7 @@ def test_no_two_of_them_compete(everyone: Selector) -> None:
     from metier.evals.conflicts import conflicts
 
     skills = [IndexedSkill(entry) for entry in ENTRIES.values()]
-    assert [pair.names for pair in conflicts(skills, everyone)] == []
+    assert [pair.names for pair in conflicts(skills, everyone).conflicts] == []
 
 
 def test_there_are_six(everyone: Selector) -> None:

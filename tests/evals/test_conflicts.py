@@ -28,7 +28,7 @@ TAXES = Written("taxes", "Fills in tax forms for freelancers. Use when the user 
 
 def found(*skills: Written, **options: dict[str, list[str]]) -> tuple[Conflict, ...]:
     known = options.get("known", {})
-    return conflicts(skills, Selector(skills), requests=lambda skill: known.get(skill.name, ()))
+    return conflicts(skills, Selector(skills), requests=lambda skill: known.get(skill.name, ())).conflicts
 
 
 def test_two_skills_for_the_same_requests_are_a_pair() -> None:
@@ -55,10 +55,38 @@ def test_no_skills_and_one_skill_have_no_conflicts() -> None:
     assert found(CHARTS) == ()
 
 
-def test_a_thousand_copies_of_two_skills_end_soon_and_say_something() -> None:
+def test_a_pair_is_found_among_a_thousand_that_are_more_alike() -> None:
     many = [Written(f"s{number}", f"Handles topic{number} files. Use for topic{number}.") for number in range(1000)]
     pairs = found(*many, CHARTS, PLOTS)
     assert any(set(pair.names) == {"charts", "plots"} for pair in pairs)
+
+
+def test_no_pair_is_left_out_because_others_are_more_alike() -> None:
+    trees = [f"{kind}{place}" for kind in ("oak", "elm", "fir", "ash", "yew", "fig", "box", "bay") for place in
+             ("moor", "hill", "lake", "isle", "dale", "peak", "cove", "glen", "vale", "fen", "ridge", "marsh", "field", "beach",
+              "brook", "cliff", "grove", "heath", "knoll", "ford", "bank", "wold", "strand", "weald", "croft")]  # fmt: skip
+    skills = [
+        Written(f"{tree}-{copy}", f"Prunes {tree} trees in gardens. Use when the {tree} tree of the garden grows wild.")
+        for tree in trees
+        for copy in ("cut", "saw")
+    ]
+    told = {frozenset(pair.names) for pair in found(*skills)}
+    assert {frozenset((f"{tree}-cut", f"{tree}-saw")) for tree in trees} <= told
+
+
+def test_hundreds_of_copies_of_one_skill_end_soon_and_say_how_many_pairs_were_not_tried() -> None:
+    copies = [Written(f"copy-{number}", "Draws charts of sales.") for number in range(400)]
+    skills = [*copies, *(Written(f"other-{number}", f"Handles topic{number}.") for number in range(1_300))]
+    contest = conflicts(skills, Selector(skills))
+    assert contest.untried == 400 * 399 // 2 - 50_000
+
+
+def test_named_skills_have_their_own_pairs_tried() -> None:
+    skills = (CHARTS, PLOTS, PLANTS, Written("garden", "Waters plants in the office. Use when the plants are dry."))
+    every = conflicts(skills, Selector(skills))
+    assert len(every.conflicts) == 2
+    only = conflicts(skills, Selector(skills), among={PLANTS.id})
+    assert [set(pair.names) for pair in only.conflicts] == [{"plants", "garden"}]
 
 
 def test_the_most_alike_come_first_and_are_the_same_every_time() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import click
 
 from metier.app import App
 from metier.errors import MetierError
-from metier.evals.conflicts import Conflict
+from metier.evals.conflicts import Contest
 from metier.evals.conflicts import conflicts as competing
 from metier.evals.files import read_queries
 from metier.selection import Skill
@@ -23,6 +23,8 @@ from .terminal import Terminal, clipped, shown
 
 __all__ = ["conflicts"]
 
+_MOST_SHOWN = 100
+
 
 @command("skill", "conflicts")
 @click.argument("names", nargs=-1, shell_complete=skill_names)
@@ -35,12 +37,13 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     """
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
-    found = competing(skills, app.selector, requests=_requests)
-    pairs = [pair for pair in found if not wanted or wanted.intersection(pair.folders)]
+    found = competing(skills, app.selector, requests=_requests, among=wanted or None)
+    untried = f"{found.untried:,} pairs that are less alike were not tried; name a skill to try all of its pairs"
     return Result(
-        data={"considered": len(skills), "conflicts": [pair.data() for pair in pairs]},
-        lines=lambda terminal: _lines(pairs, len(skills), terminal),
-        status=1 if fail and pairs else 0,
+        data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untried": found.untried},
+        lines=lambda terminal: _lines(found, len(skills), terminal),
+        notes=(untried,) if found.untried else (),
+        status=1 if fail and found.conflicts else 0,
     )
 
 
@@ -52,12 +55,15 @@ def _requests(skill: Skill) -> Iterable[str]:
         return ()
 
 
-def _lines(pairs: Sequence[Conflict], considered: int, terminal: Terminal) -> Iterator[str]:
-    for pair in pairs:
+def _lines(found: Contest, considered: int, terminal: Terminal) -> Iterator[str]:
+    pairs = found.conflicts
+    for pair in pairs[:_MOST_SHOWN]:
         first, second = (terminal.paint(shown(name), "bold") for name in pair.names)
         yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(shown, pair.shared))}"
         room = terminal.width - 26 - len(pair.winner) if terminal.width else None
         yield f"    for {clipped(repr(shown(pair.request)), max(room, 20) if room else None)} comes first {shown(pair.winner)}"
+    if len(pairs) > _MOST_SHOWN:
+        yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json has them all"
     if not pairs:
         yield f"none of {considered:,} skills competes with another"
         return

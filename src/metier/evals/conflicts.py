@@ -1,17 +1,17 @@
 """Which installed skills compete for the same requests.
 
-Two steps, because comparing a thousand skills with each other by the ranker would take minutes. First all descriptions are
-compared at once, as weighted words: one product of matrices. Then the most alike pairs are put to the test: a request
-that the one says it is for goes to the ranker, and the pair is a conflict when the ranker is about as sure of the other.
-The requests are the author's own trigger evals where there are some, else the description's sentences.
+Two steps, because the ranker takes milliseconds for a request and words microseconds. First all descriptions are compared as
+weighted words, by the words that they share. Then the pairs are put to the test, the most alike first: a request that the one
+says it is for goes to the ranker, and the pair is a conflict when the ranker is about as sure of the other. The requests are
+the author's own trigger evals where there are some, else the description's sentences.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ from metier.selection import Decision, Selector, Skill
 from metier.selection.document import split_negative
 from metier.selection.text import sentences, terms_of, words
 
-__all__ = ["Conflict", "conflicts"]
+__all__ = ["Conflict", "Contest", "conflicts"]
 
 _ALIKE = 0.2
-_MOST_TRIED = 120
+_MOST_ASKED = 1_500
+"""Skills whose requests go to the ranker: every one of a thousand, and some ten seconds of ten thousand."""
+_MOST_PAIRS = 50_000
 _MOST_REQUESTS = 2
 _MOST_WORDS = 200
 _SHOWN = 6
@@ -53,72 +55,112 @@ class Conflict:
         }  # fmt: skip
 
 
-def conflicts(
-    skills: Sequence[Skill], selector: Selector, *, requests: Callable[[Skill], Iterable[str]] = lambda _: ()
-) -> tuple[Conflict, ...]:
-    """The pairs, the most alike first. `requests` gives what is known that a skill is for."""
-    answers: dict[int, list[tuple[str, dict[str, float]]]] = {}
-
-    def asked(at: int) -> list[tuple[str, dict[str, float]]]:
-        if at not in answers:
-            answers[at] = [(text, _loaded(selector, text)) for text in _requests(skills[at], requests)]
-        return answers[at]
-
-    found = []
-    for pair in _alike(skills):
-        for first, second in ((pair.first, pair.second), (pair.second, pair.first)):
-            both = [skills[first].id, skills[second].id]
-            tried = next(((text, loaded) for text, loaded in asked(first) if _is_torn(loaded, both)), None)
-            if tried:
-                winner = max(both, key=tried[1].__getitem__)
-                found.append(_conflict(replace(pair, first=first, second=second), skills, tried[0], winner))
-                break
-    return tuple(sorted(found, key=lambda one: (-one.likeness, one.names)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
-    first: int
-    second: int
-    likeness: float
-    shared: tuple[str, ...]
+class Contest:
+    conflicts: tuple[Conflict, ...]
+    """The most alike first."""
+    untried: int = 0
+    """Pairs that are alike and were not put to the ranker, because there are too many."""
 
 
-def _conflict(pair: _Pair, skills: Sequence[Skill], request: str, winner: str) -> Conflict:
-    both = skills[pair.first], skills[pair.second]
-    return Conflict(
-        names=(both[0].name, both[1].name), folders=(both[0].id, both[1].id), likeness=pair.likeness, shared=pair.shared,
-        request=" ".join(request.split()), winner=next(skill.name for skill in both if skill.id == winner),
-    )  # fmt: skip
-
-
-def _alike(skills: Sequence[Skill]) -> list[_Pair]:
-    """The most alike pairs, by cosine of their words weighted by rarity in this set."""
+def conflicts(
+    skills: Sequence[Skill], selector: Selector, *, requests: Callable[[Skill], Iterable[str]] = lambda _: (),
+    among: Container[str] | None = None,
+) -> Contest:  # fmt: skip
+    """Who competes. `requests` gives what is known that a skill is for; with `among`, only pairs with one of these ids."""
     said = [_said(skill) for skill in skills]
+    weights = _weights(said)
+    trial = _Trial(skills, selector, requests)
+    pairs, untried = _alike(weights)
+    found = []
+    for likeness, *pair in pairs:
+        if among is not None and not any(skills[at].id in among for at in pair):
+            continue
+        torn = trial(pair)
+        untried += torn is None
+        if torn:
+            first, second, request, winner = torn
+            shared = sorted(weights[first].keys() & weights[second].keys(), key=lambda term: (-weights[first][term], term))
+            found.append(
+                Conflict(
+                    names=(skills[first].name, skills[second].name), folders=(skills[first].id, skills[second].id),
+                    likeness=likeness, shared=tuple(dict.fromkeys(said[first][term] for term in shared))[:_SHOWN],
+                    request=" ".join(request.split()), winner=skills[winner].name,
+                )
+            )  # fmt: skip
+    return Contest(conflicts=tuple(sorted(found, key=lambda one: (-one.likeness, one.names))), untried=untried)
+
+
+class _Trial:
+    """Puts pairs to the ranker, each skill's requests once."""
+
+    def __init__(self, skills: Sequence[Skill], selector: Selector, requests: Callable[[Skill], Iterable[str]]) -> None:
+        self._skills = skills
+        self._selector = selector
+        self._known = requests
+        self._answers: dict[int, list[tuple[str, dict[str, float]]]] = {}
+
+    def __call__(self, pair: Sequence[int]) -> tuple[int, int, str, int] | tuple[()] | None:
+        """Whose request it is, the other, the request, and who comes first; empty if they are told apart, None if not tried."""
+        for first, second in (pair, pair[::-1]):
+            if first not in self._answers:
+                if len(self._answers) >= _MOST_ASKED:
+                    return None
+                self._answers[first] = [(text, _loaded(self._selector, text)) for text in self._requests(first)]
+            both = [self._skills[first].id, self._skills[second].id]
+            for text, loaded in self._answers[first]:
+                if _is_torn(loaded, both):
+                    return first, second, text, max(first, second, key=lambda at: loaded[self._skills[at].id])
+        return ()
+
+    def _requests(self, at: int) -> list[str]:
+        given = list(self._known(self._skills[at]))[:_MOST_REQUESTS]
+        return given or sentences(split_negative(self._skills[at].description)[0])[:_MOST_REQUESTS]
+
+
+def _weights(said: Sequence[dict[str, str]]) -> list[dict[str, float]]:
+    """For each skill the words that can make it alike, weighted by rarity in this set; squares of all words add up to 1."""
     holders = Counter(term for terms in said for term in terms)
     # A word of one skill makes no pair, and one of nearly all tells none apart.
-    kept = {term: at for at, term in enumerate(sorted(t for t, n in holders.items() if 1 < n <= max(2, len(said) // 4)))}
-    matrix = np.zeros((len(said), len(kept)), dtype=np.float32)
-    whole = np.zeros(len(said), dtype=np.float32)
-    for row, terms in enumerate(said):
-        for term in terms:
-            weight = math.log(1 + len(said) / holders[term])
-            whole[row] += weight * weight
-            if term in kept:
-                matrix[row, kept[term]] = weight
-    # Measured against all of its words: two long descriptions that share three words are not alike.
-    matrix /= np.sqrt(np.maximum(whole, 1e-9))[:, None]
-    likeness = np.triu(matrix @ matrix.T, k=1)
-    places = np.argwhere(likeness >= _ALIKE)
-    order = np.argsort(-likeness[places[:, 0], places[:, 1]], kind="stable")[:_MOST_TRIED]
-    terms_in_order = list(kept)
-    pairs = []
-    for first, second in places[order].tolist():
-        weights = matrix[first] * matrix[second]
-        best = np.argsort(-weights, kind="stable")[:_SHOWN]
-        shared = tuple(dict.fromkeys(said[first][terms_in_order[at]] for at in best.tolist() if weights[at] > 0))
-        pairs.append(_Pair(first=first, second=second, likeness=float(likeness[first, second]), shared=shared))
-    return pairs
+    most = max(2, len(said) // 4)
+    found = []
+    for terms in said:
+        rarity = {term: math.log(1 + len(said) / holders[term]) for term in terms}
+        # Measured against all of its words: two long descriptions that share three words are not alike.
+        whole = math.sqrt(sum(weight * weight for weight in rarity.values())) or 1.0
+        found.append({term: weight / whole for term, weight in rarity.items() if 1 < holders[term] <= most})
+    return found
+
+
+def _alike(weights: Sequence[dict[str, float]]) -> tuple[list[tuple[float, int, int]], int]:
+    """Pairs by cosine, the most alike first, and how many more there are.
+
+    By shared words, so that memory grows with the skills and not with their square.
+    """
+    postings: defaultdict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
+    for at, terms in enumerate(weights):
+        for term, weight in terms.items():
+            postings[term][0].append(at)
+            postings[term][1].append(weight)
+    arrays = {term: (np.array(places), np.array(each, dtype=np.float32)) for term, (places, each) in postings.items()}
+    likeness = np.zeros(len(weights), dtype=np.float32)
+    pairs: list[tuple[float, int, int]] = []
+    total = 0
+    for first, terms in enumerate(weights):
+        likeness[:] = 0
+        for term, weight in terms.items():
+            places, each = arrays[term]
+            likeness[places] += each * weight
+        near = np.nonzero(likeness[first + 1 :] >= _ALIKE)[0] + first + 1
+        pairs += [(float(likeness[second]), first, second) for second in near.tolist()]
+        total += len(near)
+        if len(pairs) > 2 * _MOST_PAIRS:
+            pairs = sorted(pairs, key=_order)[:_MOST_PAIRS]
+    return sorted(pairs, key=_order)[:_MOST_PAIRS], max(0, total - _MOST_PAIRS)
+
+
+def _order(pair: tuple[float, int, int]) -> tuple[float, int, int]:
+    return (-pair[0], *pair[1:])
 
 
 def _said(skill: Skill) -> dict[str, str]:
@@ -129,11 +171,6 @@ def _said(skill: Skill) -> dict[str, str]:
         for term in terms_of(word):
             found.setdefault(term, word.lower())
     return found
-
-
-def _requests(skill: Skill, known: Callable[[Skill], Iterable[str]]) -> list[str]:
-    given = list(known(skill))[:_MOST_REQUESTS]
-    return given or sentences(split_negative(skill.description)[0])[:_MOST_REQUESTS]
 
 
 def _loaded(selector: Selector, request: str) -> dict[str, float]:
