@@ -128,7 +128,7 @@ def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
     needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
     if needed and not force:
         raise Conflict(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
-    folder = store.placed(lock[name]).folder
+    folder = store.folder_of(lock[name])
     files = len(lock[name].files)
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     if not yes:

@@ -76,7 +76,7 @@ def list_plugins(app: App) -> Result:
     from .stores import entry_row as installed_row
 
     stores = [store for level in Level if (store := app.installed(level)).exists]
-    locked = {os.path.realpath(store.placed(entry).folder): (store, entry) for store in stores for entry in store.lock()}
+    locked = {os.path.realpath(store.folder_of(entry)): (store, entry) for store in stores for entry in store.lock()}
     entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
     waiting = [plugin for plugin in app.plugins if not any(plugin.brought(one) for _, one in locked.values())]
     rows = []

@@ -78,7 +78,7 @@ def entry_row(entry: Locked, store: Store) -> dict[str, Any]:
     """One installed skill for a program: what the lock knows, without the hashes."""
     origin = entry.origin
     return {
-        "name": entry.name, "scope": store.scope.level, "folder": store.placed(entry).folder, "source": origin.kind,
+        "name": entry.name, "scope": store.scope.level, "folder": store.folder_of(entry), "source": origin.kind,
         "url": origin.url, "path": origin.path, "ref": origin.ref, "commit": origin.commit, "version": entry.version,
         "digest": entry.digest, "targets": list(entry.targets), "mode": entry.mode, "pinned": entry.pinned,
         "installed": entry.installed, "asked": entry.asked, "dependencies": list(entry.dependencies),

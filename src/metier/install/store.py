@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 from metier.errors import BadConfig, BadUsage, Conflict, Refused
 from metier.spec import Files
@@ -90,20 +91,39 @@ class Store:
         lock = parse_lock(text, file=self.scope.lock_file)
         return Lock({entry.name: replace(entry, origin=self._absolute(entry.origin)) for entry in lock})
 
+    def folder_of(self, entry: Locked) -> str:
+        """Of the canonical copy."""
+        return os.path.join(self.scope.copy_folder(entry.targets), entry.name)
+
     def placed(self, entry: Locked) -> Placed:
         """Where a skill is, going by its targets."""
-        folder = os.path.join(self.scope.copy_folder(entry.targets), entry.name)
-        others = [os.path.join(other, entry.name) for other in self.scope.other_folders(entry.targets)]
+        return self.all_placed([entry])[entry.name]
+
+    def all_placed(self, entries: Iterable[Locked]) -> dict[str, Placed]:
+        """The same for many, by name. The folders of those with the same targets are looked up once."""
+        ways = cache(self._ways)
+        return {entry.name: self._placed(entry, ways(entry.targets)) for entry in entries}
+
+    def _placed(self, entry: Locked, ways: Sequence[tuple[str, str]]) -> Placed:
+        others = [(os.path.join(other, entry.name), os.path.normpath(os.path.join(way, entry.name))) for other, way in ways]
         if entry.mode is Mode.COPY:
-            return Placed(entry=entry, folder=folder, copies=tuple(others))
-        return Placed(entry=entry, folder=folder, links=tuple((other, _link_text(folder, other)) for other in others))
+            return Placed(entry=entry, folder=self.folder_of(entry), copies=tuple(other for other, _ in others))
+        return Placed(entry=entry, folder=self.folder_of(entry), links=tuple(others))
+
+    def _ways(self, targets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Every other folder in which these agents look, and the way from there to the folder of canonical copies.
+
+        Relative, so that the tree can be moved; from where the folders really are, because a home may be a link itself.
+        """
+        copies = os.path.realpath(self.scope.copy_folder(targets))
+        return tuple((each, os.path.relpath(copies, os.path.realpath(each))) for each in self.scope.other_folders(targets))
 
     def as_installed(self, entry: Locked) -> FetchedSkill:
         """A skill of the lock as it stands here, as if its source had been asked; Conflict if it is not as it was."""
         # Imported here: it brings all that fetches along, and a removal needs nothing of that.
         from .fetch_local import read_folder
 
-        folder = self.placed(entry).folder
+        folder = self.folder_of(entry)
         if look_at_all([folder])[folder].files != entry.files:
             raise Conflict(f"{entry.name} was edited here, or is gone", hint="see `metier skill verify`")
         return FetchedSkill(
@@ -191,26 +211,27 @@ class Store:
 
     def _planned(self, skills: Sequence[Prepared], how: How) -> tuple[tuple[Step, ...], Lock, dict[str, Files]]:
         lock = self.lock()
+        ways = cache(self._ways)
+        entries = [self._entry(skill, lock.get(skill.name), how) for skill in skills]
         wanted = [
             Wanted(
-                placed=self.placed(self._entry(skill, lock.get(skill.name), how)),
-                edits=how.answers.get(skill.name, how.edits),
-                force=how.force or skill.name in how.forced,
+                placed=self._placed(entry, ways(entry.targets)),
+                edits=how.answers.get(entry.name, how.edits),
+                force=how.force or entry.name in how.forced,
             )
-            for skill in skills
+            for entry in entries
         ]
-        old = {skill.name: self.placed(entry) for skill in skills if (entry := lock.get(skill.name))}
+        old = self.all_placed(entry for skill in skills if (entry := lock.get(skill.name)))
         disk = self.on_disk(*(want.placed for want in wanted), *old.values())
         steps = plan(wanted, old, disk)
         changed = {step.name for step in changes(steps)}
-        entries = [want.placed.entry for want in wanted]
         # What is as it was keeps its date, so that doing nothing changes nothing.
         entries = [_undated(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
         return steps, lock.with_(entries), {skill.name: skill.files for skill in skills}
 
     def _restoring(self, how: How) -> tuple[tuple[Step, ...], Lock]:
         lock = self.lock()
-        old = {entry.name: self.placed(entry) for entry in lock}
+        old = self.all_placed(lock)
         wanted = [Wanted(placed=placed, edits=how.edits, force=how.force) for placed in old.values()]
         return plan(wanted, old, self.on_disk(*old.values())), lock
 
@@ -224,12 +245,12 @@ class Store:
 
     def _removal(self, names: Collection[str]) -> tuple[tuple[Step, ...], Lock]:
         lock = self.lock()
-        old = {name: self.placed(lock[name]) for name in names}
+        old = self.all_placed(lock[name] for name in names)
         return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
 
     def _repairs(self) -> tuple[tuple[Step, ...], dict[str, Files], Lock]:
         lock = self.lock()
-        old = {entry.name: self.placed(entry) for entry in lock}
+        old = self.all_placed(lock)
         disk = self.on_disk(*old.values())
         present = [placed for placed in old.values() if disk[placed.folder].kind == "folder"]
         steps = plan([Wanted(placed=placed) for placed in present], old, disk)
@@ -275,9 +296,3 @@ def _undated(entry: Locked, old: Locked | None, changed: bool) -> Locked:
     if old is None or changed or replace(entry, installed="") != replace(old, installed=""):
         return entry
     return old
-
-
-def _link_text(folder: str, link: str) -> str:
-    """Relative, so that the tree can be moved; from where the link really is, because a home may be a link itself."""
-    return os.path.relpath(os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder)),
-                           os.path.realpath(os.path.dirname(link)))  # fmt: skip

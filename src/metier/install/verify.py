@@ -35,7 +35,7 @@ class Verdict:
 
 def verify(store: Store, names: Sequence[str] = ()) -> tuple[Verdict, ...]:
     lock = store.lock()
-    placed = [store.placed(entry) for entry in ([lock[name] for name in names] if names else lock)]
+    placed = [*store.all_placed([lock[name] for name in names] if names else lock).values()]
     disk = store.on_disk(*placed)
     found: list[Verdict] = []
     for each in placed:
