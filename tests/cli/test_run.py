@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.shell import Ran, Shell
-from metier.cli import run
+from metier.cli import groups, run
 from metier.cli.commands import GROUPS
 
 # Exit codes, each with a command that ends with it: 0 ok, 1 problems found, 2 usage, 3 not found, 5 refused, 6 conflict.
@@ -161,7 +161,7 @@ def test_a_mistake_of_ours_is_one_sentence_and_can_be_seen_in_full(monkeypatch: 
     def broken() -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(run, "root_command", broken)
+    monkeypatch.setattr(groups, "root_command", broken)
     assert run.run(["skill"]) == 70
     monkeypatch.setenv("METIER_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):

@@ -8,8 +8,9 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 from metier.app import App
 from metier.errors import MetierError
 
+from .groups import root_command
 from .result import Result
-from .run import command, root_command
+from .run import command
 
 __all__ = ["completion", "skill_names"]
 

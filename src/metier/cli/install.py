@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from metier.app import App
 from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
 from metier.install.dependencies import in_order
@@ -27,7 +25,7 @@ from metier.install.together import at_once
 from metier.spec import is_name
 from metier.values import replace
 
-from .questions import approved, picked, settled
+from .options import argument, option
 from .result import Result
 from .run import command
 from .stores import (
@@ -53,21 +51,21 @@ _REACH = ("offline", "headers", "insecure_http", "allow_old_index")
 
 
 @command("skill", "install")
-@click.argument("refs", nargs=-1, metavar="[REF]...")
-@click.option("--list", "listed", is_flag=True, help="Only show which skills the source has.")
-@click.option("--skill", "skills", multiple=True, help="Install this one of several; repeatable, or separated by spaces.")
-@click.option("--all", "every", is_flag=True, help="Install every skill of the source.")
-@click.option("--name", help="Install it under this name.")
-@click.option("--ref", "git_ref", help="Branch, tag or commit, if REF does not say it.")
-@click.option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")
-@click.option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
-@click.option("--force", is_flag=True, help="Replace what is in the way, and what was edited.")
-@click.option("--keep", is_flag=True, help="Replace what was edited, and keep it as NAME.orig.")
-@click.option("--unsafe", is_flag=True, help="Also install what the scan blocks.")
-@click.option("--no-deps", is_flag=True, help="Without the skills it depends on.")
-@click.option("--frozen", is_flag=True, help="Refuse whatever differs from the lock.")
-@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
-@click.option("--yes", is_flag=True, help="Ask nothing; of several skills take all.")
+@argument("refs", nargs=-1, metavar="[REF]...")
+@option("--list", "listed", is_flag=True, help="Only show which skills the source has.")
+@option("--skill", "skills", multiple=True, help="Install this one of several; repeatable, or separated by spaces.")
+@option("--all", "every", is_flag=True, help="Install every skill of the source.")
+@option("--name", help="Install it under this name.")
+@option("--ref", "git_ref", help="Branch, tag or commit, if REF does not say it.")
+@option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")
+@option("--copy", is_flag=True, help="Give each agent a copy instead of a link.")
+@option("--force", is_flag=True, help="Replace what is in the way, and what was edited.")
+@option("--keep", is_flag=True, help="Replace what was edited, and keep it as NAME.orig.")
+@option("--unsafe", is_flag=True, help="Also install what the scan blocks.")
+@option("--no-deps", is_flag=True, help="Without the skills it depends on.")
+@option("--frozen", is_flag=True, help="Refuse whatever differs from the lock.")
+@option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@option("--yes", is_flag=True, help="Ask nothing; of several skills take all.")
 @scope_options
 @access_options
 def install(
@@ -103,8 +101,7 @@ def install(
 def bring(app: App, refs: Sequence[str]) -> None:
     """Install these for the user, as `metier skill install REF...` does; an error if any of them could not be."""
     # The command's own defaults, whatever options it has.
-    with install.make_context("install", ["--", *refs]) as context:
-        visit = _Visit(app, app.installed(Level.USER), (), dict(context.params))
+    visit = _Visit(app, app.installed(Level.USER), (), install.read(()) or {})
     with fetch_progress() as progress:
         result = visit.installed(visit.brought(refs, progress, listed=False))
     if result.status:
@@ -148,6 +145,9 @@ class _Visit:
         if len(offered) == 1 or self.options["every"] or self.options["yes"]:
             return offered
         if self.asks:
+            # Imported where somebody is asked: it brings click along.
+            from .questions import picked
+
             with quiet_bars():
                 return picked(offered)
         names = ", ".join(sorted(one.name for one in offered)[:10])
@@ -172,6 +172,8 @@ class _Visit:
         if not self.options["no_deps"]:
             ready = self._with_dependencies(ready, scan)
         if self.asks and any(skill.is_doubtful for skill in ready):
+            from .questions import approved
+
             approved(ready)
         else:
             refuse_blocked(ready)
@@ -237,6 +239,8 @@ class _Visit:
             clash = next((step for step in plan.steps if step.verb is Verb.CONFLICT), None)
             if clash is None:
                 break
+            from .questions import settled
+
             ready, how = settled(clash, ready, how)
         return ready, self.store.install(ready, how)
 

@@ -11,55 +11,65 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-import click
-
 from metier.app import App
-from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound, nearest
+from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound
 
-from .commands import DEFAULTS, GROUPS, usage
+from .commands import GROUPS
+from .options import Command, Declared
 from .result import Result, Unwritten
 from .terminal import Terminal, unarmed
 
-__all__ = ["command", "envelope", "root_command", "run"]
+__all__ = ["Misread", "answer", "command", "command_at", "envelope", "run"]
 
 _ENVELOPE_VERSION = 1
 _BUG = 70
+_EVERYWHERE = (
+    Declared(
+        words=("--skills-dir",),
+        settings={"type": "path", "help": "Search this folder instead of the project's own, and trust it."},
+    ),
+    Declared(words=("--json", "as_json"), settings={"is_flag": True, "help": "Answer with one JSON object, for programs."}),
+)
+
+
+class Misread(BadUsage):
+    """A command line that click could not read, and the command that it was meant for."""
+
+    def __init__(self, message: str, *, hint: str, path: list[str]) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
 
 
 def run(words: list[str]) -> int:
     # What stands after `--` belongs to somebody else's command line.
     ours = words[: words.index("--")] if "--" in words else words
     as_json = "--json" in ours or "--format=json" in ours or ("--format", "json") in pairwise(ours)
-    path: list[str] = []
     for stream in (sys.stdout, sys.stderr):
         # We write UTF-8 whatever the locale says, and no help page may fail on a tick.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        root = root_command()
-        if "_METIER_COMPLETE" in os.environ:
-            from click.shell_completion import shell_complete
+        plain = None if "_METIER_COMPLETE" in os.environ else _plainly(words)
+        if plain is not None:
+            return plain()
+        # Imported here: it brings click along, which costs as much as a start of Python.
+        from .groups import run_by_click
 
-            return shell_complete(root, {}, "metier", "_METIER_COMPLETE", os.environ["_METIER_COMPLETE"])
-        with root.make_context("metier", words) as context:
-            root.invoke(context)
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
-    except click.ClickException as error:
-        path = _command_path(error)
-        return _fail(_usage_error(error), path, as_json)
-    except click.exceptions.Abort:
-        raise KeyboardInterrupt from None
+        return run_by_click(words)
+    except Misread as error:
+        return _fail(error, error.path, as_json)
     except MetierError as error:
-        return _fail(error, path or _named(words), as_json)
+        return _fail(error, _named(words), as_json)
     except (BrokenPipeError, Unwritten):
         raise
     except OSError as error:
-        return _fail(_disk_error(error), path or _named(words), as_json)
+        return _fail(_disk_error(error), _named(words), as_json)
     except RecursionError:
         return _fail(MetierError("the input is nested too deeply", hint="flatten it"), _named(words), as_json)
     except Exception as error:
         # The last resort of the whole program: a bug of ours is told in one sentence too, and can be shown in full.
+        if _is_abort(error):
+            raise KeyboardInterrupt from None
         if os.environ.get("METIER_DEBUG"):
             raise
         bug = MetierError(
@@ -68,39 +78,46 @@ def run(words: list[str]) -> int:
         )
         _fail(bug, _named(words), as_json)
         return _BUG
-    return 0
 
 
-def root_command() -> click.Group:
-    return _Group("")
+def _is_abort(error: Exception) -> bool:
+    """Did somebody turn a question down? Without click nobody was asked one."""
+    return "click" in sys.modules and isinstance(error, sys.modules["click"].Abort)
 
 
-def command(group: str, name: str) -> Callable[[Callable[..., Result]], click.Command]:
-    """Make a click command of a function that takes an App and options and returns a Result."""
+def command(group: str, name: str) -> Callable[[Callable[..., Result]], Command]:
+    """Make a command of a function that takes an App and options and returns a Result."""
 
-    def wrap(function: Callable[..., Result]) -> click.Command:
-        def call(*, as_json: bool, skills_dir: str | None, **options: Any) -> None:  # Any: what click parsed
-            # The words that were typed: `manage disable` is `disable` under a second name.
-            title = click.get_current_context().command_path.partition(" ")[2]
-            # An empty folder name is an unset variable in somebody's script, and must not mean "trust the current folder".
-            result = function(App(folder=_here(), flags={"skills.dir": skills_dir or None}), **options)
-            status = _show(result, title, as_json=as_json)
-            raise click.exceptions.Exit(status)
-
-        params = getattr(function, "__click_params__", [])
-        params.reverse()
-        params += [
-            click.Option(
-                ["--skills-dir"],
-                type=click.Path(),
-                help="Search this folder instead of the project's own, and trust it.",
-            ),
-            click.Option(["--json", "as_json"], is_flag=True, help="Answer with one JSON object, for programs."),
-        ]
-        text = GROUPS[group][name][1]
-        return click.Command(name, callback=call, params=params, help=function.__doc__ or text, short_help=text)
+    def wrap(function: Callable[..., Result]) -> Command:
+        own = reversed(getattr(function, "__click_params__", ()))
+        return Command(name=name, function=function, params=(*own, *_EVERYWHERE), text=GROUPS[group][name][1])
 
     return wrap
+
+
+def answer(command: Command, title: str, *, as_json: bool, skills_dir: str | None, **options: Any) -> int:  # Any: as declared
+    """Do what a command was told, and show what came of it; its exit status. `title` are the words it was called by."""
+    # An empty folder name is an unset variable in somebody's script, and must not mean "trust the current folder".
+    result = command.function(App(folder=_here(), flags={"skills.dir": skills_dir or None}), **options)
+    return _show(result, title, as_json=as_json)
+
+
+def _plainly(words: list[str]) -> Callable[[], int] | None:
+    """What a plain command line asks for; None if that takes click."""
+    path = _named(words)
+    room = GROUPS.get(" ".join(path[:-1]), {}).get(path[-1] if path else "", ("",))[0]
+    if not room:
+        return None
+    found = command_at(room)
+    options = found.read(words[len(path) :])
+    return None if options is None else lambda: answer(found, " ".join(path), **options)
+
+
+def command_at(room: str) -> Command:
+    """The command that the table has as `module:name`."""
+    module, _, attribute = room.partition(":")
+    found: Command = getattr(import_module(module), attribute)
+    return found
 
 
 def envelope(
@@ -125,50 +142,6 @@ def _problem_row(problem: Any) -> dict[str, Any]:  # Any: a Problem
     return {slot: getattr(problem, slot) for slot in problem.__slots__}
 
 
-class _Group(click.Group):
-    """A group whose commands are imported when they are called, and whose help is the static table."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(name=path.rpartition(" ")[2] or "metier", invoke_without_command=True, callback=self._alone)
-        self.path = path
-
-    def _alone(self) -> None:
-        """A group without a command is a question, and its page of commands the answer."""
-        if click.get_current_context().invoked_subcommand is None:
-            click.echo(usage(self.path))
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.path in DEFAULTS and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
-            args = [DEFAULTS[self.path], *args]
-        return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(GROUPS[self.path])
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in GROUPS[self.path]:
-            return None
-        module = GROUPS[self.path][name][0]
-        if not module:
-            return _Group(f"{self.path} {name}".strip())
-        room, _, attribute = module.partition(":")
-        found: click.Command = getattr(import_module(room), attribute)
-        return found
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in GROUPS[self.path]:
-            near = nearest(args[0], GROUPS[self.path])
-            title = f"metier {self.path}".strip()
-            raise BadUsage(
-                f"{title} has no command {args[0]!r}",
-                hint=f"did you mean {near!r}?" if near else f"see `{title} --help`",
-            )
-        return super().resolve_command(ctx, args)
-
-    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
-        return usage(self.path)
-
-
 def _show(result: Result, title: str, *, as_json: bool) -> int:
     if as_json or result.as_json:
         output = envelope(title, data=result.data, notes=result.notes)
@@ -181,6 +154,8 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
         output = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
         if result.pages and terminal.is_tty and len(lines) >= terminal.height:
             os.environ.setdefault("LESS", "-FRX")
+            import click
+
             click.echo_via_pager(output.decode("utf-8", "replace"), color=terminal.colour)
             output = b""
     paged = not output
@@ -240,22 +215,11 @@ def _here() -> str:
         raise NotFound("the current folder is gone", hint="change to a folder that exists") from None
 
 
-def _usage_error(error: click.ClickException) -> MetierError:
-    context = getattr(error, "ctx", None)
-    title = context.command_path if context else "metier"
-    return BadUsage(error.format_message().rstrip("."), hint=f"see `{title} --help`")
-
-
 def _disk_error(error: OSError) -> MetierError:
     what = f"{error.filename}: " if error.filename else ""
     return MetierError(
         f"{what}{(error.strerror or str(error)).lower()}", hint="check that the path exists and that you may use it"
     )
-
-
-def _command_path(error: click.ClickException) -> list[str]:
-    context = getattr(error, "ctx", None)
-    return context.command_path.split()[1:] if context else []
 
 
 def _named(words: list[str]) -> list[str]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import click
-
 from metier.app import App
 from metier.errors import BadUsage, SkillNotFound
 from metier.install.fetching import Access, Progress, Stage
@@ -19,6 +17,7 @@ from metier.install.steps import Step, Verb
 from metier.install.store import Outcome, Store
 from metier.install.targets import Level
 
+from .options import option
 from .terminal import Terminal, shown
 
 __all__ = [
@@ -41,17 +40,17 @@ _SIGNS = {
 
 
 def scope_options(function: F) -> F:
-    function = click.option("--user", is_flag=True, help="Only what you installed for yourself.")(function)
-    return click.option("--project", is_flag=True, help="Only what is installed in this project.")(function)
+    function = option("--user", is_flag=True, help="Only what you installed for yourself.")(function)
+    return option("--project", is_flag=True, help="Only what is installed in this project.")(function)
 
 
 def access_options(function: F) -> F:
-    function = click.option("--allow-old-index", is_flag=True,
+    function = option("--allow-old-index", is_flag=True,
                             help="Also read a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
-    function = click.option("--insecure-http", is_flag=True, help="Allow http without encryption.")(function)
-    function = click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
+    function = option("--insecure-http", is_flag=True, help="Allow http without encryption.")(function)
+    function = option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
                             help="Send this to the address you named; repeatable.")(function)  # fmt: skip
-    return click.option("--offline", is_flag=True, help="Use the cache, and ask nobody.")(function)
+    return option("--offline", is_flag=True, help="Use the cache, and ask nobody.")(function)
 
 
 def chosen_stores(app: App, *, project: bool, user: bool) -> list[Store]:
