@@ -28,6 +28,7 @@ _LARGEST_ARCHIVE = 256 * 1024 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PLAIN, _LINK, _SPECIAL = Node(kind="file"), Node(kind="link"), Node(kind="special")
 
 
 def fetch_name(ref: LocalName, job: Job) -> Fetched:
@@ -113,7 +114,7 @@ class FolderTree:
                         if child.is_dir(follow_symlinks=False):
                             pending.append(f"{prefix}{child.name}/")
                         else:
-                            nodes[prefix + child.name] = Node(kind=_kind(child.stat(follow_symlinks=False).st_mode))
+                            nodes[prefix + child.name] = _node(child)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -205,9 +206,6 @@ def _changed(error: OSError) -> MetierError:
     return NotFound(f"{error.filename!r} changed while it was read", hint="try again")
 
 
-def _kind(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "link"
-    if not stat.S_ISREG(mode):
-        return "special"
-    return "executable" if mode & 0o111 else "file"
+def _node(child: os.DirEntry[str]) -> Node:
+    """By what its folder says, which costs no look at the file: whether it may be run is seen when it is opened."""
+    return _LINK if child.is_symlink() else _PLAIN if child.is_file(follow_symlinks=False) else _SPECIAL

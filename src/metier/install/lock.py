@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 from metier.errors import BadConfig, SkillNotFound
@@ -142,8 +143,9 @@ def _key(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    # JSON's strings are TOML's, but for one character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON's strings are TOML's, but for one character. Nearly all values are strings, and there is one for each file.
+    text = encode_basestring(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
+    return text.replace("\x7f", "\\u007f")
 
 
 def _read(name: str, table: Any, file: str) -> Locked:  # Any: what TOML holds
