@@ -123,7 +123,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_no_answer(open_path: Path
     code = """
         import os, sys
         from metier.install.cache import SkillCache
-        from metier.archive import Contents, Member
+        from metier.archive import Contents, Member, pack, unpack  # all, while the library may be read
         if os.getuid() == 0:
             os.setgroups([]); os.setgid(65534); os.setuid(65534)
         cache = SkillCache(sys.argv[1] + "/cache")
