@@ -111,6 +111,17 @@ def test_what_belongs_to_an_interpreter_can_be_read_and_not_what_lies_beside_it(
     assert set(command.readable) == {str(node), str(modules)}
 
 
+@pytest.mark.parametrize("answer", ["", "echo hello", "echo /usr/bin/python3", "printf 'a\\nb\\nc\\nd\\n'"])
+def test_a_broken_python_is_told_in_one_sentence(tmp_path: Path, answer: str) -> None:
+    broken = tmp_path / "python3"
+    broken.write_text(f"#!/bin/sh\n{answer}\n")
+    broken.chmod(0o755)
+    with pytest.raises(Unavailable, match=f"{broken} does not answer like one") as told:
+        Interpreters(which=only(broken)).command("a.py", b"", network=False)
+    assert "PATH" in told.value.hint
+    assert not told.value.retryable
+
+
 def test_a_python_whose_prefix_is_the_home_does_not_uncover_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     fake = tmp_path / "python3"

@@ -39,6 +39,7 @@ _PYTHON = (
     "import sys;sys.argv.pop(0);__file__=sys.argv[0];sys.path.append(__file__.rpartition('/')[0]);del sys;"
     "exec(compile(open(__file__,'rb').read(),__file__,'exec'))"
 )
+_LEAST_LINES = 4
 _LAYOUT = "import sys,sysconfig as s;print(sys.executable,sys.prefix,sys.base_prefix,*set(s.get_paths().values()),sep='\\n')"
 
 
@@ -112,7 +113,9 @@ class Interpreters:
 
     def _python(self) -> Command:
         found = self._which("python3") or sys.executable
-        executable, *folders = _layout(found) if found else ()
+        if not found:
+            raise _missing("python")
+        executable, *folders = _layout(found)
         return Command(
             kind="python", words=(executable, "-I", "-B", "-c", _PYTHON), readable=self._belonging(executable, folders)
         )
@@ -220,7 +223,11 @@ def _layout(python: str) -> tuple[str, ...]:
         done = subprocess.run([python, "-I", "-c", _LAYOUT], capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         raise _missing("python") from None
-    return tuple(done.stdout.split("\n")[:-1])
+    lines = tuple(done.stdout.split("\n")[:-1])
+    if len(lines) < _LEAST_LINES or not all(map(os.path.isabs, lines)):
+        raise Unavailable(f"the script needs Python, and {python} does not answer like one",
+                          hint="repair it, or put a working python3 before it on PATH", retryable=False)  # fmt: skip
+    return lines
 
 
 @cache
