@@ -46,4 +46,4 @@ REPOSITORY_LIMITS = Limits(total=256 * _MIB, file=64 * _MIB, files=20_000, depth
 
 def refused(rule: str, message: str, *, hint: str = "") -> Refused:
     """The one way in which this room says no: nothing of the archive is used."""
-    return Refused(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean archive; nothing was written")
+    return Refused(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean copy; nothing was written")
