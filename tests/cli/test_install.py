@@ -33,6 +33,19 @@ def test_a_source_is_listed_without_installing_anything(shell: Shell, repo: Path
     assert not (shell.home / ".metier/plugins").exists()
 
 
+def test_full_depth_finds_skills_beside_and_inside_the_one_at_the_top(shell: Shell, repo: Path) -> None:
+    write_skill(repo.parent, "repo")
+    assert [row["name"] for row in shell("skill", "install", str(repo), "--list", "--json").data["skills"]] == ["repo"]
+    found = shell("skill", "install", str(repo), "--list", "--full-depth", "--json").data["skills"]
+    assert {row["name"] for row in found} == {"repo", "docx", "pdf", "xlsx"}
+    shell("skill", "install", str(repo), "--full-depth", "--skill", "pdf").ok()
+    assert (shell.home / ".metier/plugins/pdf/SKILL.md").exists()
+    # What it found is pinned by its path, and needs no second search.
+    shutil.rmtree(shell.home / ".metier/plugins")
+    shell("skill", "install").ok()
+    assert (shell.home / ".metier/plugins/pdf/SKILL.md").exists()
+
+
 def test_several_skills_need_a_choice(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo)).failed(3, "there are 3 skills: docx, pdf, xlsx", "--skill", "--all", "--list")
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bring", "install"]
 
-_REACH = ("offline", "headers", "insecure_http", "allow_old_index")
+_REACH = ("offline", "headers", "insecure_http", "allow_old_index", "full_depth")
 
 
 @command("skill", "install")
@@ -55,6 +55,7 @@ _REACH = ("offline", "headers", "insecure_http", "allow_old_index")
 @option("--list", "listed", is_flag=True, help="Only show which skills the source has.")
 @option("--skill", "skills", multiple=True, help="Install this one of several; repeatable, or separated by spaces.")
 @option("--all", "every", is_flag=True, help="Install every skill of the source.")
+@option("--full-depth", is_flag=True, help="Look for skills everywhere in the source, also inside others.")
 @option("--name", help="Install it under this name.")
 @option("--ref", "git_ref", help="Branch, tag or commit, if REF does not say it.")
 @option("--target", "targets", multiple=True, help="Agents that should see it: claude-code,codex,… or all-detected.")

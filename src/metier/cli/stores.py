@@ -147,5 +147,10 @@ def quiet_bars() -> Iterator[None]:
             bars.start()
 
 
-def access_of(app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, allow_old_index: bool = False) -> Access:
-    return app.access(offline=offline, headers=headers, insecure=insecure_http, old_index=allow_old_index)
+def access_of(
+    app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, allow_old_index: bool = False,
+    full_depth: bool = False,
+) -> Access:  # fmt: skip
+    return app.access(
+        offline=offline, headers=headers, insecure=insecure_http, old_index=allow_old_index, full_depth=full_depth
+    )
