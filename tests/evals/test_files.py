@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from evals.authors import eval_files
 from metier.errors import MetierError, NotFound
 from metier.evals.files import BadEvals, balance, read_cases, read_queries
+from metier.spec import MemoryFiles
 
 ASKED = [{"query": "plot it", "should_trigger": True}, {"query": "cook it", "should_trigger": False}]
 
@@ -50,7 +52,8 @@ def test_assertions_are_read_in_both_spellings(key: str) -> None:
 
 def test_an_assertion_may_name_the_command_that_checks_it() -> None:
     claim = {"text": "it is an SVG", "command": "evals/check.py 'out file.svg' --strict"}
-    (case,) = read_cases(eval_files(evals__evals=[{"prompt": "draw", "assertions": [claim]}]))
+    document = json.dumps([{"prompt": "draw", "assertions": [claim]}]).encode()
+    (case,) = read_cases(MemoryFiles({"SKILL.md": b"", "evals/evals.json": document, "evals/check.py": b""}))
     assert case.assertions[0].command == ("evals/check.py", "out file.svg", "--strict")
 
 
@@ -103,6 +106,7 @@ WRONG_TASKS: list[tuple[Any, str]] = [
     ({"prompt": "a", "assertions": [{"command": "x"}]}, "text is missing"),
     ({"prompt": "a", "assertions": [{"text": "b", "command": "'x"}]}, "has no closing quotation"),
     ({"prompt": "a", "assertions": [{"text": "b", "command": 1}]}, "a command is a number"),
+    ({"prompt": "a", "assertions": [{"text": "b", "command": "evals/check.py a"}]}, "the skill has no file 'evals/check.py'"),
     ({"prompt": "a", "files": "x.csv"}, "files is a text, not a list of paths"),
     ({"prompt": "a", "files": ["x.csv"]}, "the skill has no file 'x.csv'"),
 ]

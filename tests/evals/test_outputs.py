@@ -232,7 +232,7 @@ def test_a_model_that_goes_away_ends_it_with_one_sentence(tmp_path: Path) -> Non
 
 
 def test_a_check_that_cannot_be_run_fails_and_says_why(tmp_path: Path) -> None:
-    task = {"id": 1, "prompt": "Do it", "assertions": [{"text": "ok", "command": "evals/missing.py"}]}
+    task = {"id": 1, "prompt": "Do it", "assertions": [{"text": "ok", "command": "evals/evals.json"}]}
     report, _ = evaluated(tmp_path, lambda _: says("done"), tasks=(task,))
     (grade,) = report.done[0].grades
     assert (grade.passed, "could not be run" in grade.evidence) == (False, True)

@@ -101,11 +101,16 @@ def test_a_whisker_is_drawn_where_there_is_a_spread() -> None:
 
 def test_bars_never_leave_their_track() -> None:
     for share in (-1.0, 0.0, 0.5, 1.0, 7.0):
-        widths = [
-            float(found)
-            for found in re.findall(r'width="([\d.-]+)" height="18"', bars([Bar(label="a", share=share, text="")], "t"))
-        ]
-        assert 0 <= widths[1] <= widths[0]
+        drawn = bars([Bar(label="a", share=share, text="", spread=0.3)], "t")
+        places = [float(found) for found in re.findall(r'(?:width|x1|x2)="([\d.-]+)%"', drawn)]
+        assert len(places) == 8
+        assert all(0 <= place <= 100 for place in places)
+
+
+def test_a_chart_is_as_wide_as_the_page_and_its_words_keep_their_size() -> None:
+    drawn = bars([Bar(label="a", share=0.5, text="50%")], "t")
+    assert "viewBox" not in drawn
+    assert 'width="100%"' in drawn
 
 
 def test_an_empty_report_is_still_a_page() -> None:

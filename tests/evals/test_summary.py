@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metier.evals.grading import Grade
 from metier.evals.summary import Done, Kind, flags, spread, summary
 from metier.evals.working import Work
@@ -41,3 +43,10 @@ def test_a_run_three_times_as_long_or_dear_is_told() -> None:
     found = {flag.kind: flag.what for flag in flags(runs, ARMS)}
     assert (found[Kind.SLOW], found[Kind.DEAR]) == ("without_skill, run 1", "without_skill, run 2")
     assert Kind.SLOW not in {flag.kind for flag in flags(runs[:2] + runs[3:], ARMS)}
+
+
+def test_a_task_that_nobody_checks_is_told_and_counts_in_no_rate() -> None:
+    unchecked = [replace(done(arm), case="b") for arm in ARMS]
+    runs = [done(ARMS[0], True), done(ARMS[1], True), *unchecked]
+    assert [(flag.kind, flag.case) for flag in flags(runs, ARMS)] == [(Kind.EMPTY, "a"), (Kind.UNCHECKED, "b")]
+    assert summary(runs, ARMS)["with_skill"]["pass_rate"] == {"mean": 1.0, "stddev": 0.0}

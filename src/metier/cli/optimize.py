@@ -95,7 +95,8 @@ def _diff(before: bytes, after: bytes, name: str) -> str:
 
 def _lines(name: str, found: Optimized, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
     title = terminal.paint(shown(name), "bold")
-    yield f"{title}  {len(found.tried) - 1} descriptions tried, by the {found.before.report.judge}"
+    tried = len(found.tried) - 1
+    yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
     if not found.is_better:
         reason = "every request passes" if found.before.report.ok else "none did better on the requests held back"

@@ -1,4 +1,7 @@
-"""Charts as inline SVG: no script, no font, no colour of their own, so that they follow the page into the dark."""
+"""Charts as inline SVG: no script, no font, no colour of their own, so that they follow the page into the dark.
+
+Lengths along a bar are shares of the width that there is, words keep their size: a phone shows the same chart as a desk.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Bar", "bars", "pairs"]
+__all__ = ["Bar", "as_text", "bars", "pairs"]
 
-_ROW = 26
-_LABEL = 170
-_VALUE = 130
-_WIDE = 680
+_ROW = 38
+_THICK = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,24 +28,33 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], title: str) -> str:
-    """Horizontal bars under each other, each with a whisker where it has a spread."""
-    height = _ROW * len(rows) + 6
-    room = _WIDE - _LABEL - _VALUE
-    parts = [f'<svg viewBox="0 0 {_WIDE} {height}" role="img" aria-label="{escape(title, quote=True)}">']
+    """Horizontal bars under each other, each below its words and with a whisker where it has a spread."""
+    parts = [f'<svg height="{_ROW * len(rows)}" role="img" aria-label="{as_text(title)}">']
     for number, row in enumerate(rows):
-        top = number * _ROW + 4
-        middle, end = top + 9, _LABEL + room * max(0.0, min(1.0, row.share))
+        top = number * _ROW + 18
         parts += [
-            f'<text x="{_LABEL - 8}" y="{middle + 4}" class="label">{escape(_cut(row.label))}</text>',
-            f'<rect x="{_LABEL}" y="{top}" width="{room}" height="18" rx="3" class="track"/>',
-            f'<rect x="{_LABEL}" y="{top}" width="{end - _LABEL:.1f}" height="18" rx="3" class="{row.style}"/>',
+            f'<text x="0" y="{top - 5}">{as_text(_cut(row.label))}</text>',
+            f'<text x="100%" y="{top - 5}" class="value">{as_text(row.text)}</text>',
+            f'<rect y="{top}" width="100%" height="{_THICK}" rx="3" class="track"/>',
+            f'<rect y="{top}" width="{_percent(row.share)}" height="{_THICK}" rx="3" class="{row.style}"/>',
         ]
         if row.spread > 0:
-            left, right = (_LABEL + room * max(0.0, min(1.0, row.share + side * row.spread)) for side in (-1, 1))
-            whisker = f"M{left:.1f} {middle}H{right:.1f}M{left:.1f} {middle - 4}v8M{right:.1f} {middle - 4}v8"
-            parts.append(f'<path d="{whisker}" class="whisker"/>')
-        parts.append(f'<text x="{_LABEL + room + 8}" y="{middle + 4}" class="value">{escape(row.text)}</text>')
+            left, right = _percent(row.share - row.spread), _percent(row.share + row.spread)
+            middle, end = top + _THICK // 2, top + _THICK
+            parts += [
+                f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="whisker"/>'
+                for x1, y1, x2, y2 in ((left, middle, right, middle), (left, top, left, end), (right, top, right, end))
+            ]
     return "".join([*parts, "</svg>"])
+
+
+def as_text(text: str) -> str:
+    """Never markup: escaped, and without characters that nobody sees or that turn a line around."""
+    return escape("".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text), quote=True)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * max(0.0, min(1.0, share)):.1f}%"
 
 
 def pairs(rows: Sequence[tuple[str, Bar, Bar]], title: str) -> str:
@@ -58,4 +68,4 @@ def _named(bar: Bar, name: str) -> Bar:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 24 else text[:23] + "…"
+    return text if len(text) <= 30 else text[:29] + "…"

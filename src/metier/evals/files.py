@@ -25,7 +25,6 @@ _MOST = 1_000
 _LONGEST = 20_000
 _FEWEST_OF_A_KIND = 8
 _SHOULD = ("query", "prompt")
-_HINT = "the shape is in docs/evals.md; `metier skill read skill-authoring assets/eval_queries.json` prints an example"
 
 
 class BadEvals(MetierError, ValueError):
@@ -34,8 +33,10 @@ class BadEvals(MetierError, ValueError):
     code = "bad-evals"
     exit_status = 2
 
-    def __init__(self, file: str, what: str, *, hint: str = _HINT) -> None:
-        super().__init__(f"{file}: {what}", hint=hint)
+    def __init__(self, file: str, what: str, *, hint: str = "") -> None:
+        example = f"assets/{file.rpartition('/')[2]}"
+        usual = f"the shape is in docs/evals.md; `metier skill read skill-authoring {example}` prints an example"
+        super().__init__(f"{file}: {what}", hint=hint or usual)
         self.file = file
 
 
@@ -82,7 +83,7 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]
                 raise BadEvals(file, f"{place} says the opposite of another one with the same query")
     if not found:
         raise NotFound(
-            f"{skill} has no trigger evals", hint=f"write {QUERY_FILES[0]}: [{{'query': …, 'should_trigger': true}}]"
+            f"{skill} has no trigger evals", hint=f'write {QUERY_FILES[0]}: [{{"query": "…", "should_trigger": true}}, …]'
         )
     return tuple(found.values())
 
@@ -90,11 +91,12 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]
 def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
     """The tasks. Rows that only say whether the skill should trigger are none."""
     cases: dict[str, Case] = {}
+    known = frozenset(entry.path for entry in files.list())
     for file, document in _documents(files, CASE_FILES):
         for number, (place, row) in enumerate(_rows(file, document, keys=("evals",)), start=1):
             if "should_trigger" in row and not ({"assertions", "expectations", "expected_output"} & row.keys()):
                 continue
-            case = _case(files, file, place, row, number)
+            case = _case(known, file, place, row, number)
             if case.name in cases:
                 raise BadEvals(file, f"{place} has the name of another one, {case.name!r}", hint="give each its own id")
             cases[case.name] = case
@@ -158,7 +160,7 @@ def _query(file: str, place: str, row: Mapping[str, Any], *, implied: bool) -> Q
     return Query(text=_text(file, place, row, key), should_trigger=should, file=file)
 
 
-def _case(files: Files, file: str, place: str, row: Mapping[str, Any], number: int) -> Case:
+def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], number: int) -> Case:
     key = row.get("id", number)
     if isinstance(key, bool) or not isinstance(key, int | str):
         raise BadEvals(file, f"{place}: id is {_kind(key)}, not a number or a text")
@@ -173,23 +175,27 @@ def _case(files: Files, file: str, place: str, row: Mapping[str, Any], number: i
         id=str(key),
         prompt=_text(file, place, row, "prompt"),
         expected=_text(file, place, row, "expected_output", needed=False),
-        files=_inputs(files, file, place, row),
-        assertions=tuple(_assertion(file, place, claim) for claim in claims[:_MOST]),
+        files=_inputs(known, file, place, row),
+        assertions=tuple(_assertion(known, file, place, claim) for claim in claims[:_MOST]),
     )
 
 
-def _inputs(files: Files, file: str, place: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+def _inputs(known: frozenset[str], file: str, place: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     names = row.get("files", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadEvals(file, f"{place}: files is {_kind(names)}, not a list of paths")
-    known = {entry.path for entry in files.list()}
-    for name in names:
-        if resource_path(name) not in known:
-            raise BadEvals(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
-    return tuple(map(resource_path, names))
+    return tuple(_file(known, file, place, name) for name in names)
 
 
-def _assertion(file: str, place: str, claim: Any) -> Assertion:
+def _file(known: frozenset[str], file: str, place: str, name: str) -> str:
+    """The path of a file that the skill has."""
+    path = resource_path(name)
+    if path not in known:
+        raise BadEvals(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
+    return path
+
+
+def _assertion(known: frozenset[str], file: str, place: str, claim: Any) -> Assertion:
     if isinstance(claim, str):
         claim = {"text": claim}
     if not isinstance(claim, dict):
@@ -201,7 +207,11 @@ def _assertion(file: str, place: str, claim: Any) -> Assertion:
         raise BadEvals(file, f"{place}: the command {command!r} has {str(error).lower()}") from None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise BadEvals(file, f"{place}: a command is {_kind(command)}, not a text or a list of words")
-    return Assertion(text=_text(file, place, claim, "text"), command=tuple(words))
+    text = _text(file, place, claim, "text")
+    if words:
+        # Told now, and not by a check that fails in both arms after every run was paid for.
+        _file(known, file, place, words[0])
+    return Assertion(text=text, command=tuple(words))
 
 
 def _text(file: str, place: str, row: Mapping[str, Any], key: str, *, needed: bool = True) -> str:

@@ -6,11 +6,10 @@ Whatever a skill, a model or a script said is text here and never markup; the pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
-from .charts import Bar, bars, pairs
+from .charts import Bar, as_text, bars, pairs
 from .outputs import OutputReport
 from .suites import Status, Trial
 from .summary import Spread, spread
@@ -29,7 +28,7 @@ def page(
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="color-scheme" content="light dark">'
-        f"<title>{_text(title)}</title><style>{_STYLE.read_text(encoding='utf-8')}</style></head>\n<body><h1>{_text(title)}</h1>\n"
+        f"<title>{as_text(title)}</title><style>{_STYLE.read_text(encoding='utf-8')}</style></head>\n<body><h1>{as_text(title)}</h1>\n"
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
@@ -39,7 +38,7 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
     if not reports:
         return
     total, passed = sum(len(one.rows) for one in reports), sum(row.passed for one in reports for row in one.rows)
-    yield f"<h2>Does it trigger?</h2><p>{passed} of {total} requests, judged by the {_text(reports[0].judge)}.</p>"
+    yield f"<h2>Does it trigger?</h2><p>{passed} of {total} requests, judged by the {as_text(reports[0].judge)}.</p>"
     yield bars(
         [
             Bar(label=one.skill, share=one.pass_rate, text=f"{len(one.rows) - len(one.failures)} of {len(one.rows)}",
@@ -56,24 +55,24 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
 
 def _rates(one: TriggerReport) -> list[str]:
     splits = [one.only(split).pass_rate for split in Split]
-    return [_text(one.skill), *(_share(value) for value in (one.pass_rate, one.precision, one.recall, *splits))]
+    return [as_text(one.skill), *(_share(value) for value in (one.pass_rate, one.precision, one.recall, *splits))]
 
 
 def _requests(report: TriggerReport) -> Iterator[str]:
     rows = sorted(report.rows, key=lambda row: row.passed)
     opened = " open" if report.failures else ""
     counts = f"{len(report.rows)} requests, {len(report.failures)} failed"
-    yield f"<details{opened}><summary>{_text(report.skill)}: {counts}</summary>"
-    yield _table(("", "request", "should", "rate", "picked, and why"), map(_request, rows))
+    yield f"<details{opened}><summary>{as_text(report.skill)}: {counts}</summary>"
+    yield _table(("", "request", "should", "rate", "picked, and why"), (_request(row, report.skill) for row in rows))
     yield "</details>"
 
 
-def _request(row: Row) -> list[str]:
-    why = f"{_text(row.choice.winner or 'nothing')}<br><span class=dim>{_text(row.choice.why)}</span>"
-    if not row.passed:
-        why += f"<br><span class=dim>this skill: {_text(row.choice.own)}</span>"
+def _request(row: Row, skill: str) -> list[str]:
+    why = f"{as_text(row.choice.winner or 'nothing')}<br><span class=dim>{as_text(row.choice.why)}</span>"
+    if not row.passed and row.choice.winner != skill:
+        why += f"<br><span class=dim>this skill: {as_text(row.choice.own)}</span>"
     should = "trigger" if row.should_trigger else "not trigger"
-    return [_sign(row.passed), _text(row.query), should, _number(f"{row.triggers}/{row.runs}"), why]
+    return [_sign(row.passed), as_text(row.query), should, _number(f"{row.triggers}/{row.runs}"), why]
 
 
 def _trials(trials: Sequence[Trial]) -> Iterator[str]:
@@ -92,16 +91,16 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
     for skill in skills:
         own = [trial for trial in trials if trial.skill == skill]
         opened = "" if all(trial.ok for trial in own) else " open"
-        yield f"<details{opened}><summary>{_text(skill)}: {_counted(own)}</summary>"
+        yield f"<details{opened}><summary>{as_text(skill)}: {_counted(own)}</summary>"
         yield _table(("", "test", "where", "time"), map(_trial, own))
         yield "</details>"
 
 
 def _trial(trial: Trial) -> list[str]:
     sign = _sign(trial.ok) if trial.status is not Status.SKIPPED else '<span class="skip" title="skipped">○</span>'
-    text = f"<code>{_text(trial.name or trial.file)}</code>"
-    text += f"<pre>{_text(trial.message)}</pre>" if trial.message and not trial.ok else ""
-    return [sign, text, _text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
+    text = f"<code>{as_text(trial.name or trial.file)}</code>"
+    text += f"<pre>{as_text(trial.message)}</pre>" if trial.message and not trial.ok else ""
+    return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
 
 
 def _counted(trials: Sequence[Trial]) -> str:
@@ -113,26 +112,27 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
     if reports:
         yield "<h2>Does it help?</h2>"
     for report in reports:
-        yield f"<h3>{_text(report.skill)} <span class=dim>done by {_text(report.model)}</span></h3>"
+        yield f"<h3>{as_text(report.skill)} <span class=dim>done by {as_text(report.model)}</span></h3>"
         yield _compared(report)
         yield _summary(report)
         if report.flags:
-            rows = ([_text(flag.case), _text(flag.what), _text(flag.kind)] for flag in report.flags)
+            rows = ([as_text(flag.case), as_text(flag.what), as_text(flag.kind)] for flag in report.flags)
             yield _table(("eval", "what", "means"), rows)
         for one in report.done:
             yield (
-                f"<details><summary>{_text(one.case)}, {_text(one.arm)}, run {one.run}: {one.pass_rate:.0%}, "
+                f"<details><summary>{as_text(one.case)}, {as_text(_arm(one.arm))}, run {one.run}: "
+                f"{f'{one.pass_rate:.0%}' if one.grades else 'not checked'}, "
                 f"{one.work.seconds:.1f} s, {one.work.tokens:,} tokens</summary>"
             )
             yield _table(
-                ("", "assertion", "evidence"), ([_sign(g.passed), _text(g.text), _text(g.evidence)] for g in one.grades)
+                ("", "assertion", "evidence"), ([_sign(g.passed), as_text(g.text), as_text(g.evidence)] for g in one.grades)
             )
-            yield f"<pre>{_text(one.work.answer)}</pre></details>"
+            yield f"<pre>{as_text(one.work.answer)}</pre></details>"
 
 
 def _compared(report: OutputReport) -> str:
     rows = []
-    for case in dict.fromkeys(one.case for one in report.done):
+    for case in dict.fromkeys(one.case for one in report.done if one.grades):
         both = [_rate_bar(report, case, arm, style) for arm, style in zip(report.arms, ("good", "other"), strict=True)]
         rows.append((case, both[0], both[1]))
     return pairs(rows, "Assertions that passed, by eval and arm")
@@ -166,13 +166,13 @@ def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """Cells are HTML already; numbers, and the heads above them, stand to the right."""
     lines = [[cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row] for row in rows]
     marks = [' class="n"' if cell.startswith('<td class="n"') else "" for cell in lines[0]] if lines else []
-    heads = [f"<th{mark}>{_text(name)}</th>" for name, mark in zip_longest(head, marks, fillvalue="")]
+    heads = [f"<th{mark}>{as_text(name)}</th>" for name, mark in zip_longest(head, marks, fillvalue="")]
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
     return f'<div class="scroll"><table><tr>{"".join(heads)}</tr>{body}</table></div>'
 
 
 def _number(text: str) -> str:
-    return f'<td class="n">{_text(text)}</td>'
+    return f'<td class="n">{as_text(text)}</td>'
 
 
 def _share(value: float | None) -> str:
@@ -181,8 +181,3 @@ def _share(value: float | None) -> str:
 
 def _sign(passed: bool) -> str:
     return '<span class="pass" title="passed">✓</span>' if passed else '<span class="fail" title="failed">✗</span>'
-
-
-def _text(text: str) -> str:
-    """As text: escaped, and without characters that nobody sees or that turn a line around."""
-    return escape("".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text), quote=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from metier.catalog import Entry
 from metier.selection import Decision, Match, Selector
@@ -70,7 +70,7 @@ class Ranking:
             triggered=triggered,
             winner=first.name if first else "",
             why=f"{first.confidence:.0%} sure: {first.reason}" if first else self._nobody(looked_at),
-            own=self._own(query, own, looked_at),
+            own=self._own(own, looked_at, () if triggered else self._unsaid(query)),
         )
 
     def _nobody(self, looked_at: tuple[Match, ...]) -> str:
@@ -79,8 +79,7 @@ class Ranking:
         best = looked_at[0]
         return f"{best.name} comes nearest with {best.confidence:.0%}; {self._selector.weights.activate:.0%} is needed"
 
-    def _own(self, query: str, own: Match | None, looked_at: tuple[Match, ...]) -> str:
-        missing = self._unsaid(query)
+    def _own(self, own: Match | None, looked_at: tuple[Match, ...], missing: Sequence[str]) -> str:
         lacks = f"; it never says {', '.join(map(repr, missing))}" if missing else ""
         if own is None:
             return f"not among the first {_LOOKED_AT}{lacks}"

@@ -53,6 +53,7 @@ class Kind(StrEnum):
     HARM = "passes only without the skill: the skill gets in the way"
     EMPTY = "passes in both: it tells nothing, drop it"
     UNMET = "fails in both: the skill does not teach it, or the assertion is wrong"
+    UNCHECKED = "nothing is said of a good result: look at the outputs and write assertions"
     FLAKY = "passes now and then: an instruction can be read in two ways"
     SLOW = "took three times as long as the other runs"
     DEAR = "took three times as many tokens as the other runs"
@@ -74,10 +75,15 @@ def spread(values: Sequence[float]) -> Spread:
 
 def summary(done: Sequence[Done], arms: Sequence[str]) -> dict[str, Any]:
     """`run_summary` as other tools read it: each arm's measures, and the first arm's difference to the second."""
-    means = {arm: {name: spread([one.measures[name] for one in done if one.arm == arm]) for name in _MEASURES} for arm in arms}
+    means = {arm: {name: spread(_values(done, arm, name)) for name in _MEASURES} for arm in arms}
     first, second = arms
     delta = {name: round(means[first][name].mean - means[second][name].mean, 3) for name in _MEASURES}
     return {**{arm: {name: one.data() for name, one in each.items()} for arm, each in means.items()}, "delta": delta}
+
+
+def _values(done: Sequence[Done], arm: str, name: str) -> list[float]:
+    # What nobody checked has neither passed nor failed.
+    return [one.measures[name] for one in done if one.arm == arm and (one.grades or name != "pass_rate")]
 
 
 def flags(done: Sequence[Done], arms: Sequence[str]) -> tuple[Flag, ...]:
@@ -87,6 +93,8 @@ def flags(done: Sequence[Done], arms: Sequence[str]) -> tuple[Flag, ...]:
 
 def _of_case(done: Sequence[Done], case: str, arms: Sequence[str]) -> Iterable[Flag]:
     claims = dict.fromkeys(grade.text for one in done for grade in one.grades)
+    if not claims:
+        yield Flag(kind=Kind.UNCHECKED, case=case, what="no assertions")
     for text in claims:
         rates = [_rate(done, arm, text) for arm in arms]
         kind = _kind(*rates)
