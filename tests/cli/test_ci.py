@@ -77,11 +77,20 @@ def test_a_failing_test_or_request_fails_the_action(repository: Path) -> None:
     assert check(repository, path="skills", checks="eval").returncode == 1
 
 
-def test_skills_without_evals_and_tests_are_only_noted(tmp_path: Path) -> None:
+def test_skills_without_evals_and_tests_pass_and_it_is_said(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "plain")
     done = check(tmp_path, path="skills")
     assert done.returncode == 0, done
-    assert done.stdout.count("::notice::no skill in skills has something") == 2
+    assert "\nno evals\n" in done.stdout
+    assert "\nno tests\n" in done.stdout
+    for name in ("eval", "test"):
+        ran = commit(tmp_path, name)
+        assert ran.returncode == 0, ran
+
+
+@pytest.mark.parametrize("name", ["validate", "lint", "scan", "eval", "test"])
+def test_a_folder_that_is_not_there_fails_every_check(repository: Path, name: str) -> None:
+    assert check(repository, path="no-such-folder", checks=name).returncode == 1
 
 
 def test_a_hostile_input_is_a_path_and_not_a_command(repository: Path) -> None:

@@ -112,6 +112,10 @@ def test_a_skill_without_evals_or_tests_is_told(shell: Shell) -> None:
     shell("skill", "eval", "bare").failed(3, "bare has no trigger evals")
     shell("skill", "test", "bare").failed(3, "bare has no tests")
     shell("skill", "test", "no-such").failed(3, "no skill is named 'no-such'")
+    for name, said in (("eval", "no evals"), ("test", "no tests")):
+        ran = shell("skill", name, "bare", "--allow-none")
+        assert (ran.code, ran.out) == (0, f"{said}\n")
+        shell("skill", name, "no-such", "--allow-none").failed(3, "no skill is named 'no-such'")
 
 
 def test_tests_are_run_and_counted(shell: Shell) -> None:

@@ -56,10 +56,11 @@ T = TypeVar("T")
 )
 @click.option("--html", type=click.Path(dir_okay=False), help="Also write the report to this file, as one page.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the trigger results to this file, as JUnit XML.")
+@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has evals; for CI.")
 @click.option("-v", "--verbose", is_flag=True, help="List the requests that passed too.")
 def evaluate(
     app: App, *, targets: tuple[str, ...], triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
-    baseline: str | None, workspace: str | None, html: str | None, junit: str | None, verbose: bool,
+    baseline: str | None, workspace: str | None, html: str | None, junit: str | None, allow_none: bool, verbose: bool,
 ) -> Result:  # fmt: skip
     """Measure whether a skill triggers when it should, and helps when it does.
 
@@ -79,7 +80,8 @@ def evaluate(
         old=entries_named(app, [baseline])[0] if baseline else None,
         workspace=workspace,
     )
-    jobs.check(entries, outputs=outputs)
+    if not allow_none:
+        jobs.check(entries, outputs=outputs)
     done = asyncio.run(_done(app, jobs, model))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
@@ -178,6 +180,8 @@ def _result(done: _Done, notes: tuple[str, ...], *, verbose: bool) -> Result:
         yield from trigger_lines(done.triggers, terminal, verbose=verbose)
         yield from test_lines(done.trials, terminal, verbose=verbose) if done.trials else ()
         yield from output_lines(done.outputs, terminal)
+        if not (done.triggers or done.trials or done.outputs):
+            yield "no evals"
 
     return Result(
         data={

@@ -36,14 +36,15 @@ _MOST_LINES = 40
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="How many at once; by default one for each processor.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the results to this file, as JUnit XML.")
+@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has tests; for CI.")
 @click.option("-v", "--verbose", is_flag=True, help="List the tests that passed too.")
-def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | None, verbose: bool) -> Result:
+def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | None, allow_none: bool, verbose: bool) -> Result:
     """Run a skill's own tests in the sandbox.
 
     In its tests/ folder: pages (.md) whose ```console blocks hold commands and what they print, and pytest files. Everything
     runs like a script of the skill: its folder read-only, a scratch folder, no network. Ends with 1 when a test fails.
     """
-    files, without = _gathered(app, targets)
+    files, without = _gathered(app, targets, allow_none=allow_none)
     with progress("testing", len(files)) as told:
         runner = runner_for(app, files)
         limits = app.session_options().limits
@@ -67,8 +68,8 @@ def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
     return app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
 
 
-def _gathered(app: App, targets: Sequence[str]) -> tuple[list[Suite], list[str]]:
-    """The test files of all skills that were named, and the names of those that have none; NotFound if nobody has."""
+def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[Suite], list[str]]:
+    """The test files of all skills that were named, and the names of those that have none; NotFound if that is not allowed."""
     found: list[Suite] = []
     without: list[NotFound] = []
     names: list[str] = []
@@ -78,7 +79,7 @@ def _gathered(app: App, targets: Sequence[str]) -> tuple[list[Suite], list[str]]
         except NotFound as error:
             without.append(error)
             names.append(entry.name)
-    if not found:
+    if not found and not allow_none:
         raise without[0]
     return found, names
 
