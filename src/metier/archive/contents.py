@@ -8,7 +8,6 @@ else sees them, so there is one place that decides, and it decides on the whole 
 from __future__ import annotations
 
 import hashlib
-import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -150,7 +149,7 @@ class Contents:
         """Every folder there is. A file or link where a folder must be, or two spellings of one folder, is refused."""
         spelling: dict[str, str] = {}
         for path in (*self._members, *self._links, *(f"{folder}/" for folder in named)):
-            parent = posixpath.dirname(path)
+            parent = path.rpartition("/")[0]
             while parent and spelling.get(key := collision_key(parent)) != parent:
                 if key in spelling:
                     raise refused("collision", f"{spelling[key]!r} and {parent!r} are one folder on some systems")
@@ -159,7 +158,7 @@ class Contents:
                         "collision", f"{keys[key]!r} is a file or link, and {path!r} is or is in a folder of that name"
                     )
                 spelling[key] = parent
-                parent = posixpath.dirname(parent)
+                parent = parent.rpartition("/")[0]
         return frozenset(spelling.values())
 
     def _check_link(self, path: str, target: str, folders: frozenset[str]) -> None:

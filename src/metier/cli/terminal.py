@@ -70,4 +70,5 @@ def unarmed(text: str) -> str:
 
 def shown(text: str) -> str:
     """A text from a skill, made safe for a terminal: one line, and no character that could move the cursor."""
-    return "".join(char if char.isprintable() else " " for char in " ".join(text.split()))
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)

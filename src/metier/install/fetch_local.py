@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import groupby
@@ -125,6 +126,19 @@ class FolderTree:
                               hint="name the skill's own folder")  # fmt: skip
         return dict(sorted(nodes.items()))
 
+    @cached_property
+    def _paths(self) -> list[str]:
+        return list(self.nodes)
+
+    def _below(self, folder: str) -> list[str]:
+        """All paths in a folder. They are sorted, so it is looked up and not searched, however many skills ask."""
+        # A slash comes right before zero.
+        return (
+            self._paths[bisect_left(self._paths, f"{folder}/") : bisect_left(self._paths, f"{folder}0")]
+            if folder
+            else self._paths
+        )
+
     def prefetch(self, paths: Iterable[str]) -> None:
         """It is all here."""
 
@@ -133,9 +147,7 @@ class FolderTree:
 
     def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
         prefix, unwanted = f"{folder}/" if folder else "", frozenset(leave_out)
-        wanted = [
-            path for path in self.nodes if path.startswith(prefix) and unwanted.isdisjoint(path[len(prefix) :].split("/"))
-        ]
+        wanted = [path for path in self._below(folder) if unwanted.isdisjoint(path[len(prefix) :].split("/"))]
         limits.check_count(len(wanted))
         members: list[Member] = []
         links: list[Link] = []

@@ -9,7 +9,6 @@ journal takes its name (`flush`); and the journal is before the first skill does
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +31,7 @@ def write_skills(skills: Iterable[tuple[str, Files, Times]], at: Callable[[str],
     count, total = 0, sum(len(contents.members) for _, contents, _ in jobs)
     for folder, contents, times in jobs:
         paths = [member.path for member in contents.members] + [link.path for link in contents.links]
-        for below in sorted({"", *(each for path in paths for each in _parents(path))}):
+        for below in sorted(_folders(paths)):
             os.mkdir(os.path.join(folder, below), 0o755)
         for link in contents.links:
             os.symlink(link.target, os.path.join(folder, link.path))
@@ -150,8 +149,12 @@ def _flush(path: str) -> None:
         os.close(descriptor)
 
 
-def _parents(path: str) -> Iterable[str]:
-    parent = posixpath.dirname(path)
-    while parent:
-        yield parent
-        parent = posixpath.dirname(parent)
+def _folders(paths: Iterable[str]) -> set[str]:
+    """Every folder on the way to these paths; the first is empty."""
+    found = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .hidden import hidden_in_image
 from .notes import Notes
 from .scale import Confidence
 
 __all__ = ["judge_binary"]
 
-_PROGRAMS = (
-    (b"\x7fELF", "a Linux program"),
-    (b"MZ", "a Windows program"),
-    (b"\xcf\xfa\xed\xfe", "a macOS program"),
-    (b"\xca\xfe\xba\xbe", "a macOS program or Java class"),
-    (b"\xce\xfa\xed\xfe", "a macOS program"),
-    (b"\0asm", "a WebAssembly program"),
-)
-_ARCHIVES = (
-    (b"PK\x03\x04", "a zip archive"),
-    (b"Rar!", "a rar archive"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-)
+_PROGRAMS = {
+    b"\x7fELF": "a Linux program",
+    b"MZ": "a Windows program",
+    b"\xcf\xfa\xed\xfe": "a macOS program",
+    b"\xca\xfe\xba\xbe": "a macOS program or Java class",
+    b"\xce\xfa\xed\xfe": "a macOS program",
+    b"\0asm": "a WebAssembly program",
+}
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"Rar!": "a rar archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+}
 _IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8", b"GIF8", b"RIFF")
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp")
 # Documents that are zip archives by format.
@@ -61,8 +63,7 @@ _ENCRYPTED = 0x1
 
 def judge_binary(path: str, data: bytes, notes: Notes) -> None:
     low = path.lower()
-    program = next((words for magic, words in _PROGRAMS if data.startswith(magic)), "")
-    archive = next((words for magic, words in _ARCHIVES if data.startswith(magic)), "")
+    program, archive = _named(data, _PROGRAMS), _named(data, _ARCHIVES)
     if b"EICAR-STANDARD-ANTIVIRUS-TEST-FILE" in data[:4_096]:
         notes.add("SK704", "the test file of virus scanners", file=path, confidence=Confidence.HIGH)
     elif program:
@@ -75,6 +76,11 @@ def judge_binary(path: str, data: bytes, notes: Notes) -> None:
         _archive(path, low, archive, data, notes)
     elif data.startswith(_IMAGES):
         hidden_in_image(path, data, notes)
+
+
+def _named(data: bytes, kinds: Mapping[bytes, str]) -> str:
+    # Asked for all at once first: most files are none of them.
+    return next(words for magic, words in kinds.items() if data.startswith(magic)) if data.startswith(tuple(kinds)) else ""
 
 
 def _archive(path: str, low: str, archive: str, data: bytes, notes: Notes) -> None:

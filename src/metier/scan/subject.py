@@ -99,7 +99,7 @@ def _decoded(data: bytes) -> str | None:
     except UnicodeDecodeError:
         # Mending byte by byte is slow, and of an image the beginning tells enough: the cut may spoil one character, and the
         # whole has no more characters than bytes.
-        if data[: len(data) // 4].decode("utf-8", "replace").count("\ufffd") - 1 > max(8, len(data) // 20):
+        if data[: len(data) // 6].decode("utf-8", "replace").count("\ufffd") - 1 > max(8, len(data) // 20):
             return None
         text = data.decode("utf-8", "replace")
     if text.count("\ufffd") > max(8, len(text) // 20):
