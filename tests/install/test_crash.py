@@ -144,7 +144,7 @@ def test_a_file_that_may_not_grow_leaves_the_old_state(tmp_path: Path) -> None:
 
 def test_a_read_only_place_leaves_the_old_state(open_path: Path) -> None:
     code = f"""
-        import os, sys
+        import os, shutil, sys, tomllib
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from pathlib import Path
         from install.making import *
