@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metier.app import App
 from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
+from metier.install.aside import scanned_aside
 from metier.install.dependencies import in_order
 from metier.install.fetch import fetch
 from metier.install.fetched import Fetched, FetchedSkill
@@ -167,18 +168,26 @@ class _Visit:
     def put(self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]) -> tuple[list[Prepared], Outcome, list[str]]:
         """Ref, skill and the name it should have, checked and installed, with what there is to say about it."""
         scan = None if self.options["unsafe"] else self.app.scan
+        # Whoever is asked, or only looks, must know the verdict first; else it comes while everything is made ready.
+        first = scan if self.asks or self.options["dry_run"] else None
         # One skill that two refs lead to is one skill.
         once = {(identity_of(skill.origin), skill.digest): (ref, skill, name) for ref, skill, name in reversed(chosen)}
-        ready = [prepare(skill, name=name, asked=ref, scan=scan) for ref, skill, name in reversed(once.values())]
+        ready = [prepare(skill, name=name, asked=ref, scan=first) for ref, skill, name in reversed(once.values())]
         if not self.options["no_deps"]:
-            ready = self._with_dependencies(ready, scan)
+            ready = self._with_dependencies(ready, first)
+        if scan and not first:
+            with scanned_aside(ready, scan) as scanned:
+                return self._put(scanned, lambda: refuse_blocked(scanned))
         if self.asks and any(skill.is_doubtful for skill in ready):
             from .questions import approved
 
             approved(ready)
         else:
             refuse_blocked(ready)
-        ready, outcome = self._settled(ready)
+        return self._put(ready, lambda: None)
+
+    def _put(self, ready: list[Prepared], agreed: Callable[[], None]) -> tuple[list[Prepared], Outcome, list[str]]:
+        ready, outcome = self._settled(ready, agreed)
         notes = [f"{skill.name}: the scan wants a person to read this: {skill.worst}" for skill in ready if skill.is_doubtful]
         notes += [
             f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"
@@ -233,7 +242,7 @@ class _Visit:
         order = in_order(asked, lambda name: known[name].entry.dependencies if name in known else None, present=present)
         return [known[name] for name in order]
 
-    def _settled(self, ready: list[Prepared]) -> tuple[list[Prepared], Outcome]:
+    def _settled(self, ready: list[Prepared], agreed: Callable[[], None]) -> tuple[list[Prepared], Outcome]:
         how = _how(self.store, **self.options)
         while self.asks and not how.dry_run:
             plan = self.store.install(ready, replace(how, dry_run=True))
@@ -243,7 +252,7 @@ class _Visit:
             from .questions import settled
 
             ready, how = settled(clash, ready, how)
-        return ready, self.store.install(ready, how)
+        return ready, self.store.install(ready, how, agreed=agreed)
 
 
 def _remotes(access: Access, progress: Progress = lambda _step: None) -> Fetcher:

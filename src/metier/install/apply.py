@@ -11,7 +11,7 @@ import fcntl
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from metier.spec import Files
@@ -43,9 +43,13 @@ def held(scope: Scope, at: At = nowhere) -> Iterator[None]:
 
 
 def apply(
-    steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock, scope: Scope, *, at: At = nowhere
-) -> tuple[tuple[str, str], ...]:
-    """Do the steps and write the lock; the scope must be held. What was kept comes back as (what, where)."""
+    steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock, scope: Scope, *, at: At = nowhere,
+    agreed: Callable[[], None] = lambda: None,
+) -> tuple[tuple[str, str], ...]:  # fmt: skip
+    """Do the steps and write the lock; the scope must be held. What was kept comes back as (what, where).
+
+    `agreed` is asked last before it is decided; if it raises, nothing has happened.
+    """
     refuse_conflicts(steps)
     sweep(leftovers(scope))
     with ExitStack() as stack:
@@ -56,6 +60,7 @@ def apply(
             at("staged")
             flush(stage for stage, _ in bench.stages.values())
             at("flushed")
+            agreed()
             journal = bench.journal()
         except BaseException:
             bench.clear()

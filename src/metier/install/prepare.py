@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from metier.archive import Contents, file_hashes, gathered
 from metier.errors import InvalidSkill, Refused, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
-from metier.values import dataclass, replace
+from metier.values import dataclass, field, replace
 
 from .fetched import FetchedSkill
 from .lock import Locked
@@ -26,8 +26,13 @@ class Prepared:
     entry: Locked
     """As the lock will have it, but for where it goes and when."""
     files: Files
-    scanned: ScanReport | None = None
-    """None where nobody looked, or where there is nothing new to say."""
+    judged: Callable[[], ScanReport | None] = field(default=lambda: None, compare=False, repr=False)
+    """Called where the verdict decides: it may still be on its way."""
+
+    @property
+    def scanned(self) -> ScanReport | None:
+        """None where nobody looked, or where there is nothing new to say."""
+        return self.judged()
 
     @property
     def name(self) -> str:
@@ -72,7 +77,8 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         version=skill.origin.version or manifest.extensions.version or "",
         dependencies=manifest.extensions.dependencies,
     )
-    return Prepared(entry=entry, files=files, scanned=scan(files, folder=chosen) if scan else None)
+    report = scan(files, folder=chosen) if scan else None
+    return Prepared(entry=entry, files=files, judged=lambda: report)
 
 
 def refuse_blocked(skills: Iterable[Prepared]) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 
-from metier.errors import BadConfig, BadUsage, Conflict, Refused
+from metier.errors import BadConfig, BadUsage, Conflict, MetierError, Refused
 from metier.spec import Files
 from metier.values import dataclass, field, replace
 
@@ -133,17 +133,24 @@ class Store:
     def on_disk(self, *placed: Placed) -> dict[str, Seen]:
         return look_at_all(sorted({path for each in placed for path in each.paths}))
 
-    def install(self, skills: Sequence[Prepared], how: How) -> Outcome:
-        """Put these skills where they belong. A skill that is here already keeps its targets and gains the new ones."""
+    def install(self, skills: Sequence[Prepared], how: How, *, agreed: Callable[[], None] = lambda: None) -> Outcome:
+        """Put these skills where they belong. A skill that is here already keeps its targets and gains the new ones.
+
+        `agreed` raises if they must not be there: asked once all is ready, and before any other objection is told.
+        """
         if how.dry_run:
             steps, lock, _ = self._planned(skills, how)
             return Outcome(steps=steps, lock=lock, done=False)
         with held(self.scope, self._at):
             steps, lock, material = self._planned(skills, how)
-            refuse_conflicts(steps)
-            if how.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
-                raise Refused("--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen")
-            saved = self._apply(steps, material, lock)
+            try:
+                refuse_conflicts(steps)
+                if how.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
+                    raise Refused("--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen")
+            except MetierError:
+                agreed()
+                raise
+            saved = self._apply(steps, material, lock, agreed)
         return Outcome(steps=steps, lock=lock, saved=saved)
 
     def lacking(self, how: How) -> tuple[tuple[Step, ...], tuple[str, ...]]:
@@ -274,11 +281,15 @@ class Store:
             for skill in skills
         )
 
-    def _apply(self, steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock) -> tuple[tuple[str, str], ...]:
+    def _apply(
+        self, steps: Sequence[Step], skills: Mapping[str, Files], lock: Lock, agreed: Callable[[], None] = lambda: None
+    ) -> tuple[tuple[str, str], ...]:
         if not changes(steps) and lock == self.lock() and self.exists:
+            agreed()
             return ()
         portable = Lock({entry.name: replace(entry, origin=self._portable(entry.origin)) for entry in lock})
-        return apply([step for step in steps if step.verb is not Verb.KEEP], skills, portable, self.scope, at=self._at)
+        wanted = [step for step in steps if step.verb is not Verb.KEEP]
+        return apply(wanted, skills, portable, self.scope, at=self._at, agreed=agreed)
 
     def _portable(self, origin: Origin) -> Origin:
         """A source inside the project is written relative to it, so that the lock means the same for whoever clones it."""
