@@ -44,3 +44,17 @@ def test_a_request_that_failed_says_who_won() -> None:
     first, second = root[0]
     assert "picked rival: more words" in (first[0].text or "")
     assert list(second) == []
+
+
+def test_a_list_of_failures_shows_the_error_and_not_the_way_to_it() -> None:
+    rows = [
+        trial("page", Status.FAILED, "--- expected\n+++ printed\n@@ -1 +1 @@\n-3\n+2"),
+        trial(
+            "code",
+            Status.FAILED,
+            "def test_it():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntests/x.py:2: AssertionError",
+        ),
+        trial("other", Status.ERROR, "it was stopped after 2 s"),
+    ]
+    marks = [case[0].get("message") for case in ET.fromstring(junit_tests(rows))[0]]
+    assert marks == ["it printed something else than expected", "assert 1 == 2", "it was stopped after 2 s"]

@@ -108,9 +108,9 @@ def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
 def balance(queries: tuple[Query, ...]) -> tuple[str, ...]:
     """What makes a set of queries say little."""
     wanted = sum(query.should_trigger for query in queries)
-    counts = {"should trigger": wanted, "should not": len(queries) - wanted}
+    counts = {"should trigger": wanted, "should not trigger": len(queries) - wanted}
     return tuple(
-        f"only {count} queries {kind}; {_FEWEST_OF_A_KIND} or more of each kind make a test"
+        f"{f'only {count}' if count else 'no'} queries {kind}; {_FEWEST_OF_A_KIND} or more of each kind make a test"
         for kind, count in counts.items()
         if count < _FEWEST_OF_A_KIND
     )

@@ -51,8 +51,16 @@ def _case(suite: Element, group: str, name: str, seconds: float) -> Element:
 
 
 def _mark(case: Element, tag: str, message: str) -> None:
-    mark = SubElement(case, tag, message=_legal(message.split("\n", 1)[0][:200]))
+    mark = SubElement(case, tag, message=_legal(_headline(message)[:200]))
     mark.text = _legal(message)
+
+
+def _headline(message: str) -> str:
+    """The line that a list of failures should show: of a difference what it is, of pytest's account the error."""
+    first, *more = message.split("\n")
+    if first == "--- expected":
+        return "it printed something else than expected"
+    return next((line[1:].strip() for line in (first, *more) if line.startswith("E ")), first)
 
 
 def _count(suite: Element, statuses: Sequence[Status], seconds: float) -> None:

@@ -33,7 +33,10 @@ class Watcher:
 
     def pytest_collectreport(self, report: Report) -> None:
         if report.failed:
-            self.rows[report.nodeid] = {"name": "", "status": "error", "seconds": 0.0, "message": report.longreprtext[-20_000:]}
+            # The error, without the way that pytest took to it.
+            lines = report.longreprtext[-20_000:].split("\n")
+            said = "\n".join(line[1:].strip() for line in lines if line.startswith("E ")) or "\n".join(lines)
+            self.rows[report.nodeid] = {"name": "", "status": "error", "seconds": 0.0, "message": said}
 
 
 def main() -> None:
