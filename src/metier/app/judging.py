@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 
 from metier.errors import MetierError
@@ -53,10 +54,10 @@ class Judging:
             told(1)
             return report
 
-        reports = await together([lambda case=case: one(case) for case in cases], at_once=_AT_ONCE)  # type: ignore[misc]
+        reports = await together([partial(one, case) for case in cases], at_once=_AT_ONCE)
         if self._away:
             without = sum(report.opinion is None for report in reports)
-            which = f"{cases[0].name}" if len(cases) == 1 else f"{without} of {len(cases)} skills"
+            which = cases[0].name if len(cases) == 1 else f"{without} of {len(cases)} skills"
             self.notes.append(f"no model judged {which}: {self._away}; the rules' answer stands")
         return reports
 
