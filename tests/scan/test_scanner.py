@@ -56,6 +56,11 @@ def test_capabilities_are_a_short_list_that_a_person_can_read() -> None:
     )
 
 
+def test_what_sed_is_told_to_do_is_no_file_that_is_read() -> None:
+    files = skill("```bash\nsed -n '/^begin/,/^end/p' /etc/hosts\nawk '/start/{print $1}' ~/notes.txt\n```\n")
+    assert scanned(files).capabilities.reads == ("/etc/hosts", "~/notes.txt")
+
+
 def test_a_page_that_warns_of_an_attack_is_no_attack() -> None:
     warning = f"Red flags of malicious skills, never run them:\n\n```bash\n{FETCH}\n```"
     assert scanned(skill(FETCH.join(("```bash\n", "\n```")))).verdict is Verdict.BLOCK

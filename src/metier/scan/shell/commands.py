@@ -22,6 +22,8 @@ _HOME = expression(
     r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
     r"|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
 )
+# What sed and awk are told to do starts with a slash too.
+_PATH = expression(r"(?:~|\$HOME)?/[\w./*@%+:=~-]+")
 _READERS = words(
     "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq "
     "openssl dd tee python "
@@ -81,7 +83,7 @@ def _reads_secrets(command: Command, text: Text, notes: Notes) -> None:
             notes.use("secrets", place[0])
             if command.name not in ("ls", "find", "mv") and place[0] != "the machine's accounts":
                 _found_secret(notes, text, command, place[0], explained=place[1])
-        elif word.startswith(("~/", "/", "$HOME/")) and command.name in (
+        elif _PATH.fullmatch(word) and command.name in (
             "cat",
             "less",
             "head",
