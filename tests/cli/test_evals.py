@@ -287,6 +287,15 @@ def test_optimize_shows_a_diff_and_writes_only_when_told(shell: Shell) -> None:
     assert shell("skill", "eval", "plants", "--json").data["failed"] < 6
 
 
+def test_optimize_says_when_a_model_proposes_nothing_that_can_be_used(shell: Shell) -> None:
+    queries = [{"query": f"palm {word}", "should_trigger": True} for word in ("one", "two", "three", "four", "five", "six")]
+    plants(shell, queries)
+    with ModelServer(lambda request: says("no idea")) as server:
+        done = asked(shell, server, "skill", "optimize", "plants", "--rounds", "2").ok()
+    assert "0 descriptions tried, by the model tiny" in done.out
+    assert "no proposal could be used; the description stays" in done.out
+
+
 def test_optimize_leaves_alone_what_passes_and_what_is_bundled(shell: Shell) -> None:
     plants(shell)
     assert "every request passes; the description stays" in shell("skill", "optimize", "plants").ok().out

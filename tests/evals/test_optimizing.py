@@ -75,6 +75,8 @@ def test_the_best_is_chosen_on_what_was_held_back_and_not_on_what_was_learnt() -
     asked: list[Sequence[Row]] = []
 
     class Both:
+        steady = True
+
         async def __call__(self, description: str, rows: Sequence[Row], tried: Sequence[tuple[str, float]]) -> Sequence[str]:
             asked.append(rows)
             return [by_heart, general]
@@ -88,6 +90,8 @@ def test_the_best_is_chosen_on_what_was_held_back_and_not_on_what_was_learnt() -
 
 def test_the_present_one_stays_where_none_is_better() -> None:
     class Worse:
+        steady = True
+
         async def __call__(self, description: str, rows: Sequence[Row], tried: Sequence[tuple[str, float]]) -> Sequence[str]:
             return ["something else"]
 
@@ -96,6 +100,21 @@ def test_the_present_one_stays_where_none_is_better() -> None:
     )
     assert not found.is_better
     assert [one.description for one in found.tried] == ["w1", "something else"]
+
+
+def test_a_proposer_that_may_do_better_is_asked_again() -> None:
+    class Trying:
+        def __init__(self, *said: str, steady: bool) -> None:
+            self.said, self.steady = list(said), steady
+
+        async def __call__(self, description: str, rows: Sequence[Row], tried: Sequence[tuple[str, float]]) -> Sequence[str]:
+            return [self.said.pop(0)] if self.said else []
+
+    queries = [Query(text=f"w{n}", should_trigger=True) for n in range(5)]
+    found = run_now(optimize("a", "old", queries, judge=Listed, propose=Trying("", "old", "w0 w1 w2 w3 w4", steady=False)))
+    assert found.best.description == "w0 w1 w2 w3 w4"
+    steady = Trying("", "w0 w1 w2 w3 w4", steady=True)
+    assert not run_now(optimize("a", "old", queries, judge=Listed, propose=steady)).is_better
 
 
 def row(query: str, *, should: bool = True, passed: bool = False) -> Row:

@@ -99,14 +99,21 @@ def _lines(name: str, found: Optimized, diff: str, terminal: Terminal, *, write:
     yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
     if not found.is_better:
-        reason = "every request passes" if found.before.report.ok else "none did better on the requests held back"
-        yield f"  {reason}; the description stays"
+        yield f"  {_why_not(found)}; the description stays"
         return
     yield f"  best  {_rates(found.best)}"
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.split("\n"):
         yield terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
     yield f"{'written to' if write else 'write it with --write to'} {shown(name)}/{SKILL_FILE}"
+
+
+def _why_not(found: Optimized) -> str:
+    if found.before.report.ok:
+        return "every request passes"
+    if len(found.tried) > 1:
+        return "none did better on the requests held back"
+    return "only requests fail that are held back" if found.before.train == 1.0 else "no proposal could be used"
 
 
 def _rates(candidate: Candidate) -> str:

@@ -71,7 +71,7 @@ async def optimize(
         known = {one.description for one in tried}
         proposed = await propose(leader.description, rows, [(one.description, one.train) for one in tried])
         new = [text for text in proposed if text not in known and is_fit(text, description, before.report.rows)]
-        if not new:
+        if not new and propose.steady:
             break
         tried += [await tried_with(text) for text in new]
     # max keeps the first of equals, and the present one is first.

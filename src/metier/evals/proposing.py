@@ -51,6 +51,9 @@ requests: other ones like them must be picked as well. Answer with JSON only: {{
 
 
 class Propose(Protocol):
+    steady: bool
+    """The same question always gets the same answer, so that asking again is of no use."""
+
     async def __call__(self, description: str, rows: Sequence[Row], tried: Sequence[tuple[str, float]]) -> Sequence[str]:
         """New descriptions, given how this one did on the requests that may be learnt from."""
 
@@ -65,6 +68,8 @@ def is_fit(description: str, before: str, rows: Sequence[Row]) -> bool:
 
 class CountedWords:
     """Deterministic, and without a model: the words that missed requests share, and those of requests it should leave alone."""
+
+    steady = True
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -98,6 +103,8 @@ class CountedWords:
 
 
 class ModelProposals:
+    steady = False
+
     def __init__(self, chat: Chat, name: str) -> None:
         self._chat = chat
         self._name = name
