@@ -25,9 +25,9 @@ _TOKEN = expression(
     r"(?P<space>[ \t\r]+|\\\r?\n)"
     r"|(?P<comment>(?<![^\s;|&(])\#[^\n]*)"
     r"|(?P<newline>\n)"
-    r"|(?P<heredoc><<-?[ \t]*(?P<quote>['\"]?)(?P<mark>[A-Za-z_]\w{0,40})(?P=quote))"
+    r"|(?P<heredoc><<-?[ \t]*(?P<quote>['\"\\]?)(?P<mark>[A-Za-z_][\w.-]{0,40})['\"]?)"
     r"|(?P<redirect>\d?(?:&>>|&>|>>|>\||>&|<&|<<<|>|<(?!\()))"
-    r"|(?P<operator>&&|\|\||\|&|;;|[;&|])"
+    r"|(?P<operator>&&|\|\||\|&|;;&?|;&|[;&|])"
     r"|(?P<paren>[()])"
     r"|(?P<single>'[^']*'?)"
     r"|(?P<ansi>\$'(?:[^'\\]|\\.)*'?)"
@@ -39,6 +39,9 @@ _TOKEN = expression(
 )
 _PROMPT = expression(r"(?m)^[ \t]*(?:\$|%|❯|>>>|PS [^\n>]{0,60}>|[\w.-]{1,30}@[\w.-]{1,40}[:~][^\n$#]{0,40}[$#])[ \t]+")
 _ASSIGNMENT = expression(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_SUBSTITUTION = expression(r"(?<!\\)(?:\$\((?!\()|`)")
+_CLOSED = expression(r"[ \t]*\)")
+_ARRAY = expression(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _PLAIN_VARIABLE = expression(r"\$\{?([A-Za-z_]\w{0,60})\b\}?", re.ASCII)
 _SKIPPED = words("if then else elif fi do done while until for in case esac { } ! time function select coproc")
 _PREFIXES = words("sudo doas env command exec nohup nice time builtin xargs timeout stdbuf setsid unbuffer RUN CMD ENTRYPOINT")
@@ -95,8 +98,12 @@ class _Reader:
         self.word_at = 0
         self.redirect = ""
         self.skips = False
-        self.heredocs: list[tuple[str, Command]] = []
-        self.is_loop = False
+        self.heredocs: list[tuple[str, bool, Command]] = []
+        self.is_loop = self.is_case = self.is_function = self.is_test = False
+        self.cases = 0
+        """How many `case` are open."""
+        self.is_pattern = False
+        """Between `in` or `;;` and the parenthesis that ends a pattern."""
         self.values: dict[str, str] = {}
         """Variables that were given a plain text."""
 
@@ -115,19 +122,31 @@ class _Reader:
                 at = self._double(found)
             elif kind == "inner":
                 at = self._inner(found)
+            elif found[0] == "(" and self.word is not None and _ARRAY.fullmatch("".join(self.word)):
+                at = self._array(at)
+            elif kind == "paren":
+                at = self._paren(found[0], at)
+                yield from self._end_pipeline()
             else:
                 self._end_word()
+                if self.is_test and kind in ("redirect", "operator"):
+                    # Inside `[[ ]]` these compare and combine.
+                    continue
                 if kind == "redirect":
                     self.redirect = found[0].lstrip("0123456789")
                 elif kind in ("heredoc", "mark", "quote"):
-                    self.heredocs.append((found["mark"], self.command))
+                    self.heredocs.append((found["mark"], bool(found["quote"]), self.command))
                 elif kind == "newline":
                     at = self._bodies(at)
+                    # A pattern ends on its line; what does not is no pattern.
+                    self.is_pattern = self.is_pattern and not self.command.words and not self.pipeline
+                    self.is_test = False
                     yield from self._end_pipeline()
                 elif kind == "operator" and found[0] in ("|", "|&"):
                     self._end_command()
-                elif kind in ("operator", "paren"):
+                elif kind == "operator":
                     yield from self._end_pipeline()
+                    self.is_pattern = self.is_pattern or (self.cases > 0 and found[0] in (";;", ";&", ";;&"))
         self._end_word()
         yield from self._end_pipeline()
 
@@ -166,6 +185,42 @@ class _Reader:
             end = stop
         return end + 1
 
+    def _paren(self, paren: str, at: int) -> int:
+        """A parenthesis that is no substitution: of a pattern, a function, arithmetic, or a subshell."""
+        name = self.word if not self.command.words else None
+        closed = _CLOSED.match(self.text, at) if paren == "(" else None
+        if closed and (name or len(self.command.words) == 1):
+            # `name() { ...; }` runs nothing yet, and what is in it is read as what it is.
+            self.word, self.command = None, Command()
+            return closed.end()
+        self._end_word()
+        if self.is_pattern and paren == ")":
+            self.command, self.pipeline, self.is_pattern = Command(), [], False
+        elif paren == "(" and self.text[at : at + 1] == "(" and not self.command.words:
+            end = _closing(self.text, at + 1)
+            if end >= 0 and self.text[end + 1 : end + 2] == ")":
+                self._substitutions(at + 1, end)
+                return end + 2
+        return at
+
+    def _substitutions(self, start: int, end: int) -> None:
+        """Commands in a text that is otherwise none: arithmetic, here-documents."""
+        for found in islice(_SUBSTITUTION.finditer(self.text, start, end), 200):
+            inside = found.end()
+            stop = self.text.find("`", inside, end) if found[0] == "`" else _closing(self.text, inside)
+            if 0 <= stop <= end and self.depth < _DEEPEST:
+                self.command.inner += list(pipelines(self.text[inside:stop], self.offset + inside, self.depth + 1))
+
+    def _array(self, start: int) -> int:
+        """`name=(a b $(c))`: the name is given all words, and what substitutes them is run."""
+        end = _closing(self.text, start)
+        end = end if end >= 0 else len(self.text)
+        for pipeline in pipelines(self.text[start:end], self.offset + start, self.depth + 1):
+            for command in pipeline:
+                self._add(" ".join((*command.prefixes, *command.words, "")), start)
+                self.command.inner += command.inner
+        return end + 1
+
     def _inner(self, found: re.Match[str]) -> int:
         return self._substitution(found.start())
 
@@ -173,12 +228,15 @@ class _Reader:
         text = self.text
         opening = 1 if text[start] == "`" else 2
         inside = start + opening
-        end = text.find("`", inside) if opening == 1 else _closing(text, inside)
+        end = _backtick(text, inside) if opening == 1 else _closing(text, inside)
         if end < 0:
             end = min(len(text), inside + _LONGEST_WORD)
         body = text[inside:end]
         self._add(text[start : end + 1], start)
-        if self.depth < _DEEPEST and not body.startswith("("):
+        if body.startswith("("):
+            self._substitutions(inside, end)
+        elif self.depth < _DEEPEST:
+            body = body.replace("\\`", "`") if opening == 1 else body
             self.command.inner += list(pipelines(body, self.offset + inside, self.depth + 1))
         return end + 1
 
@@ -191,6 +249,8 @@ class _Reader:
         if self.redirect:
             command.redirects.append((self.redirect, word))
             self.redirect = ""
+            return
+        if self._is_grammar(word):
             return
         if not command.words:
             if self.skips or word in _SKIPPED or (command.prefixes and (word.startswith("-") or word[:1].isdigit())):
@@ -209,6 +269,29 @@ class _Reader:
             if not command.prefixes:
                 command.at = self.offset + at
         command.words.append(word)
+
+    def _is_grammar(self, word: str) -> bool:
+        """Words that belong to `case`, `function` and `[[ ]]` rather than to a command."""
+        if self.is_function:
+            self.is_function = False
+            return True
+        if self.is_case and word == "in":
+            self.command.words = []
+            self.is_case, self.is_pattern, self.cases = False, True, self.cases + 1
+            return True
+        if self.is_test:
+            self.is_test = word != "]]"
+            return False
+        if self.command.words:
+            return False
+        if word == "esac" and self.cases:
+            self.cases, self.is_pattern = self.cases - 1, False
+            return True
+        if not self.is_pattern:
+            self.is_case = self.is_case or word == "case"
+            self.is_function = word == "function"
+            self.is_test = word == "[["
+        return False
 
     def _expanded(self, word: str) -> str:
         """Pieces of a word that earlier lines spelled out: `a=cu; b=rl; $a$b`."""
@@ -229,7 +312,7 @@ class _Reader:
                 command.words = command.prefixes[-1:]
             self.pipeline.append(command)
         self.command = Command()
-        self.redirect, self.skips, self.is_loop = "", False, False
+        self.redirect, self.skips, self.is_loop, self.is_case = "", False, False, False
 
     def _end_pipeline(self) -> Iterator[Pipeline]:
         self._end_command()
@@ -239,13 +322,25 @@ class _Reader:
 
     def _bodies(self, at: int) -> int:
         """Skip the here-documents that began on the line just ended, and keep them with their commands."""
-        for mark, command in self.heredocs:
+        for mark, is_literal, command in self.heredocs:
             closing = expression(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(self.text, at)
             end = closing.start() if closing else len(self.text)
-            command.body = self.text[at:end][:20_000]
-            at = closing.end() if closing else end
+            command.body += self.text[at:end][:20_000]
+            if not is_literal:
+                self.command, outer = command, self.command
+                self._substitutions(at, min(end, at + 20_000))
+                self.command = outer
+            at = min(closing.end() + 1, len(self.text)) if closing else end
         self.heredocs = []
         return at
+
+
+def _backtick(text: str, at: int) -> int:
+    """The backtick that closes, past those with a backslash; -1 if there is none."""
+    found = text.find("`", at)
+    while found > 0 and text[found - 1] == "\\":
+        found = text.find("`", found + 1)
+    return found
 
 
 def _closing(text: str, at: int) -> int:
