@@ -1,0 +1,225 @@
+"""Makes src/metier/scan/data/wording.tsv: `python -m training.wording`.
+
+A logistic regression of sentences: 640 of ours that turn an agent against its user (`harmful.tsv`, by family) against all those
+of 12,000 published skills, a few of which are attacks themselves and are left out by name, and 800 of ours that are honest and
+sound alike (`harmless.txt`). Cross-validation leaves out
+publishers on one side and every fourth sentence of each family, or whole families, on the other; the thresholds come from the
+publishers that a fold has not seen, so that the share of ordinary skills that alarm is what a stranger's skill would meet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from metier.scan.known.hosts import urls_in
+from metier.scan.notes import is_mention
+from metier.scan.orders import units
+from metier.scan.purpose import Purpose
+from metier.scan.subject import Limits, read_subject
+from metier.scan.text import Kind, Text
+from metier.scan.wording import Page, read_weights, signs
+from metier.selection.container import Array
+from metier.spec import MemoryFiles
+
+HERE = Path(__file__).parent
+SHIPPED = HERE.parent / "src" / "metier" / "scan" / "data" / "wording.tsv"
+DATA = HERE.parents[1] / "shared" / "data"
+FOLDS = 4
+BLOCKED, REVIEWED = 0.005, 0.01
+"""Shares of ordinary skills that may alarm."""
+OTHERS = ("skillscan", "skill-scanner", "skill-inject")
+"""Sources whose skills are attacks on purpose."""
+Signs = tuple[frozenset[str], int]
+
+
+@dataclass(frozen=True)
+class Ordinary:
+    source: str
+    sentences: tuple[Signs, ...]
+    counts: tuple[bool, ...]
+    """Whether a hit there would count: not where a page only speaks of attacks."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.wording", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--quick", action="store_true", help="no cross-validation: the thresholds stay what they are")
+    options = parser.parse_args()
+    begin = time.time()
+    harmful = list(read_harmful(HERE / "harmful.tsv"))
+    harmless = [signs_of(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
+    ordinary = [one for one in map(read_ordinary, read_skills(options.data)) if one is not None]
+    print(f"{len(harmful)} harmful sentences, {len(ordinary)} ordinary skills, {time.time() - begin:.0f} s", flush=True)
+    blocks, reviews = read_weights().blocks, read_weights().reviews
+    for name, folds in (("families unseen", by_family(harmful)), ("families known", by_turn(harmful))):
+        if not options.quick:
+            blocks, reviews = cross_validate(name, harmful, folds, ordinary, harmless)
+    vocabulary, weights, bias = fit([found for _, found in harmful], unique(ordinary), harmless, seed=0)
+    write(options.out, vocabulary, weights, bias, blocks, reviews)
+    print(f"{options.out.name}: {options.out.stat().st_size / 1e3:.0f} kB, {time.time() - begin:.0f} s")
+
+
+def read_skills(data: Path) -> Iterator[tuple[str, bytes]]:
+    with gzip.open(data / "selection" / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            head = f"---\nname: {json.dumps(row['name'])}\ndescription: {json.dumps(row['description'])}\n---\n\n"
+            yield row["id"], (head + row["body"]).encode()
+    with gzip.open(data / "real-skills.jsonl.gz", "rt", encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            yield row["repo"], row["bytes"].encode("latin-1")
+
+
+def read_ordinary(skill: tuple[str, bytes]) -> Ordinary | None:
+    source, data = skill
+    files = MemoryFiles({"SKILL.md": data})
+    if any(name in source for name in OTHERS):
+        return None
+    subject = read_subject(files, None, Limits())
+    if subject.purpose.is_security:
+        # Whatever such a page says is weighed as spoken of, and never blocks.
+        return None
+    mentioned = Counter(url.label for text in subject.raw for url in urls_in(text.text))
+    page = Page(subject.purpose, mentioned)
+    found, counts = [], []
+    for text in subject.texts:
+        if text.kind is Kind.PROSE:
+            for start, sentence, whole in units(text):
+                seen, length = signs(whole, page)
+                if length >= 5:
+                    found.append((frozenset(seen), length))
+                    counts.append(not is_mention(text, start, start + len(sentence)))
+    return Ordinary(source.partition("/")[0], tuple(found), tuple(counts))
+
+
+def read_harmful(path: Path) -> Iterator[tuple[str, Signs]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        family, words = line.split("\t")
+        for _, _, whole in units(Text("SKILL.md", Kind.PROSE, words)):
+            found = signs_of(whole)
+            if found[1] >= 5:
+                yield family, found
+
+
+def signs_of(words: str) -> Signs:
+    seen, length = signs(words, Page(Purpose(), Counter(url.label for url in urls_in(words))))
+    return frozenset(seen), length
+
+
+def by_family(harmful: Sequence[tuple[str, Signs]]) -> list[int]:
+    families = sorted({family for family, _ in harmful})
+    return [families.index(family) % FOLDS for family, _ in harmful]
+
+
+def by_turn(harmful: Sequence[tuple[str, Signs]]) -> list[int]:
+    return [number % FOLDS for number, _ in enumerate(harmful)]
+
+
+def unique(ordinary: Iterable[Ordinary]) -> list[Signs]:
+    return list(dict.fromkeys(one for skill in ordinary for one in skill.sentences))
+
+
+def cross_validate(
+    name: str, harmful: Sequence[tuple[str, Signs]], folds: list[int], ordinary: Sequence[Ordinary], harmless: Sequence[Signs]
+) -> tuple[float, float]:
+    """Prints what is found at each share of alarms; the two thresholds."""
+    sources = sorted({one.source for one in ordinary})
+    fold_of = {source: number % FOLDS for number, source in enumerate(np.random.default_rng(1).permutation(sources))}
+    found = np.zeros(len(harmful))
+    worst: list[float] = []
+    for fold in range(FOLDS):
+        kept = [one for (_, one), number in zip(harmful, folds, strict=True) if number != fold]
+        model = fit(kept, unique(one for one in ordinary if fold_of[one.source] != fold), harmless, seed=fold)
+        for index in np.flatnonzero(np.array(folds) == fold).tolist():
+            found[index] = scores([harmful[index][1]], *model)[0]
+        for one in ordinary:
+            if fold_of[one.source] == fold and any(one.counts):
+                worst += [float(scores(one.sentences, *model)[np.array(one.counts)].max())]
+    order = np.sort(worst)[::-1]
+    for share in (0.001, 0.0025, BLOCKED, REVIEWED, 0.02):
+        least = order[int(len(order) * share)]
+        print(
+            f"{name}: {share:.2%} of ordinary skills alarm from {least:5.2f} on, {np.mean(found >= least):.0%} found",
+            flush=True,
+        )
+    return float(order[int(len(order) * BLOCKED)]), float(order[int(len(order) * REVIEWED)])
+
+
+Model = tuple[dict[str, int], Array, float]
+
+
+def fit(harmful: Sequence[Signs], ordinary: Sequence[Signs], harmless: Sequence[Signs], *, seed: int) -> Model:
+    """Against a sample of the ordinary sentences, and twice against those that it still mistakes."""
+    counted = Counter(sign for found, _ in harmful for sign in found)
+    vocabulary = {sign: number for number, sign in enumerate(sorted(
+        sign for sign, count in counted.items() if count >= 2
+    ))}  # fmt: skip
+    sample = np.sort(np.random.default_rng(seed).choice(len(ordinary), min(60_000, len(ordinary)), replace=False))
+    weights, bias = np.zeros(len(vocabulary)), 0.0
+    for turn in range(3):
+        weights, bias = descend(harmful, harmless, [ordinary[index] for index in sample], vocabulary)
+        if turn < 2:
+            hardest = np.argsort(-scores(ordinary, vocabulary, weights, bias))[:20_000]
+            sample = np.unique(np.concatenate([sample, hardest]))
+    return vocabulary, weights, bias
+
+
+def table(found: Sequence[Signs], vocabulary: dict[str, int]) -> tuple[Array, Array, Array]:
+    """Row and column of each sign that the model knows, and its value."""
+    columns = [[vocabulary[sign] for sign in signs if sign in vocabulary] for signs, _ in found]
+    rows = np.repeat(np.arange(len(found)), [len(one) for one in columns])
+    flat = np.fromiter((column for one in columns for column in one), dtype=np.int64, count=len(rows))
+    scale = np.array([max(length, 10) ** -0.5 for _, length in found])
+    return rows, flat, scale[rows]
+
+
+def scores(found: Sequence[Signs], vocabulary: dict[str, int], weights: Array, bias: float) -> Array:
+    rows, columns, values = table(found, vocabulary)
+    return np.asarray(np.bincount(rows, weights=weights[columns] * values, minlength=len(found)) + bias)
+
+
+def descend(
+    harmful: Sequence[Signs], harmless: Sequence[Signs], ordinary: Sequence[Signs], vocabulary: dict[str, int]
+) -> tuple[Array, float]:
+    """Adam over everything at once: the problem is convex and small."""
+    found = [*harmful, *harmless, *ordinary]
+    rows, columns, values = table(found, vocabulary)
+    wanted = np.zeros(len(found))
+    wanted[: len(harmful)] = 1
+    weight = np.where(wanted > 0, 20.0, 1.0)
+    weight[len(harmful) : len(harmful) + len(harmless)] = 10.0
+    state = np.zeros(len(vocabulary) + 1)
+    state[-1] = -4.0
+    first, second = np.zeros_like(state), np.zeros_like(state)
+    steps = 120
+    for step in range(1, steps + 1):
+        answers = np.bincount(rows, weights=state[columns] * values, minlength=len(found)) + state[-1]
+        wrong = (1 / (1 + np.exp(-np.clip(answers, -30, 30))) - wanted) * weight
+        slope = np.bincount(columns, weights=wrong[rows] * values, minlength=len(vocabulary)) + 0.5 * state[:-1]
+        slope = np.append(slope, wrong.sum())
+        first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope * slope
+        rate = 0.15 * (1 + np.cos(np.pi * step / steps)) + 0.003
+        state -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
+    return state[:-1], float(state[-1])
+
+
+def write(path: Path, vocabulary: dict[str, int], weights: Array, bias: float, blocks: float, reviews: float) -> None:
+    lines = ["# Made by training/wording.py: weight and sign."]
+    lines += [f"{value:.3f}\t{name}" for name, value in (("bias", bias), ("blocks", blocks), ("reviews", reviews))]
+    lines += [f"{weights[number]:.2f}\t{sign}" for sign, number in vocabulary.items() if abs(weights[number]) >= 0.05]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
