@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from .expressions import expression
-from .known.hosts import urls_in
+from .known.hosts import is_stranger, urls_in
 from .known.packages import likeness
 from .notes import Notes
 from .scale import Confidence
@@ -88,14 +88,20 @@ def _foreign(rest: str, text: Text, at: int, notes: Notes) -> None:
         ):
             continue
         what = "an index" if index else "an archive"
-        sure = Confidence.HIGH if index and url.is_plain_http and "trusted-host" in rest else None
+        # An index that stands in for the public one answers for every name, also for those of its own.
+        is_own = url.label in rest.replace(url.text, "") or notes.purpose.mentions((url.label,))
+        is_foreign = bool(index) if url.is_plain_http else not is_own and is_stranger(url, notes.purpose)
+        is_grave = is_foreign and "extra-index" not in rest
+        sure = Confidence.HIGH if is_grave else None
         notes.find("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
 
 
 def _slip(name: str, registry: str, text: Text, at: int, notes: Notes) -> None:
     other = likeness(name, registry)
     if other:
-        notes.find("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at)
+        others = sum(one.code == "SK802" and repr(name) not in one.message for one in notes.findings.values())
+        sure = Confidence.HIGH if others else None
+        notes.find("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at, confidence=sure)
 
 
 def _requirements(text: Text, notes: Notes) -> None:

@@ -54,6 +54,8 @@ def _joined(
 
 
 def _leaves(origin: Step, sink: Step, notes: Notes) -> None:
+    if origin.is_explained and not sink.is_abroad:
+        return
     if origin.text.path == sink.text.path:
         # Tokens of a fragment say less than a tree of a whole script.
         sure = Confidence.MEDIUM if sink.text.is_shown and sink.text.kind is Kind.JAVASCRIPT else None

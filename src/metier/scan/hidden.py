@@ -40,7 +40,8 @@ _INVISIBLE = expression(
     re.DOTALL | re.IGNORECASE,
 )
 _ORDERS = expression(
-    r"\b(?:ignore|disregard|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
+    r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must"
+    r"|note)|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
     r"|do not (?:tell|mention|reveal|inform)"
     r"|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override|message)|exfiltrate|"
     r"(?:ai|llm|assistant|agent|model|claude)s?(?: \w+){0,3}[:,] (?:please|you|run|execute|read|send|ignore|always)|hidden "
@@ -48,7 +49,11 @@ _ORDERS = expression(
     re.IGNORECASE,
 )
 _STRONG = expression(
-    r"ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
+    r"(?:assistant|agent|\bai\b|llm|model|system)\b[^\n]{0,120}(?:must|first|read|open|request|send|paste|include"
+    r"|when this skill|upload|run)\b[^\n]{0,300}"
+    r"(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential|do not (?:describe|disclose|mention|tell|show"
+    r"|report))|not shown to (?:people|users|readers)"
+    r"|ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
     r"|secretly|hidden instruction|system override"
     r"|curl [^\n]{0,200}\|\s*(?:ba)?sh|\.ssh/id_|(?:send|post|upload) [^\n]{0,100}https?://|(?:run"
     r"|execute) [^\n]{0,60}(?:curl|base64|sh -c)",

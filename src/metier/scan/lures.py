@@ -36,8 +36,22 @@ _REQUIRED = expression(
     r"|continuing)"
     r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
     r"|installed|run)|utility|agent|helper|companion|driver|installed)"
-    r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
+    r"|required once|\(required\)|none of the \w+ (?:work|function)|do not (?:go on|continue|proceed) (?:until|before)"
+    r"|is not bundled|needs? (?:the|an?) [`*\w-]{2,40}"
+    r"|talks to [^.\n]{2,40} through|will not (?:work|function)|won't (?:work|function)|without (?:it|this"
+    r"|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
     r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
+)
+_STARTED = expression(
+    r"double-click|(?:run|launch|start|open|execute) (?:it|the (?:app|installer|file|program|binary|setup)"
+    r"|`?\w+\.(?:exe|app|msi|pkg|dmg))"
+)
+# What nobody has to say who sends a program that a system trusts.
+_COAXED = expression(
+    r"run anyway|open anyway|smartscreen|is damaged|false positive|add an? (?:exclusion|exception)|(?:turn off|disable"
+    r"|pause) (?:the |your )?"
+    r"(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
+    r"|admin(?:istrator)? password|as administrator"
 )
 _INSTALL = expression(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
 _ARCHIVE_NAME = expression(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
@@ -67,7 +81,8 @@ def judge_lures(text: Text, notes: Notes) -> None:
             message = f"a command is to be copied from {url.host} into a terminal"
             notes.find("SK503", message, text=text, at=url.at, confidence=sure, is_settled=True)
         elif _is_unknown_program(url, kind, near, close):
-            sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
+            is_coaxed = _COAXED.search(low[max(0, url.at - _NEAR) : url.at + 2 * _NEAR])
+            sure = Confidence.HIGH if _is_odd(url, kind) or is_coaxed else Confidence.MEDIUM
             notes.find(
                 "SK503",
                 f"a program from {url.host} must be installed first",
@@ -107,11 +122,7 @@ def _is_unknown_program(url: Url, kind: Standing, near: str, close: str) -> bool
         return False
     is_program = _PROGRAM.search(url.text.lower()) is not None
     if kind in (Standing.PLAIN, Standing.OWN):
-        return (
-            is_program
-            and bool(re.search(r"\.(?:exe|scr|bat|vbs|zip|rar|7z)(?:$|[?#])", url.text.lower()))
-            and bool(_WINDOWS_OR_MAC.search(close))
-        )
+        return is_program and bool(_WINDOWS_OR_MAC.search(close) or _STARTED.search(close))
     if kind is Standing.SHARED and "github" in url.host:
         return is_program and bool(_WINDOWS_OR_MAC.search(close))
     return is_program or bool(_WINDOWS_OR_MAC.search(close) and re.search(r"install", close))

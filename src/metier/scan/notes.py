@@ -6,7 +6,7 @@ are worth listing, and what makes a shape less alarming (a page that warns of it
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from metier.values import dataclass, field
 
@@ -25,7 +25,10 @@ _BEFORE, _AFTER = 160, 90
 # Words of a page that speaks *about* an attack. They never silence a grave finding: they make a block a review.
 # Instructions are quoted in many tones of voice; commands are only excused by words that clearly warn of them.
 _WARNS = expression(
-    r"detect|malicious|attack|vulnerab|red flag|suspicious|never (?:run|pipe|execute|use)|do not (?:run|pipe|execute)|don't "
+    r"detect(?:s|ed|ing|or|ion)?\b(?! (?:service|api|types?|the (?:type|language|format)))[^.]{0,40}(?:malicious|attack"
+    r"|suspicio|secret|shell|inject"
+    r"|pattern|threat|exfil|leak|command|rule|risk)|malicious|attack|vulnerab|red flag|suspicious|never (?:run|pipe"
+    r"|execute|use)|do not (?:run|pipe|execute)|don't "
     r"(?:run|pipe)|dangerous|unsafe|flag(?:s|ged)? "
     r"|anti-?pattern|payload|exploit|inject|phishing|threat|untrusted|❌|🚫|⛔|bad:|wrong:|instead of|rather than|forbidden"
     r"|blocklist|denylist|pentest|red team"
@@ -41,6 +44,7 @@ _ABOUT = expression(
 )
 # Words that excuse are what a plea to scanners is made of.
 _UNEXCUSED = frozenset(("SK408",))
+_SPOKEN = frozenset(("SK401", "SK402", "SK403", "SK404", "SK405", "SK408", "SK409"))
 _OPENING_QUOTES = "\"'`“‘«"
 
 
@@ -54,8 +58,12 @@ class Step:
     defines: frozenset[str] = frozenset()
     secret: str = ""
     """A strong secret that enters here."""
+    is_explained: bool = False
+    """The skill says why it looks at that secret. It has still no reason to send it to a stranger."""
     sends: str = ""
     """Where data leaves the machine here."""
+    is_abroad: bool = False
+    """It leaves for a host that the skill does not speak of."""
     fetched: str = ""
     """Where data comes from the network here."""
     decoded: bool = False
@@ -88,6 +96,8 @@ def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = T
 class Notes:
     purpose: Purpose = field(default_factory=Purpose)
     """What the skill says of itself."""
+    mentioned: Counter[str] = field(default_factory=Counter)
+    """How often the documents of the skill name each host, by the part that somebody registered."""
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     uses: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -118,7 +128,7 @@ class Notes:
             is_told = code.startswith("SK4") or (text.kind is Kind.PROSE and not text.is_shown)
             return max(is_mention(text, at, end, is_told=is_told), int(self.purpose.is_security))
         # An instruction in a script is a comment, or a string that looks for such instructions.
-        return int(code.startswith("SK40") and text.kind is not Kind.OTHER)
+        return int(code in _SPOKEN and text.kind is not Kind.OTHER)
 
     def add(
         self, code: str, message: str, *, file: str = "SKILL.md", line: int | None = None, column: int | None = None,

@@ -7,7 +7,7 @@ and most sentences are passed over after one look for a rare word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from .expressions import expression
@@ -18,13 +18,20 @@ from .phrases.loyalty import LOYALTY
 from .phrases.order import Order
 from .text import Text
 
-__all__ = ["ORDERS", "judge_orders", "sentences"]
+__all__ = ["ORDERS", "Unit", "judge_orders", "sentences", "units"]
 
+Unit = tuple[int, str, str]
 _LONGEST = 500
 _MOST = 5_000
 _ENDS = expression(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
 
 
+_ITEM = expression(r"[ \t]{0,8}(?:[-*+]|\d{1,2}[.)])[ \t]")
+_FORBIDS = expression(
+    r"\b(?:never|not|don'?ts?|avoid|forbidden|prohibited|anti-?patterns?|mistakes?|pitfalls?|wrong|bad|refuse"
+    r"|out of scope|limits|without asking"
+    r"|ask (?:first|before)|red flags|warnings?|requires? (?:approval|confirmation))\b|❌|🚫|⛔"
+)
 ORDERS = (*LOYALTY, *HARMS)
 # A sentence without any of these is not worth a second look.
 _GATE = expression(
@@ -50,17 +57,53 @@ _GATE = expression(
     r"|employees|colleagues|address book|mailing|infinite|forever|endless|indefinite|without|certificate|tls|ssl"
     r"|authenticat|csrf|validation"
     r"|access control|permission check|security|hashing|sanitiz|rate limit|extension|\.crx|\.xpi|mobileconfig|--force"
-    r"|push -f|every |each "
+    r"|push -f|every |each |holds?|contains? |carr(?:y|ies) |treat|regard|to the letter|real task|actual task"
+    r"|above (?:are|is)|yourself|deny"
+    r"|bypassperm|skipdangerous|\"allow|approve|cvv|cvc|otp|digit code|one-time|security code|online|smartscreen"
+    r"|gatekeeper|defender|antivirus"
+    r"|unsigned|authorized_keys"
+    r"|=[<{\[]|\.env|`env|printenv|0x|bc1|[a-z]{2}\d\d"
 )
 
 
-def judge_orders(text: Text, notes: Notes) -> None:
-    for start, sentence in islice(sentences(text), _MOST):
-        if _GATE.search(sentence):
+def judge_orders(text: Text, said: Sequence[Unit], notes: Notes) -> None:
+    for start, sentence, whole in said:
+        if _GATE.search(whole):
             for order in ORDERS:
-                if _is_given(order, sentence, text, start, notes):
+                # Asked here and not in a function of its own: this is what a scan does most.
+                if order.needs[0].search(whole) and _is_given(order, whole, text, start, notes):
                     end = start + len(sentence)
                     notes.find(order.code, order.message, text=text, at=start, end=end, confidence=order.confidence)
+
+
+def units(text: Text) -> list[Unit]:
+    """Where each sentence starts, its words, and the same as a reader takes it.
+
+    The items of a list complete the sentence that leads to them, and under a heading such as "Never" they say the opposite.
+    """
+    leads, read = _leads(text), []
+    for start, sentence in islice(sentences(text), _MOST):
+        lead = leads.get(text.text.rfind("\n", 0, start) + 1, "")
+        read.append((start, sentence, f"{lead} {sentence}" if lead else sentence))
+    return read
+
+
+def _leads(text: Text) -> dict[int, str]:
+    """What each item of a list is to be read with, by the place where its line starts."""
+    leads: dict[int, str] = {}
+    at, lead, is_forbidden = 0, "", False
+    for line in text.text.split("\n"):
+        low = text.low[at : at + len(line)].strip()
+        if _ITEM.match(line):
+            leads[at] = "never" if is_forbidden else lead
+        elif low.startswith("#"):
+            lead, is_forbidden = "", _FORBIDS.search(low[:80]) is not None
+        elif low.endswith(":"):
+            lead, is_forbidden = low[-200:], _FORBIDS.search(low[-80:]) is not None
+        elif low and not line.startswith((" ", "\t")):
+            lead, is_forbidden = "", False
+        at += len(line) + 1
+    return leads
 
 
 def sentences(text: Text) -> Iterator[tuple[int, str]]:
@@ -79,7 +122,7 @@ def _pieces(low: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _is_given(order: Order, sentence: str, text: Text, start: int, notes: Notes) -> bool:
-    if not all(need.search(sentence) for need in order.needs):
+    if not all(need.search(sentence) for need in order.needs[1:]):
         return False
     if order.unless is not None and order.unless.search(sentence):
         return False

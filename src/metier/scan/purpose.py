@@ -22,7 +22,8 @@ _SECURITY = expression(
     r"|secrets? (?:scan|detect|leak)|credential (?:scan|leak)|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)"
     r"|prompt[- ]guard"
     r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
-    r"|privilege escalation"
+    r"|privilege escalation|reverse[- ]shells?|blue team|intrusion|indicators? of compromise|(?:detects?"
+    r"|hunts?) (?:malicious|suspicious)"
 )
 _NETWORK = expression(
     r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"

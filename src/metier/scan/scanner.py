@@ -6,15 +6,17 @@ from metier.spec import Files
 from metier.values import dataclass, field, replace
 
 from .binaries import judge_binary
+from .deeds import judge_deeds, judge_embedded
 from .dependencies import judge_dependencies
 from .flows import follow
 from .hidden import judge_hidden, visible
 from .javascript.judge import judge_javascript
+from .known.hosts import urls_in
 from .layers import layers
 from .lures import judge_addresses, judge_lures
 from .notes import Notes
 from .obscurity import judge_obscurity
-from .orders import judge_orders
+from .orders import judge_orders, units
 from .phrases.instructions import INSTRUCTIONS
 from .phrases.lookup import look_up
 from .phrases.misdeeds import MISDEEDS
@@ -29,6 +31,7 @@ from .sendings import judge_sendings
 from .shell.judge import judge_shell
 from .subject import Limits, Subject, read_subject
 from .text import Kind, Text
+from .wording import judge_wording
 
 __all__ = ["PHRASES", "scan"]
 
@@ -46,10 +49,13 @@ def scan(files: Files, *, folder: str | None = None, options: Limits = Limits())
     for path, why in subject.unread:
         notes.add("SK901", f"not scanned: {why}", file=path)
     scanner = _Scanner(subject, notes, options)
+    notes.mentioned.update(url.label for text in subject.raw if text.kind is Kind.PROSE for url in urls_in(text.text))
+    told = "\n".join(text.low for text in subject.texts if text.kind is Kind.PROSE or text.is_shown)
     for text in subject.raw:
         judge_hidden(text, notes)
         judge_dependencies(text, notes)
         judge_obscurity(text, notes)
+        judge_deeds(text, told, notes)
         plain = visible(text)
         if plain is not None:
             scanner.again(plain)
@@ -97,6 +103,7 @@ class _Scanner:
         """One piece of text: its phrases and its language."""
         # What a document shows as inline code was looked up with the prose around it.
         look_up(SIGNATURES if text.is_inline else PHRASES, text, self.notes)
+        judge_embedded(text, self.notes)
         self._language(text)
 
     def again(self, plain: Text) -> None:
@@ -134,7 +141,9 @@ class _Scanner:
         elif text.kind is Kind.PROSE:
             judge_lures(text, notes)
             judge_sendings(text, notes)
-            judge_orders(text, notes)
+            said = units(text)
+            judge_orders(text, said, notes)
+            judge_wording(text, said, notes)
         elif not text.is_shown:
             judge_addresses(text, notes)
 

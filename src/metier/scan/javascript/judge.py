@@ -38,6 +38,7 @@ def judge_javascript(text: Text, notes: Notes, inner: Callable[[Text], None]) ->
     if script.is_cut or not left:
         notes.add("SK902", "the script is too large to follow to its end", file=text.path, line=text.first)
     _hands_over_a_shell(script, notes)
+    _locks(script, notes)
     note_steps(script, notes)
 
 
@@ -52,6 +53,16 @@ def _hands_over_a_shell(script: Script, notes: Notes) -> None:
         ):
             notes.find("SK504", "connects a shell to a socket", text=script.text, at=token.at)
             return
+
+
+def _locks(script: Script, notes: Notes) -> None:
+    """Encryption, a home folder and deletion in one script."""
+    names = {token.text for token in script.tokens if token.kind == "name"}
+    if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
+        is_grave = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
+        place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
+        sure = Confidence.HIGH if is_grave else Confidence.MEDIUM
+        notes.find("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
 
 
 def _call(name: str, at: int, arguments: list[Token], script: Script, notes: Notes, inner: Callable[[Text], None]) -> None:

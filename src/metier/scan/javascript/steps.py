@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from metier.scan.expressions import expression
-from metier.scan.known.hosts import Standing, danger_of_running, standing, urls_in
+from metier.scan.known.hosts import Standing, danger_of_running, is_stranger, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes, Step
 from metier.scan.scale import Confidence
@@ -23,10 +23,14 @@ SENDS = expression(
 )
 READS = expression(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSync|copyFileSync|copyFile|cpSync)$")
 _FETCHES = expression(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")
-_EXECUTES = frozenset(("eval", "Function", "runInThisContext", "runInNewContext", "execSync", "exec", "spawn", "execFile"))
+_EXECUTES = frozenset(
+    ("eval", "Function", "runInThisContext", "runInNewContext", "execSync", "exec", "spawn", "execFile", "Command")
+)
 _SPELLED = expression(r"\$\{([^}]{1,200})\}")
 _SPELLED_ENVIRONMENT = expression(r"(?:curl|wget|nc) [^`]{0,400}\$\{[^}]{0,60}process\.env\b(?![.\[])")
 _NAME = expression(r"[A-Za-z_$][\w$]*")
+_WRITERS = frozenset(("pipe", "createWriteStream", "writeFileSync", "writeFile", "writeTextFile", "copyFileSync", "renameSync"))
+_PRIVATE = frozenset(("secretKey", "privateKey", "private_key", "mnemonic", "seedPhrase", "PRIVATE_KEY", "MNEMONIC"))
 _DECLARES = frozenset(("const", "let", "var", "export", "this", "async", "await", "function"))
 
 
@@ -44,18 +48,21 @@ def _note(statement: list[Token], script: Script, notes: Notes) -> None:
     files = {f"file:{base}" for one in statement if (base := _file_named(one, script))}
     equals = next((index for index, one in enumerate(statement) if one.text == "="), -1)
     defined = {one.text for one in statement[: max(equals, 0)] if one.kind == "name"} - _DECLARES
+    defined |= _written(statement)
     sends = _sends(statement, script, notes)
+    secret, is_explained = _secret(statement, script, notes, is_sink=bool(sends))
+    spelled = script.strings(statement[:400]) if sends else ""
     fetched, sure = _fetched(statement, script, notes)
     notes.steps.append(
         Step(
             script.text,
             statement[0].at,
             frozenset({f"{path}:{name}" for name in names} | files),
-            frozenset(
-                {f"{path}:{name}" for name in defined} | (files if fetched or names & {"pipe", "writeFileSync"} else set())
-            ),
-            secret=_secret(statement, script, notes, is_sink=bool(sends)),
+            frozenset({f"{path}:{name}" for name in defined} | (files if fetched or names & _WRITERS else set())),
+            secret=secret,
+            is_explained=is_explained,
             sends=sends,
+            is_abroad=any(is_stranger(url, notes.purpose) for url in urls_in(spelled)),
             fetched=fetched,
             runs=_runs(statement, script),
             confidence=sure,
@@ -69,7 +76,16 @@ def _file_named(token: Token, script: Script) -> str:
     return spelled.rpartition("/")[2] if spelled.startswith(("/", "~", "./.")) and len(spelled) < 200 else ""
 
 
-def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bool) -> str:
+def _written(statement: list[Token]) -> set[str]:
+    """Names of files that a statement writes to: `pipe(fs.createWriteStream(name))`."""
+    return {
+        statement[index + 2].text
+        for index, one in enumerate(statement[:-2])
+        if one.text in _WRITERS and statement[index + 1].text == "(" and statement[index + 2].kind == "name"
+    }
+
+
+def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bool) -> tuple[str, bool]:
     flat = "".join(one.text for one in statement[:400] if one.kind != "string")
     for name in re.findall(r"process\.env\.(\w{3,60})", flat):
         if SECRET_NAME.search(name):
@@ -80,15 +96,17 @@ def _secret(statement: list[Token], script: Script, notes: Notes, *, is_sink: bo
         flat,
     ) and not re.search(r"(?:spawn|exec|env:|Sync)", flat)
     if whole or (is_sink and re.search(r"process\.env\b(?![.\[?])", flat)):
-        return WHOLE_ENVIRONMENT
+        return WHOLE_ENVIRONMENT, False
     names = [one.text for one in statement if one.kind == "name"]
+    if is_sink and _PRIVATE.intersection(names):
+        return "a private key", False
     if RUNS.intersection(names) and _SPELLED_ENVIRONMENT.search("".join(one.text for one in statement if one.kind == "string")):
-        return WHOLE_ENVIRONMENT
-    if any(READS.search(name) or name in RUNS for name in names):
+        return WHOLE_ENVIRONMENT, False
+    if any(READS.search(name) or name in RUNS or name in ("join", "homedir") for name in names):
         found = secret_place("/".join(script.strings(statement[:200]).split()), notes.purpose)
-        if found and not found[1]:
-            return found[0]
-    return ""
+        if found:
+            return found
+    return "", False
 
 
 def _sends(statement: list[Token], script: Script, notes: Notes) -> str:
@@ -132,7 +150,9 @@ def _runs(statement: list[Token], script: Script) -> str:
     for index, token in enumerate(statement[:400]):
         if token.kind != "name" or token.text not in _EXECUTES or (index and statement[index - 1].text == "function"):
             continue
-        after = statement[index + 1 : index + 4]
-        if len(after) >= 2 and after[0].text == "(" and (after[1].kind == "name" or _file_named(after[1], script)):
+        after = statement[index + 1 : index + 14]
+        if len(after) < 2 or after[0].text != "(":
+            continue
+        if after[1].kind == "name" or any(_file_named(one, script) for one in after[1:] if one.kind == "string"):
             return token.text
     return ""

@@ -15,7 +15,7 @@ from metier.scan.scale import Confidence
 from metier.scan.text import words
 from metier.values import dataclass
 
-__all__ = ["Standing", "Url", "danger_of_running", "standing", "urls_in"]
+__all__ = ["Standing", "Url", "danger_of_running", "is_stranger", "standing", "urls_in"]
 
 
 class Standing(StrEnum):
@@ -119,6 +119,14 @@ _LOOSE = words("""
     oastify.com dnslog.cn ceye.io canarytokens.com postb.in webhook-test.com typedwebhook.tools svix.com/play hookdeck.com
     duckdns.org no-ip.org no-ip.com ddns.net hopto.org zapto.org dynu.com 3322.org nip.io sslip.io
 """)
+_INSTALLERS = expression(
+    r"^https://(?:raw\.githubusercontent\.com|github\.com)/(?:homebrew/|nvm-sh/|pyenv/|rbenv/|ohmyzsh/|asdf-vm/"
+    r"|junegunn/|helm/|k3d-io/|rancher/"
+    r"|nektos/|golangci/|anchore/|aquasecurity/|gitleaks/|trufflesecurity/|tailwindlabs/|jesseduffield/|astral-sh/"
+    r"|docker/|kubernetes/"
+    r"|kubernetes-sigs/|argoproj/|hashicorp/|openai/|anthropics/|google-gemini/|microsoft/|google/|vercel/|cloudflare/"
+    r"|supabase/|stripe/)"
+)
 _LOOSE_ENDINGS = (".onion", ".tk", ".ml", ".ga", ".cf", ".gq", ".bit", ".i2p")
 _MOST = 2_000
 
@@ -154,6 +162,8 @@ def standing(url: Url, purpose: Purpose) -> Standing:
         return Standing.PLAIN if _DOCUMENTATION.fullmatch(host) else Standing.LOOSE
     if _is_under(host, _LOOSE) or host.endswith(_LOOSE_ENDINGS) or _ILL_WORDS.search(host):
         return Standing.LOOSE
+    if _INSTALLERS.search(url.text.lower()):
+        return Standing.KNOWN
     if _is_under(host, _SHARED):
         return Standing.OWN if _is_own(url, own) else Standing.SHARED
     if _is_under(host, _KNOWN):
@@ -162,6 +172,16 @@ def standing(url: Url, purpose: Purpose) -> Standing:
     if len(label) >= 4 and (label in own or (len(own) >= 6 and own in label)):
         return Standing.OWN
     return Standing.PLAIN
+
+
+def is_stranger(url: Url, purpose: Purpose) -> bool:
+    """A host that neither everybody knows nor the skill's name and description speak of."""
+    kind = standing(url, purpose)
+    return (
+        kind in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED)
+        and (kind is Standing.LOOSE or not url.is_placeholder)
+        and not (len(url.label) >= 4 and purpose.mentions((url.label,)))
+    )
 
 
 def danger_of_running(url: Url, purpose: Purpose) -> Confidence:

@@ -7,7 +7,7 @@ import re
 from metier.scan.expressions import expression
 from metier.scan.purpose import Purpose
 
-__all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_place"]
+__all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_kinds", "secret_place"]
 
 # Each place with the words of an honest purpose: a skill about Kubernetes may look into ~/.kube.
 _PLACES: tuple[tuple[str, str, str], ...] = (
@@ -16,11 +16,11 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
         "SSH keys",
         "ssh",
     ),
-    (r"\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)", "SSH keys", "ssh"),
+    (r"\bid_(?:(?:rsa|ed25519|ecdsa|dsa)\b|\*)(?!\.pub)", "SSH keys", "ssh"),
     (r"\.aws(?:/|$)", "AWS credentials", "aws"),
     (r"\.config/gcloud|application_default_credentials\.json", "Google Cloud credentials", "gcloud google gcp vertex firebase"),
     (r"\.azure/|msal_token_cache", "Azure credentials", "azure"),
-    (r"\.kube/config", "Kubernetes credentials", "kube k8s helm cluster"),
+    (r"\.kube/config|secrets/kubernetes\.io", "Kubernetes credentials", "kube k8s helm cluster"),
     (r"\.docker/config\.json", "Docker credentials", "docker container"),
     (r"\.git-credentials|\.config/gh/hosts\.yml", "git credentials", "git github gh"),
     (r"\.netrc\b|_netrc\b", "stored logins", "netrc"),
@@ -34,7 +34,8 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
             r"\.mozilla\b|login data\b|\bcookies\.sqlite|logins\.json|key4\.db|cookies\.binarycookies|(?:chrome|chromium"
             r"|firefox|brave"
             r"|edge)/[^\n\"']{0,60}"
-            r"(?:cookies|login data|local state|profiles?)"
+            r"(?:cookies|login data|local state|profiles?)|local extension settings|(?:user data|chrome|brave-browser)/default"
+            r"|google-chrome/|bravesoftware"
         ),
         "browser logins",
         "browser cookie",
@@ -43,14 +44,20 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
     (
         (
             r"\bwallet\.dat\b|\.electrum\b|\.ethereum/keystore|\.config/solana/id\.json|exodus\.wallet|metamask|\.bitcoin/"
-            r"|phantom/"
+            r"|phantom/|atomic/local storage|ledger live/|nkbihfbeogaeaoehlefnkodbefgpgknn|bfnaelmomeimhlpmgjnjophhpkkoljpa"
             r"|keystore/utc"
         ),
         "wallets",
         "wallet solana ethereum bitcoin crypto metamask",
     ),
     (r"\.(?:bash|zsh|python|psql|mysql)_history\b", "the shell's history", "history shell"),
-    (r"telegram desktop/tdata|discord/local storage", "chat sessions", "telegram discord"),
+    (
+        r"telegram desktop/tdata|(?:discord|slack|microsoft teams|signal)/(?:local storage|cookies|indexeddb)|storage/leveldb",
+        "chat sessions",
+        "telegram discord",
+    ),
+    (r"\.claude/projects|\.codex/sessions|\.claude/history", "the user's conversations", "session transcript history usage"),
+    (r"credentials\.tfrc|terraform\.tfstate|\.tfvars\b", "infrastructure secrets", "terraform tofu"),
     (
         r"1password|\.password-store|bitwarden|lastpass|keepass",
         "a password store",
@@ -76,7 +83,8 @@ _ANY = expression(
     r"|ethereum|solana"
     r"|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden"
     r"|lastpass|keepass"
-    r"|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini"
+    r"|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini|kubernetes\.io|user data|extension settings|google-chrome"
+    r"|leveldb|atomic/|ledger live|nkbih|bfnael|slack/|teams/|signal/|tfrc|tfstate|tfvars|id_\*"
 )
 
 SECRET_NAME = expression(
@@ -94,8 +102,29 @@ SECRET_COMMANDS = {
     ("secret-tool", "lookup"): "the keyring",
     ("gpg", "--export-secret-keys"): "GPG keys",
     ("pass", "show"): "a password store",
+    ("git", "credential", "fill"): "git credentials",
+    ("kubectl", "config", "view", "--raw"): "Kubernetes credentials",
+    ("vault", "kv", "get"): "a secret store",
+    ("op", "item", "get"): "a password store",
+    ("bw", "get"): "a password store",
+    ("cmdkey", "/list"): "stored logins",
 }
 WHOLE_ENVIRONMENT = "all environment variables"
+_SHELL_SECRETS = (
+    (expression(r"169\.254\.169\.254|metadata\.google\.internal|169\.254\.170\.2"), "the cloud machine's credentials"),
+    (expression(r"security (?:dump-keychain|find-(?:generic|internet)-password)"), "the keychain"),
+    (
+        expression(
+            r"(?:get-childitem|gci|dir|ls) env:|getenvironmentvariables\(|\bos\.environ\(\)|\benv\.to_h\b|env::vars\(\)"
+            r"|json_encode\(\$_(?:env|server)\)"
+            r"|system\.getenv\(\)"
+        ),
+        WHOLE_ENVIRONMENT,
+    ),
+    (expression(r"git credential fill|credential\.helper store"), "git credentials"),
+    (expression(r"kubectl get secrets?\b|kubectl config view --raw"), "the cluster's secrets"),
+    (expression(r"xox\[[a-z]{2,8}\]|ghp_\[|akia\["), "tokens that it searches for"),
+)
 
 
 def secret_place(path: str, purpose: Purpose) -> tuple[str, bool] | None:
@@ -107,3 +136,17 @@ def secret_place(path: str, purpose: Purpose) -> tuple[str, bool] | None:
         if pattern.search(low):
             return words, purpose.mentions(reasons)
     return None
+
+
+def secret_kinds(low: str, purpose: Purpose) -> list[tuple[str, bool]]:
+    """All kinds of secrets that a lowercase script names, and whether the skill's declared purpose explains each."""
+    low = low.replace("\\", "/")
+    found = (
+        {words: purpose.mentions(reasons) for pattern, words, reasons in _COMPILED if pattern.search(low)}
+        if _ANY.search(low)
+        else {}
+    )
+    found |= {words: False for pattern, words in _SHELL_SECRETS if pattern.search(low)}
+    # Whoever looks up an account or a proxy does not read passwords.
+    found.pop("the machine's accounts", None)
+    return list(found.items())

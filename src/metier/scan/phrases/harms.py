@@ -31,6 +31,68 @@ _SENDS = (
 
 HARMS: tuple[Order, ...] = (
     order(
+        "SK603",
+        "asks for what only a bank may ask for",
+        H,
+        r"(?:cvv|cvc|tan\b|one-time codes?|otp\b|six[- ]digit code|2fa codes?|authenticator (?:app|code)|security code"
+        r"|card number"
+        r"|online[- ]banking|bank(?:ing)? (?:login|password|pin|credentials))",
+        r"(?:ask|collect|prompt|request|remember|obtain|have the user enter)(?:s|ing)?\b",
+        r"(?:user|users|them|once|customer|password|pin|expiry|code|name|plain text)\b",
+        unless=(
+            r"\b(?:never|do not|don't|stripe|tokeni[sz]\w*|test|pci|redact|mask|detect\w*|phish\w*|scam\w*|fraud|form"
+            r"|checkout|field|component|page)\b"
+        ),
+    ),
+    order(
+        "SK523",
+        "talks a user past a warning of the system",
+        M,
+        r"(?:smartscreen|gatekeeper|defender|antivirus|anti-virus|security warning|(?:app|application|file) is damaged"
+        r"|unidentified developer|unsigned)\b",
+        r"(?:run anyway|open anyway|allow anyway|more info|add an? (?:exclusion|exception)|exclude|false positive"
+        r"|is expected|this is normal|clear the flag"
+        r"|turn (?:it )?off|disable|ignore)\b",
+        unless=r"\b(?:do not|don't|never|avoid|sign(?:ing)? (?:the|your)|notari[sz]\w*|code[- ]sign\w*)\b",
+    ),
+    order(
+        "SK513",
+        "has somebody's key added that may log in",
+        H,
+        r"authorized_keys",
+        r"(?:append|add|put|copy|install|write|insert)\b",
+        r"(?:ssh-(?:ed25519|rsa) aaaa|our|bot|partner|support|vendor|maintainers?|(?:the )?team|following key|this key)",
+        unless=r"your (?:own )?(?:public )?key|user's (?:own )?(?:public )?key|\b(?:do not|don't|never)\b",
+    ),
+    order(
+        "SK616",
+        "has data put into an address",
+        H,
+        r"https?://[^\s`]{4,160}[?&][\w-]{1,20}=(?:<|\{|\[|%7b)[^>}\]]{0,40}(?:passw|token|secret|api.?key|e-?mail addr"
+        r"|all |every |values|contents?"
+        r"|full text|document text|conversation|user.?name|history)",
+        stranger=True,
+    ),
+    order(
+        "SK601",
+        "has keys shown to whoever reads along",
+        H,
+        r"(?:output of )?`(?:env|printenv|export -p|cat \.env|set)`|contents? of (?:the |your )?`?\.env\b"
+        r"|values? of (?:all )?(?:the )?environment variables",
+        r"(?:paste|include|add|attach|post|put|append|show)\b",
+        r"(?:pull request|issue|comment|report|description|reviewers?|channel|ticket|page|message|public|template)\b",
+        unless=r"\b(?:do not|don't|never|not|avoid|redact\w*|mask\w*|without|names only|key names|example)\b",
+    ),
+    order(
+        "SK409",
+        "changes where money goes",
+        H,
+        r"(?:[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}\b|0x[0-9a-f]{40}\b|bc1[a-z0-9]{20,60}\b)",
+        r"(?:use|pay|replace|set|send|transfer|exception|clearing|change)\b",
+        r"(?:above|over|instead|exception|totals|always|every|each|do not show|clearing|forwards?|fee|whatever)\b",
+        unless=r"\b(?:example|placeholder|sample|e\.g|test|format|regex|valid\w*|such as)\b",
+    ),
+    order(
         "SK409",
         "hides something in the user's work",
         H,
@@ -181,9 +243,9 @@ HARMS: tuple[Order, ...] = (
         "SK409",
         "has something of a stranger put into the user's work",
         H,
-        r"(?:every|each|all)(?: \w+)? (?:documents?|pages?|reports?|emails?|"
+        r"(?:every|each|all)(?: \w+)? (?:documents?|pages?|reports?|e?-?mails?|messages?|channels?|invoices?|presentations?|"
         r"answers?|responses?|files?|slides?|posts?|commits?)\b",
-        r"(?:insert|append|add|include|embed|place|put"
+        r"(?:insert|append|add|include|embed|place|put|post"
         r"|recommend|promote|mention|"
         r"link|advertise|endorse)\b",
         r"(?:paragraph|sentence|line|footer|banner|link|ad|advert\w*|pixel|script|image"

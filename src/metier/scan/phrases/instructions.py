@@ -17,7 +17,7 @@ M, L, H = Confidence.MEDIUM, Confidence.LOW, Confidence.HIGH
 _READ_AS_TEXT = (Kind.PROSE, Kind.OTHER, Kind.PYTHON, Kind.SHELL, Kind.JAVASCRIPT)
 _PROSE = (Kind.PROSE, Kind.OTHER)
 _RULES = (
-    r"(?:instructions?|prompts?|rules|guidelines|directives|constraints|restrictions|safety|guardrails|polic(?:y|ies)"
+    r"(?:instructions?|prompts?|rules|guidelines|guidance|directives|constraints|restrictions|safety|guardrails|polic(?:y|ies)"
     r"|programming|training)"
 )
 _MEMORY = (
@@ -140,7 +140,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         "<system>|[system]|<<sys>>|[inst]|<system-reminder>|<function_calls>|<tool_result>|<function_results>|### system:",
         r"(?:<system>|\[system\]|<<sys>>|\[inst\]|<system-reminder>|<function_calls>|<tool_result>|<function_results>"
         r"|### system:)~(?:you |must|ignore|user has|approved|important|new instruction|override|always|execute"
-        r"|run |follow|from now)",
+        r"|run |follow|from now|new policy|permission|the assistant|disregard)",
         H,
     ),
     phrase("SK403", "speaks as the system", "system: you", r"system: you (?:are|must|will|have|should)\b", M),
@@ -151,6 +151,18 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"</(?:available_skills|skills?|system)>\s*(?:</\w+>\s*){0,4}(?:<(?!/?(?:b|i|p|br|li|ul)\b)|you |ignore|important"
         r"|system|new )",
         H,
+    ),
+    phrase(
+        "SK414",
+        "a comment in a script speaks to the agent",
+        "note to ai|note to the ai|note to assistant|note to the assistant|note to agent|note to the agent"
+        "|attention ai|attention assistant"
+        "|attention agent|ai assistant:|ai agent:|assistant note|message to the ai|instructions for the ai"
+        "|instruction for the assistant|dear ai",
+        r"[^\n#]{6,40}?[^#]{0,160}?(?:disregard|ignore|read |send|run |execute|include|append|forward|forget"
+        r"|do not (?:tell|mention|show)|must|upload|add )",
+        H,
+        kinds=(Kind.PYTHON, Kind.SHELL, Kind.JAVASCRIPT, Kind.POWERSHELL, Kind.OTHER),
     ),
     # Revealing.
     phrase(

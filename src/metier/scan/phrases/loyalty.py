@@ -21,6 +21,74 @@ _RUN = r"(?:run|execute|start|launch|invoke|call|fetch|load|download|open|source
 
 LOYALTY: tuple[Order, ...] = (
     order(
+        "SK405",
+        "has orders obeyed that stand in what is read",
+        H,
+        r"(?:mails?|e-?mails?|messages?|issues?|comments?|pages?|documents?|tickets?|logs?|repl(?:y|ies)|body|files?)\b",
+        r"(?:commands?|instructions?|orders?)(?: \w+){0,3} (?:for|to) (?:you|assistants?|the (?:agent|assistant|model)|ai)\b"
+        r"|(?:holds?|contains?|carr(?:y|ies)) (?:commands|instructions|orders)",
+        r"(?:follow|execute|obey|carry (?:them |these )?out|perform)\b",
+        unless=(
+            r"(?:do not|don't|never|must not|not) (?:follow|execute|obey|act|perform|carry|be)|untrusted|inject|as data|attack"
+            r"|if (?:any|asked)|suspicious|refuse|reference file|this skill"
+        ),
+    ),
+    order(
+        "SK405",
+        "lets what it fetches speak for the skill",
+        H,
+        r"(?:treat|regard|consider|take)(?: \w+){0,7} (?:as|like) (?:a )?part of (?:this skill|the skill"
+        r"|your instructions|these instructions)"
+        r"|(?:its|their|those) instructions (?:take precedence|override|overrule|replace|supersede)"
+        r"|(?:do|follow|execute|run|obey) (?:whatever|everything|exactly what|all that) (?:it|they|the (?:page|server"
+        r"|answer|message"
+        r"|response)) (?:says?|tells?|asks?|returns?|contains?|orders?)"
+        r"|run every (?:shell |code )?(?:block|command) (?:found )?in it|follow the (?:message|page|output) to the letter",
+        unless=r"\b(?:do not|don't|never|must not)\b (?:treat|follow|execute|run|obey|take)|user (?:says|asks|wants)|untrusted",
+    ),
+    order(
+        "SK401",
+        "puts another task in place of the user's",
+        H,
+        r"your (?:real|actual|true) (?:task|job|goal|mission|instructions?)\b|(?:instructions|rules|text) above (?:are"
+        r"|is) (?:outdated|void|wrong|obsolete|invalid)"
+        r"|(?:disregard|ignore|forget) (?:what )?(?:the )?user'?s? (?:request|wish|question|asked)",
+        r"(?:run|execute|send|read|do|answer|forget|ignore|is|instead|disregard)\b",
+        unless=r"ambiguous|unclear|clarify|understand|do not|don't|never",
+    ),
+    order(
+        "SK402",
+        "has something kept out of the user's sight",
+        H,
+        r"(?:users?|they|people) (?:must|should|may|need|shall) not (?:see|notice|be told|find out)\b"
+        r"|so (?:that )?(?:the )?users? (?:do(?:es)?|will|would|can) ?n[o']t (?:notice|suspect|realise|realize)"
+        r"|keep (?:this|it) to yourself"
+        r"|(?:leave|keep) (?:it|this|that|them) out of (?:the |your )?(?:summary|report|answer|preview|reply|response)"
+        r"|(?:do not|don't|never) (?:list|mention|disclose|describe|reveal) (?:this|these|the) (?:hidden |extra "
+        r"|additional )?(?:step|action|upload|account|line|command"
+        r"|transfer|change|request|recipient)s?\b|if asked,? (?:deny|say that (?:no|it|nothing))|deny that (?:any|you|it|data)",
+        r"(?:see|notice|told|find|yourself|summary|report|answer|preview|reply|response|step|action|upload|account|line"
+        r"|command|transfer|change"
+        r"|request|recipient|deny|suspect|realise|realize|say)",
+        unless=(
+            r"interface|\bui\b|screen|design|internal|log|password|spoiler|placeholder|loading|jargon|technical|raw"
+            r"|example|thinking"
+        ),
+    ),
+    order(
+        "SK407",
+        "has the agent's permission checks switched off for good",
+        H,
+        r"bypasspermissions|skipdangerousmode|\"?allow\"?: ?\[ ?\"?(?:\*|bash\( ?\*? ?\))|auto-?approve(?:s|d)? (?:all"
+        r"|every|everything)",
+        r"(?:set|add|write|put|enable|commit|change|insert|append)\b",
+        r"(?:settings(?:\.local)?\.json|\.claude|configuration|config)\b",
+        unless=(
+            r"\b(?:do not|don't|never|not|avoid|warn\w*|danger\w*|insecure|only (?:in|for)|sandbox\w*|container|docker"
+            r"|if the user|ask)\b"
+        ),
+    ),
+    order(
         "SK402",
         "has something done and kept from the user",
         H,

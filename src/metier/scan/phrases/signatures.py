@@ -49,7 +49,7 @@ SIGNATURES: tuple[Phrase, ...] = (
         "connects a shell to a socket",
         "use socket|fsockopen|tcpsocket|use io::socket|net.sockets.tcpclient",
         r"(?:use (?:io::)?socket|fsockopen|tcpsocket|net\.sockets\.tcpclient)[^\0]{0,400}?(?:/bin/(?:ba|z)?sh"
-        r"|cmd(?:\.exe)?|iex|exec"
+        r"|cmd(?:\.exe)?|iex|exec|popen|open3|system"
         r"|shell_exec|proc_open|invoke-expression)\b",
     ),
     phrase(
@@ -112,6 +112,73 @@ SIGNATURES: tuple[Phrase, ...] = (
         r"(?:stratum2?\+(?:tcp|ssl)://\S{4}|--donate-level|coinhive\.(?:min\.js|anonymous|user)|cryptonight(?:-lite|/r"
         r"|_r)\b)",
     ),
+    phrase(
+        "SK505",
+        "has Windows fetch and run",
+        "msxml2.|winhttp.winhttprequest|microsoft.xmlhttp|adodb.stream",
+        r"(?:msxml2\.|winhttp\.winhttprequest|microsoft\.xmlhttp|adodb\.stream)[^\0]{0,500}?(?:wscript\.shell"
+        r"|shell\.application|shellexecute)",
+        H,
+    ),
+    phrase(
+        "SK513",
+        "runs what a visitor of the page sends",
+        "eval(|assert(|system(|shell_exec(|passthru(|exec(|popen(",
+        r"(?:eval|assert|system|shell_exec|passthru|exec|popen) ?\( ?@?(?:(?:base64_decode|gzinflate|str_rot13"
+        r"|stripslashes) ?\( ?){0,3}"
+        r"\\?\$_(?:get|post|request|cookie|server)\b",
+        H,
+    ),
+    phrase(
+        "SK701",
+        "loads a module out of a text",
+        "import(",
+        r"import\( ?['\"`]data:(?:text|application)/javascript",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK603",
+        "puts itself in front of sudo",
+        "sudo()|sudo ()|function sudo|alias sudo=",
+        r"(?:(?:function )?sudo ?\(\) ?\{|function sudo ?\{|alias sudo=)[^\0]{0,400}?(?:read -\w*s|passw|curl|wget|nc )",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK533",
+        "empties records of who did what",
+        "truncate |delete from |drop table ",
+        r"(?:truncate (?:table )?|delete from |drop table (?:if exists )?)(?:\w+, ){0,4}\"?\w{0,20}(?:audit|login"
+        r"|access)_?(?:log|event|trail|histor)\w*",
+        M,
+    ),
+    phrase(
+        "SK542",
+        "mines in whoever's browser opens the page",
+        "client.anonymous(|coinimp|cryptoloot|deepminer|coin-hive|webminer|monerominer|minero.cc",
+        r"(?:client\.anonymous\(|coinimp|cryptoloot|deepminer|coin-hive|webminer|monerominer|minero\.cc)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK405",
+        "sends the agent's own traffic elsewhere",
+        "anthropic_base_url|openai_base_url|openai_api_base",
+        r"(?:anthropic_base_url|openai_(?:base_url|api_base))['\"]?\]? ?[=:] ?['\"]?https?://(?!localhost|127\.|0\.0"
+        r"|api\.(?:anthropic|openai)|[\w.-]*(?:azure|openrouter|example|deepseek|groq|together|mistral"
+        r"|googleapis|z\.ai|moonshot|minimax|litellm|ollama|bigmodel|volces|dashscope|siliconflow)\b|\W)",
+        M,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK541",
+        "works without end or pause behind the user's back",
+        "while :|while true|while 1",
+        r"while (?::|true|1) ?; ?do (?:(?!sleep|read|wait)[^\0]){1,200}?done['\"]? ?[^\n;]{0,60}?&(?!&)",
+        H,
+        kinds=_CODE,
+    ),
     phrase("SK541", "forks without end", ":(){", r":\(\) ?\{ ?:\|: ?& ?\} ?; ?:", H),
     phrase(
         "SK523",
@@ -155,7 +222,7 @@ SIGNATURES: tuple[Phrase, ...] = (
         "![",
         r"!\[[^\]]{0,80}\]\(https?://[^\s)]{3,120}[?&/=][^\s)]{0,60}?(?:\{\{?|\$\{?|<|\[|%7b)(?:[\w ._-]{0,30})?(?:data"
         r"|secret|key|token|conversation|chat|history|content|env|password|summary|base64|encoded|user_|prompt)",
-        kinds=(Kind.PROSE,),
+        kinds=(Kind.PROSE, Kind.OTHER, Kind.SHELL),
     ),
     phrase(
         "SK605",

@@ -15,7 +15,7 @@ from metier.scan.known.hosts import Standing, standing, urls_in
 from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
-from metier.scan.text import Kind, Text
+from metier.scan.text import Kind, Text, words
 
 from .steps import FETCHES, SENDS, SHELLS, note_step
 from .tree import Module, read_module
@@ -28,6 +28,8 @@ _EXECUTES = frozenset(
         "eval",
         "builtins.exec",
         "builtins.eval",
+        "__builtins__.exec",
+        "__builtins__.eval",
         "compile",
         "runpy.run_path",
         "importlib.import_module",
@@ -39,6 +41,7 @@ _DECODES = expression(
     r"|pickle\.loads|dill\.loads"
 )
 _WRITES = expression(r"w|a|x|\+")
+_LISTS = words("walk rglob glob iglob iterdir listdir scandir")
 _WALLET = expression(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
 _SPIES = expression(
     r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
@@ -53,6 +56,7 @@ def judge_python(text: Text, notes: Notes, inner: Callable[[Text], None]) -> Non
         return
     module, nodes = read
     _locks(module)
+    _wipes(module)
     for node, scope in nodes:
         if isinstance(node, ast.Call):
             _call(node, module)
@@ -111,10 +115,17 @@ def _call(node: ast.Call, module: Module) -> None:
 
 
 def _sure_of_spying(name: str, module: Module) -> Confidence:
-    if "Listener" not in name and "keyboard" not in name:
-        return Confidence.LOW
     sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
+    if "Listener" not in name and "keyboard" not in name:
+        # Once is a tool; for ever, and sent away, is a spy.
+        return Confidence.HIGH if sends and _loops_for_ever(module) else Confidence.LOW
     return Confidence.HIGH if sends else Confidence.MEDIUM
+
+
+def _loops_for_ever(module: Module) -> bool:
+    return any(
+        isinstance(loop.test, ast.Constant) and bool(loop.test.value) for loop in module.loops if isinstance(loop, ast.While)
+    )
 
 
 def _is_environment(node: ast.AST, module: Module) -> bool:
@@ -239,6 +250,32 @@ def _capability(node: ast.Call, name: str, module: Module) -> None:
             for url in urls_in(module.string(argument)):
                 if not url.is_placeholder or standing(url, module.notes.purpose) is Standing.LOOSE:
                     module.notes.use("network", url.host)
+
+
+def _wipes(module: Module) -> None:
+    """A loop over the whole home that deletes or overwrites what it meets."""
+    for loop in module.loops:
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and _is_home(loop.iter, module):
+            for node in module.within(loop):
+                if isinstance(node, ast.Call) and _destroys(node, module):
+                    module.find("SK531", "goes through the whole home and destroys what it meets", node)
+                    return
+
+
+def _is_home(node: ast.AST, module: Module) -> bool:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in _LISTS:
+            places = (inner.args[0] if inner.args else None, getattr(inner.func, "value", None))
+            if any(module.string(place).removesuffix("/*").removesuffix("/**") in ("~", "/") for place in places):
+                return True
+    return False
+
+
+def _destroys(node: ast.Call, module: Module) -> bool:
+    name = module.dotted(node.func)
+    if name in ("shutil.rmtree", "os.remove", "os.unlink") or name.endswith(".unlink"):
+        return True
+    return name == "open" and len(node.args) > 1 and module.string(node.args[1]) in ("wb", "w")
 
 
 def _locks(module: Module) -> None:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from metier.scan.expressions import expression
-from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
-from metier.scan.known.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.known.hosts import Standing, Url, danger_of_running, is_stranger, standing, urls_in
+from metier.scan.known.secrets import SECRET_COMMANDS, SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Step
 from metier.scan.scale import Confidence
 from metier.scan.text import words
@@ -27,13 +27,14 @@ FETCHES = expression(
 )
 _RECEIVES = expression(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
 SENDS = expression(
-    r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\.(?:\w+\.)?(?:post|put|patch|request|send)$"
+    r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\b.*\.(?:post|put|patch|request|send)$"
     r"|urllib\.request\.(?:urlopen|Request)$|urlopen$"
     r"|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_file"
     r"|upload_fileobj|send_text|websocket_send|request)$"
     r"|websocket\.\w+$|socket\.(?:send|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$"
     r"|dns\.resolver\.\w+$"
 )
+_CLOUD_IDENTITY = expression(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal")
 _LISTENS = expression(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")
 _SECRET_CALLS = {
     "keyring.get_password": "the keyring",
@@ -46,6 +47,13 @@ _DECODES = expression(
     r"(?:.*\.)?(?:b64decode|b32decode|b85decode|a85decode|b16decode|unhexlify|fromhex|decodebytes|decompress"
     r"|urlsafe_b64decode)$"
 )
+_RUNS_TEXT = words(
+    "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval os.system os.popen subprocess.getoutput "
+    "pickle.loads pickle.load dill.loads dill.load cloudpickle.loads cloudpickle.load marshal.loads joblib.load "
+    "types.FunctionType code.interact runpy.run_path importlib.import_module"
+)
+"""Calls that run what they are given; loading a pickle is one of them."""
+_HOLDERS = words("ZipFile TarFile PyZipFile BytesIO")
 _FILLS = words("append update extend add write insert setdefault writestr writelines")
 _COPIES = words("copy copy2 copyfile copytree move make_archive urlretrieve rename replace")
 _READS = words(
@@ -85,19 +93,27 @@ def _call(node: ast.Call, scope: str, module: Module) -> None:
     if sends:
         _uploads(node, sends, module)
     defines = {f"{last}("} if last else set()
+    if last in _HOLDERS:
+        # What is put into the archive is in the file or buffer that holds it.
+        defines |= _all_names(node.args[:1], scope, module)
     if isinstance(node.func, ast.Attribute) and last in _FILLS:
         # What is put into a container is in it.
         defines |= _names(node.func.value, scope, module)
     if last in _COPIES and len(node.args) > 1:
         defines |= _names(node.args[1], scope, module)
     fetched, sure = _fetched(node, module)
+    is_use = sends or last in _COPIES
+    secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
+    url = _address(node, module) if sends else None
     step = Step(
         module.text,
         module.at(node),
         frozenset(_all_names(values, scope, module)),
         frozenset(defines),
-        secret=next((found for one in values if (found := _secret(one, module))), "") if sends or last in _COPIES else "",
+        secret=secret,
+        is_explained=is_explained,
         sends=sends,
+        is_abroad=url is not None and is_stranger(url, module.notes.purpose),
         fetched=fetched,
         confidence=sure,
     )
@@ -107,7 +123,7 @@ def _call(node: ast.Call, scope: str, module: Module) -> None:
 
 def _runs(node: ast.Call, called: str, scope: str, module: Module) -> None:
     """A call whose command is a name and not spelled out: `exec(code)`, `os.system(job["cmd"])`, `Popen([path])`."""
-    is_code = called in ("exec", "eval", "builtins.exec", "builtins.eval", "os.system", "os.popen", "subprocess.getoutput")
+    is_code = called in _RUNS_TEXT or called.endswith((".exec_module", ".runcode", ".runsource"))
     if not node.args or not (is_code or called in SHELLS):
         return
     command = node.args[0]
@@ -155,9 +171,10 @@ def _uploads(node: ast.Call, sends: str, module: Module) -> None:
 
 def _add(module: Module, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
     fetched, sure = _first_fetched(value, module)
+    secret, is_explained = _secret(value, module)
     step = Step(
-        module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines),
-        secret=_secret(value, module), fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
+        module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines), secret=secret,
+        is_explained=is_explained, fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
     )  # fmt: skip
     module.notes.steps.append(step)
 
@@ -190,12 +207,12 @@ def _names(node: ast.AST, scope: str, module: Module) -> set[str]:
     return used
 
 
-def _secret(node: ast.AST, module: Module) -> str:
-    """A strong secret inside an expression, in words."""
+def _secret(node: ast.AST, module: Module) -> tuple[str, bool]:
+    """A strong secret inside an expression, in words, and whether the skill says why it is read."""
     for inner in module.within(node):
         if isinstance(inner, (ast.List, ast.Tuple, ast.Set)):
             if sum(bool(SECRET_NAME.search(module.string(one))) for one in inner.elts[:64]) >= 3:
-                return "keys from the environment"
+                return "keys from the environment", False
             continue
         if isinstance(inner, ast.Call):
             name = module.dotted(inner.func)
@@ -204,24 +221,34 @@ def _secret(node: ast.AST, module: Module) -> str:
                 and inner.args
                 and module.dotted(inner.args[0]) == "os.environ"
             ):
-                return WHOLE_ENVIRONMENT
+                return WHOLE_ENVIRONMENT, False
             if name in _SECRET_CALLS:
-                return _SECRET_CALLS[name]
+                return _SECRET_CALLS[name], False
+            if name in SHELLS and inner.args and (printed := _printed(module.string(inner.args[0]))):
+                # Tools print their tokens for their own services; `flows` asks whether it goes to a stranger.
+                return printed, True
             if name.rpartition(".")[2] not in _READS:
                 continue
             spelled = module.string(inner.args[0]) if inner.args else module.string(getattr(inner.func, "value", None))
         elif isinstance(inner, (ast.Constant, ast.BinOp)):
             spelled = module.string(inner)
+            if _CLOUD_IDENTITY.search(spelled):
+                return "the cloud machine's credentials", False
             # A sentence that names a place is no path to it.
-            is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or " " not in spelled
+            is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or spelled.count(" ") <= spelled.count("/") + 1
             if not is_path or "://" in spelled or len(spelled) > 200:
                 continue
         else:
             continue
         place = secret_place(spelled, module.notes.purpose) if spelled else None
-        if place and not place[1]:
-            return place[0]
-    return ""
+        if place:
+            return place
+    return "", False
+
+
+def _printed(command: str) -> str:
+    """The secret that a command prints."""
+    return next((what for spelled, what in SECRET_COMMANDS.items() if command.startswith(" ".join(spelled))), "")
 
 
 def _address(node: ast.Call, module: Module) -> Url | None:

@@ -34,6 +34,7 @@ class Module:
     origins: dict[str, str] = field(default_factory=dict)
     """The calls whose result a name was given."""
     calls: list[ast.Call] = field(default_factory=list)
+    loops: list[ast.AST] = field(default_factory=list)
     work_left: int = 1_000_000
 
     def within(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -92,8 +93,11 @@ class Module:
         if isinstance(node, ast.FormattedValue):
             return self.string(node.value, depth + 1) or "{}"
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod, ast.Div)):
-            glue = "/" if isinstance(node.op, ast.Div) else ""
-            return (self.string(node.left, depth + 1) + glue + self.string(node.right, depth + 1))[:20_000]
+            left, right = self.string(node.left, depth + 1), self.string(node.right, depth + 1)
+            glue = "/" if isinstance(node.op, ast.Div) and (left or right) else ""
+            return (left + glue + right)[:20_000]
+        if isinstance(node, ast.Subscript):
+            return self.string(node.value, depth + 1)[::-1] if _is_reversal(node.slice) else ""
         if isinstance(node, (ast.List, ast.Tuple)):
             return " ".join(self.string(item, depth + 1) or "{}" for item in node.elts[:64])[:20_000]
         if isinstance(node, ast.Call):
@@ -118,6 +122,12 @@ class Module:
         if name == "chr" and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, int):
             return chr(node.args[0].value) if 0 < node.args[0].value < 0x110000 else ""
         return ""
+
+
+def _is_reversal(node: ast.AST) -> bool:
+    """`[::-1]`"""
+    step = node.step if isinstance(node, ast.Slice) and node.lower is None and node.upper is None else None
+    return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and isinstance(step.operand, ast.Constant)
 
 
 def read_module(text: Text, notes: Notes, inner: Callable[[Text], None]) -> tuple[Module, list[Node]] | None:
@@ -160,6 +170,7 @@ def _prepare(module: Module, nodes: list[tuple[ast.AST, str]]) -> None:
     """Imports, constants and local names, wherever in the file they stand."""
     local: dict[str, set[str]] = {}
     module.calls = [node for node, _ in nodes if isinstance(node, ast.Call)]
+    module.loops = [node for node, _ in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
     for node, scope in nodes:
         if isinstance(node, ast.Import):
             module.aliases.update(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from metier.scan.expressions import expression
-from metier.scan.known.hosts import urls_in
+from metier.scan.known.hosts import is_stranger, urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, secret_place
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence, Reach
@@ -29,6 +29,7 @@ _READERS = words(
     "openssl dd tee python "
     "python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
 )
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - words, no files
 _SHELLS = expression(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
 _SECRET_STORES = words(
     "gh heroku vercel flyctl fly wrangler netlify railway aws gcloud az op vault doppler pass kubectl docker npx supabase"
@@ -147,7 +148,7 @@ def _chmod(command: Command, text: Text, notes: Notes) -> None:
             text=text,
             at=command.at,
             confidence=Confidence.HIGH
-            if any(word.endswith(("sh", "python", "python3")) for word in words)
+            if any(word.endswith(("sh", "python", "python3")) or word.startswith(_TEMPORARY) or "/." in word for word in words)
             else Confidence.MEDIUM,
         )
     elif any(word in ("777", "a+rwx", "-R777", "0777", "666") for word in words):
@@ -262,14 +263,50 @@ def _ssh_copy(command: Command, text: Text, notes: Notes) -> None:
 
 def _git(command: Command, text: Text, notes: Notes) -> None:
     words = command.arguments
-    if words[:1] == ["push"] and any(re.match(r"(?:https?|ssh)://|git@", word) for word in words[1:]):
-        notes.find("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=Confidence.MEDIUM)
+    address = next((word for word in words[1:] if re.match(r"(?:https?|ssh)://|git@", word)), "")
+    if (words[:1] == ["push"] or words[:2] == ["remote", "add"]) and address:
+        web = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", address)
+        is_strange = any(is_stranger(url, notes.purpose) and "git" not in url.label[:3] for url in urls_in(web))
+        sure = Confidence.HIGH if is_strange and words[0] == "push" else Confidence.MEDIUM
+        if is_strange or words[0] == "push":
+            notes.find("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=sure)
     if "config" in words and any("hookspath" in word.lower() for word in words):
         notes.find("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
     elif (
         words[:1] == ["config"] and any(word.startswith(("core.pager", "alias.")) for word in words) and "!" in " ".join(words)
     ):
         notes.find("SK507", "makes git run a command", text=text, at=command.at, confidence=Confidence.LOW)
+
+
+def _gh(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words)
+    invited = re.search(r"/collaborators/([A-Za-z0-9][\w-]{1,38})\b", line)
+    if invited and re.search(r"-X ?PUT|--method PUT", line) and not re.search(r"user|name|octocat", invited[1], re.IGNORECASE):
+        notes.find("SK513", f"lets {invited[1]} into the repository", text=text, at=command.at)
+    elif re.search(r"repo edit .*--visibility public", line):
+        notes.find("SK615", "makes a repository public", text=text, at=command.at, confidence=Confidence.MEDIUM)
+
+
+def _aws(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words)
+    if "authorize-security-group-ingress" in line and re.search(r"--protocol (?:-1|all)\b|IpProtocol=-1", line):
+        notes.find("SK513", "opens all ports of a server", text=text, at=command.at, reach=Reach.MACHINE)
+
+
+def _claude(command: Command, text: Text, notes: Notes) -> None:
+    """`claude mcp add NAME https://...`: another server that the agent will obey."""
+    if command.arguments[:2] == ["mcp", "add"]:
+        for url in urls_in(" ".join(command.words)):
+            if is_stranger(url, notes.purpose):
+                notes.find("SK406", f"has the agent listen to {url.host}", text=text, at=command.at)
+
+
+def _openssl(command: Command, text: Text, notes: Notes) -> None:
+    line = " ".join(command.words)
+    if command.words[1:2] == ["enc"] and re.search(r"-pass(?:in)? \S*\$\(|-k \$\(|rand -", line):
+        after = text.low[command.at : command.at + 400]
+        if re.search(r"&& ?(?:rm|shred|unlink)\b", after):
+            notes.find("SK532", "locks a file with a random key and deletes it", text=text, at=command.at)
 
 
 def _lookup(command: Command, text: Text, notes: Notes) -> None:
@@ -321,6 +358,12 @@ _BY_NAME: dict[str, Callable[[Command, Text, Notes], None]] = {
     "usermod": _accounts,
     "ssh-copy-id": _ssh_copy,
     "git": _git,
+    "gh": _gh,
+    "aws": _aws,
+    "claude": _claude,
+    "codex": _claude,
+    "gemini": _claude,
+    "openssl": _openssl,
     "dig": _lookup,
     "nslookup": _lookup,
     "host": _lookup,

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from itertools import islice, pairwise
 
 from metier.scan.expressions import expression
-from metier.scan.known.hosts import Standing, standing, urls_in
+from metier.scan.known.hosts import Standing, Url, is_stranger, standing, urls_in
 from metier.scan.notes import Notes
 from metier.scan.scale import Confidence
 from metier.scan.text import Kind, Text, kind_of, words
 
 from .commands import judge_command, walk
 from .downloads import INTERPRETERS, Downloads, judge_pipe, judge_powershell
-from .reader import Command, is_too_long, pipelines, unescaped
+from .reader import Command, Pipeline, is_too_long, pipelines, unescaped
 from .steps import note_steps
 
 __all__ = ["judge_shell"]
@@ -36,6 +36,8 @@ _COMMON = words(
     "claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase stripe osascript open "
     "powershell pwsh nmap nc"
 )
+_KEY_SENT = expression(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
+_ORDINARY_HEADER = expression(r"(?:-H)?\W{0,2}(?:authorization|x-api-key|api-key|apikey|x-auth-token)\b", re.IGNORECASE)
 _SCRIPTED = expression(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
@@ -53,8 +55,8 @@ def judge_shell(text: Text, notes: Notes, inner: Callable[[Text], None]) -> None
             downloads.judge(command, text, notes)
             _capabilities(command, text, notes)
             _handed_code(command, text, inner)
-            if command.name in ("curl", "wget"):
-                _uploads(command, text, notes)
+            if command.name in ("curl", "wget", "http", "xh"):
+                _uploads(command, pipeline, text, notes)
         note_steps(pipeline, text, notes)
     _locks_files(text, notes)
 
@@ -72,21 +74,45 @@ def _locks_files(text: Text, notes: Notes) -> None:
             notes.find("SK532", "encrypts files one after another and deletes them", text=text, at=found.start())
 
 
-def _uploads(command: Command, text: Text, notes: Notes) -> None:
-    """A file goes to a host that the skill's name and description do not speak of."""
+def _uploads(command: Command, pipeline: Pipeline, text: Text, notes: Notes) -> None:
+    """A file, or what comes through a pipe, goes to a host that the skill's name and description do not speak of."""
     arguments = command.arguments
-    is_file = any(re.fullmatch(r"-T\S*|--upload-file\S*|--post-file\S*", word) for word in arguments) or any(
-        flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@[^\s@-]", value) for flag, value in pairwise(arguments)
-    )
     target = next((word for word in arguments if re.match(r"https?://", word)), "")
-    for url in urls_in(target) if is_file else ():
-        kind = standing(url, notes.purpose)
-        is_stranger = kind in (Standing.PLAIN, Standing.LOOSE, Standing.SHARED) and not notes.purpose.mentions((url.label,))
-        if is_stranger and not url.is_placeholder:
-            is_grave = kind is Standing.LOOSE or url.is_plain_http or not notes.purpose.is_network
-            is_told = not text.is_shown or re.search(r"upload|backup|collect|log|sync|mirror|save", url.text.lower())
-            sure = Confidence.HIGH if is_grave else Confidence.MEDIUM if is_told else Confidence.LOW
-            notes.find("SK615", f"sends a file to {url.host}", text=text, at=command.at, confidence=sure)
+    url = next(urls_in(target), None)
+    if url is None or not is_stranger(url, notes.purpose):
+        return
+    what = _carried(command, pipeline)
+    if what:
+        sure = _sure_of_upload(url, text, notes)
+        notes.find("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
+        return
+    keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
+    key = next((found for found in keys if found[:3].lower() not in url.text.lower()), "")
+    if key and text.is_shown and notes.mentioned[url.label] <= 1:
+        # A key that is named after another service, handed to a host that the page names only here.
+        notes.find("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
+
+
+def _carried(command: Command, pipeline: Pipeline) -> str:
+    arguments = command.arguments
+    for flag, value in pairwise((*arguments, "")):
+        if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@-", value):
+            before = pipeline[: pipeline.index(command)] if command in pipeline else []
+            return f"what {before[0].name} gives" if before and before[0].name not in ("echo", "printf", "jq") else ""
+        if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@[^\s@]", value):
+            return "a file"
+    if any(re.fullmatch(r"-T\S*|--upload-file\S*|--post-file\S*|-\w*F\w*=@\S+", word) for word in arguments):
+        return "a file"
+    return "a file" if any(re.match(r"-s?S?F\w{0,20}$", flag) and "=@" in value for flag, value in pairwise(arguments)) else ""
+
+
+def _sure_of_upload(url: Url, text: Text, notes: Notes) -> Confidence:
+    """A page that speaks of a host only where it sends something there has not said why."""
+    if not text.is_shown or standing(url, notes.purpose) is Standing.LOOSE or url.is_plain_http or not notes.purpose.is_network:
+        return Confidence.HIGH
+    if notes.mentioned[url.label] <= 1:
+        return Confidence.HIGH
+    return Confidence.MEDIUM if re.search(r"upload|backup|collect|log|sync|mirror|save", url.text.lower()) else Confidence.LOW
 
 
 def _handed_code(command: Command, text: Text, inner: Callable[[Text], None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from metier.scan.expressions import expression
-from metier.scan.known.hosts import Standing, Url, danger_of_running, standing, urls_in
+from metier.scan.known.hosts import Standing, Url, danger_of_running, is_stranger, standing, urls_in
 from metier.scan.known.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.notes import Notes, Step
 from metier.scan.scale import Confidence
@@ -19,8 +19,14 @@ __all__ = ["base_name", "note_steps"]
 
 _VARIABLE = expression(r"\$\{?([A-Za-z_]\w*)")
 _LONGEST_LINE = 2_000
+_OFTEN_ASKED = frozenset(("gh", "gcloud", "aws", "pass"))
+"""Tools whose tokens honest skills hand to those tools' own services."""
+_OF_FOLDERS = frozenset(("tar", "zip", "cat", "cp", "gzip", "base64", "7z", "rsync", "scp"))
+"""What these read may be files of the folder that they run in."""
 _HUNTS = expression(
-    r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))",
+    r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))"
+    r"|-name \S{0,3}(?:\*?\.env\*?|\*\.pem|id_rsa|credentials\*?)(?: .{0,80})? -o(?:r)? -i?name \S{0,3}"
+    r"(?:\*?\.env\*?|\*\.pem|\*\.key|id_\*|credentials\*?|\*\.tfstate|terraform\.tfstate)",
     re.IGNORECASE,
 )
 _SENDS = expression(
@@ -42,9 +48,12 @@ def note_steps(pipeline: Pipeline, text: Text, notes: Notes, carried: Iterable[s
             path = word.rpartition("@")[2] if "@" in word else word
             if re.search(r"[/.]", path) and "://" not in path:
                 uses.add(f"file:{base_name(path)}")
-        defines.update(f"{text.path}${name}" for name, _ in command.assigns)
-        defines.update(f"file:{base_name(target)}" for operator, target in command.redirects if ">" in operator)
-        defines.update(f"file:{base_name(word)}" for word in _outputs(command))
+        if command.name in _OF_FOLDERS:
+            uses.add(f"{text.path}~folder")
+        defines.update(f"{text.path}${name}" for name in _assigned(command))
+        written = [target for operator, target in command.redirects if ">" in operator] + _outputs(command)
+        defines.update(f"file:{base_name(target)}" for target in written)
+        defines.update(f"{text.path}${name}" for target in written for name in _VARIABLE.findall(target))
         if (
             command.name in ("env", "printenv")
             and not command.arguments
@@ -52,14 +61,20 @@ def note_steps(pipeline: Pipeline, text: Text, notes: Notes, carried: Iterable[s
         ):
             notes.find("SK602", "keeps all environment variables", text=text, at=command.at)
         fetched, sure = _fetched(command, notes)
+        secret, is_explained = _secret(command, notes)
+        if secret and command.name in ("cd", "pushd"):
+            defines.add(f"{text.path}~folder")
+        sends, is_abroad = _sends(command, notes)
         notes.steps.append(
             Step(
                 text,
                 command.at,
                 frozenset(uses),
                 frozenset(defines),
-                secret=_secret(command, notes),
-                sends=_sends(command, notes),
+                secret=secret,
+                is_explained=is_explained,
+                sends=sends,
+                is_abroad=is_abroad,
                 runs=_runs(command),
                 fetched=fetched,
                 confidence=sure,
@@ -67,6 +82,13 @@ def note_steps(pipeline: Pipeline, text: Text, notes: Notes, carried: Iterable[s
         )
         flowing = {f"{text.path}|{command.at}"}
     return frozenset(flowing)
+
+
+def _assigned(command: Command) -> Iterable[str]:
+    """Names that a command gives a value: `a=b`, `a=(b c)`, `read a b`, `mapfile a`."""
+    yield from (name for name, _ in command.assigns)
+    if command.name in ("read", "mapfile", "readarray"):
+        yield from (word for word in command.arguments if re.fullmatch(r"[A-Za-z_]\w*", word))
 
 
 def _outputs(command: Command) -> list[str]:
@@ -87,23 +109,20 @@ def _outputs(command: Command) -> list[str]:
     return []
 
 
-def _secret(command: Command, notes: Notes) -> str:
+def _secret(command: Command, notes: Notes) -> tuple[str, bool]:
+    """What a command reads that nobody else should, in words, and whether the skill says why."""
     if command.name in ("env", "printenv", "set") and not command.arguments:
-        return WHOLE_ENVIRONMENT
+        return WHOLE_ENVIRONMENT, False
     if command.words in (["export"], ["export", "-p"], ["declare", "-x"], ["declare", "-p"]):
-        return WHOLE_ENVIRONMENT
+        return WHOLE_ENVIRONMENT, False
     line = " ".join(command.words)[:_LONGEST_LINE]
-    if command.name in ("grep", "egrep", "rg", "find", "ag") and _HUNTS.search(line):
-        return "keys that it searches for"
+    if command.name in ("grep", "egrep", "rg", "find", "ag", "ls") and _HUNTS.search(line):
+        return "keys that it searches for", False
     if command.name in ("curl", "wget") and re.search(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal", line):
-        return "the cloud machine's credentials"
+        return "the cloud machine's credentials", False
     for spelled, what in SECRET_COMMANDS.items():
-        if (
-            tuple(command.words[: len(spelled)]) == spelled
-            and not notes.purpose.mentions(spelled[:1])
-            and spelled[0] not in ("gh", "gcloud", "aws", "pass")
-        ):
-            return what
+        if tuple(command.words[: len(spelled)]) == spelled:
+            return what, notes.purpose.mentions(spelled[:1]) or spelled[0] in _OFTEN_ASKED
     if command.name in (
         "ls",
         "mkdir",
@@ -119,20 +138,20 @@ def _secret(command: Command, notes: Notes) -> str:
         "npm",
         "echo",
     ):
-        return ""
+        return "", False
     # A key that opens the line is not what goes over it.
     keys = {value for flag, value in pairwise(command.arguments) if flag == "-i"}
     for word in (
         *(word for word in command.arguments if word not in keys),
-        *(value for _, value in command.assigns),
+        *(word for _, value in command.assigns for word in value.split()),
         *(target for op, target in command.redirects if op == "<"),
     ):
         if command.name in ("curl", "wget") and not re.search(r"@|^[~/$]", word):
             continue
         place = secret_place(word, notes.purpose) if re.search(r"[/._]", word) and "://" not in word else None
-        if place and not place[1]:
-            return place[0]
-    return ""
+        if place:
+            return place
+    return "", False
 
 
 def _fetched(command: Command, notes: Notes) -> tuple[str, Confidence]:
@@ -149,7 +168,13 @@ def _runs(command: Command) -> str:
     return command.name if is_code and re.fullmatch(r"\$\{?\w+\}?", command.words[-1]) else ""
 
 
-def _sends(command: Command, notes: Notes) -> str:
+def _sends(command: Command, notes: Notes) -> tuple[str, bool]:
+    """Where a command sends data to, in words, and whether that is a host which the skill does not speak of."""
+    to = _destination(command, notes)
+    return to, bool(to) and any(is_stranger(url, notes.purpose) for url in urls_in(" ".join(command.words)))
+
+
+def _destination(command: Command, notes: Notes) -> str:
     line = " ".join(command.words)
     if command.name in ("curl", "wget"):
         sends = any(_SENDS.match(word) for word in command.arguments) or "@-" in line

@@ -31,7 +31,7 @@ _AGENT_FILES = expression(
     r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
 )
 _ORDINARY_LINE = expression(
-    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:\w[\w./-]* "
+    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:[\w/~$][\w./-]* "
     r")*(?:init|hook|shellenv|env"
     r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
     r"|\[\[?.*)$"
