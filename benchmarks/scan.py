@@ -2,8 +2,9 @@
 
     python -m benchmarks.scan [--quick] [--json] [--judge]
 
-Measured are our own inert attacks and near misses, the bundled skills and, where ../shared/data is there, labelled examples
-and real skills. Other labelled sets can be measured by naming a folder in SCAN_SKILLS: each skill in a folder
+Measured are our own inert attacks and near misses, attacks and honest skills by somebody who had not seen the rules (`blind-`,
+`honest`) and, where ../shared/data is there, labelled examples and real skills. Other labelled sets can be measured by naming a
+folder in SCAN_SKILLS: each skill in a folder
 `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from PyPI into a folder of its own (658 MB)
 and runs without network or model. With `--judge` the model of your own settings reads every skill as well (`metier skill scan
 --judge`) and stands in rows of its own; what it costs in time and tokens is the provider's, and is not compared.
@@ -64,11 +65,13 @@ def main() -> int:
 
 def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
     sys.path.insert(0, str(ROOT / "tests"))
-    from scan.corpus import ATTACKS, SHAPES
+    from scan.corpus import ATTACKS, HONEST, SHAPES
 
     for attack in ATTACKS:
         kind = "instructions" if attack.category in ("instruction", "order in context") else "attacks"
-        yield f"{kind}.malicious.{attack.number:03}", attack.files
+        yield f"{'blind-' if attack.is_blind else ''}{kind}.malicious.{attack.number:03}", attack.files
+    for number, honest in enumerate(HONEST):
+        yield f"honest.benign.{number:03}", {path: text.encode() for path, text in honest["files"].items()}
     for number, shape in enumerate(SHAPES):
         if shape.kind == "near":
             yield f"near-misses.benign.{number:03}", shape.files

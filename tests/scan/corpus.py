@@ -1,7 +1,8 @@
 """Our own inert attacks. Hosts are invented; nothing is ever run or fetched.
 
 `shapes.jsonl` has a hit and a near miss for each rule, `attacks.jsonl` whole attacks in many wordings with the verdict that
-they get: also those that pass, because a scanner should say what it misses.
+they get: also those that pass, because a scanner should say what it misses. `honest.jsonl` has skills that do for good reasons
+what attacks do. Half of the attacks and all of the honest were written by somebody who had not seen the rules.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from metier.scan import ScanReport, Verdict, scan
 from metier.spec import MemoryFiles
 
-__all__ = ["ATTACKS", "SHAPES", "Attack", "Shape", "scanned", "skill"]
+__all__ = ["ATTACKS", "HONEST", "SHAPES", "Attack", "Shape", "scanned", "skill"]
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "scan"
 
@@ -37,6 +38,8 @@ class Attack:
     category: str
     verdict: Verdict
     files: dict[str, bytes]
+    is_blind: bool
+    """Written by somebody who had not seen the rules."""
 
     @property
     def name(self) -> str:
@@ -59,7 +62,11 @@ def _attacks() -> list[Attack]:
     rows = [json.loads(line) for line in (FOLDER / "attacks.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
         Attack(
-            number, row["category"], Verdict(row["verdict"]), {path: _bytes(content) for path, content in row["files"].items()}
+            number,
+            row["category"],
+            Verdict(row["verdict"]),
+            {path: _bytes(content) for path, content in row["files"].items()},
+            is_blind=row.get("by") == "stranger",
         )
         for number, row in enumerate(rows)
     ]
@@ -67,6 +74,8 @@ def _attacks() -> list[Attack]:
 
 SHAPES = _shapes()
 ATTACKS = _attacks()
+HONEST = [json.loads(line) for line in (FOLDER / "honest.jsonl").read_text(encoding="utf-8").splitlines()]
+"""Skills that do for good reasons what attacks do: `why` and `files`."""
 
 
 def skill(

@@ -12,7 +12,7 @@ import pytest
 from metier.scan import Verdict
 from metier.scan.orders import ORDERS
 from metier.scan.scanner import PHRASES
-from scan.corpus import ATTACKS, SHAPES, Attack, scanned
+from scan.corpus import ATTACKS, HONEST, SHAPES, Attack, scanned
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "real-skills.jsonl.gz"
 
@@ -33,6 +33,12 @@ def test_most_attacks_are_blocked_and_what_a_machine_runs_more_than_what_a_model
     assert shares.pop("order in context") >= 0.6
     assert shares.pop("dependency") >= 0.6
     assert min(shares.values()) >= 0.8, shares
+
+
+@pytest.mark.parametrize("honest", HONEST, ids=lambda honest: str(honest["why"])[:40])
+def test_an_honest_skill_that_looks_like_an_attack_is_not_blocked(honest: dict[str, dict[str, str]]) -> None:
+    report = scanned({path: text.encode() for path, text in honest["files"].items()})
+    assert report.verdict is not Verdict.BLOCK, report.findings
 
 
 def test_every_order_and_every_phrase_is_met_by_an_attack_or_a_shape() -> None:
