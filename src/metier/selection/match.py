@@ -35,9 +35,15 @@ class Match:
     confidence: float
     """0 to 1; calibrated: of matches given 0.4, about four in ten were right (docs/selection.md has the table)."""
     decision: Decision
-    reason: str
+    told: Callable[[], str] = field(repr=False, compare=False)
+    """Finds the reason, which is read for few of the matches."""
     explained: Callable[[], tuple[Share, ...]] = field(default=tuple, repr=False, compare=False)
     """Finds the shares; few callers ask."""
+
+    @property
+    def reason(self) -> str:
+        """For people: `keyword 'invoice'; description: 'fill PDF forms'`."""
+        return self.told()
 
     @property
     def shares(self) -> tuple[Share, ...]:

@@ -155,10 +155,10 @@ class Selector:
 
     def _ordered(self, ranked: Ranked, called: dict[int, Call]) -> list[int]:
         """Places of the candidates, best first: named, then whole phrases, then by score; ties by id."""
-        rows = ranked.evidence.rows.tolist()
-        odds = ranked.odds.tolist()
-        if not called and len(set(odds)) == len(odds):
-            return [int(place) for place in np.argsort(-ranked.odds)]
+        order = np.argsort(-ranked.odds, kind="stable")
+        if not called and not (np.diff(ranked.odds.take(order)) == 0).any():
+            return [int(place) for place in order]
+        rows, odds = ranked.evidence.rows.tolist(), ranked.odds.tolist()
         nobody = Call()
 
         def key(place: int) -> tuple[bool, bool, float, str]:
@@ -178,7 +178,7 @@ class Selector:
                 score=_probability(_raised(float(ranked.odds[place]), call)),
                 confidence=sure,
                 decision=self._decide(sure),
-                reason=reason(query, ranked.evidence, place, call),
+                told=partial(reason, query, ranked.evidence, place, call),
                 explained=partial(ranked.shares, place),
             )
             found.append(match)
@@ -194,7 +194,7 @@ class Selector:
                 score=round(last * (1 - (place + 1) / (size + 1)), 6),
                 confidence=0.0,
                 decision=Decision.NOTHING,
-                reason="shares some words",
+                told=_shared,
             )
             for place, row in enumerate(ranked.evidence.further.tolist())
         ]
@@ -249,6 +249,10 @@ class _Gone:
     """Stands where the index holds a skill that the caller no longer has."""
 
     id = name = description = ""
+
+
+def _shared() -> str:
+    return "shares some words"
 
 
 def _raised(odds: float, call: Call) -> float:
