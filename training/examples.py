@@ -31,6 +31,8 @@ SMALLEST = 10
 """Skills that make a library worth ranking."""
 TINY = (1, 2, 3, 5, 10)
 """Sizes of the libraries that are a handful of random skills and the right one."""
+ALIKE = 20
+"""Skills that share words with a request."""
 TERMS = 64
 """Weightiest terms of a request that the salience network learns from."""
 
@@ -102,8 +104,19 @@ class Shelves:
         rng = np.random.default_rng(zlib.crc32(one.query.encode()))
         named = [self._by_id[name] for name in one.skills if name in self._by_id]
         size = TINY[int(rng.integers(len(TINY)))]
-        others = [self.skills[place] for place in rng.choice(len(self.skills), size, replace=False)]
+        pool = self._alike(one) if one.kind == "unrelated" and rng.random() < 0.6 else self.skills
+        others = [pool[place] for place in rng.choice(len(pool), min(size, len(pool)), replace=False)]
         return [*named, *(skill for skill in others if skill not in named)][: max(size, len(named))]
+
+    def _alike(self, one: Labelled) -> Sequence[Plain]:
+        """Skills that share words with a request that has nothing to do with them."""
+        made = self.asked_of("all", one)
+        assert made is not None
+        own, library = made
+        query = read_query(one.query)
+        postings = library.postings(query)
+        rows = candidates(postings, term_weights(query, postings, library.living, self._trained), len(own), ALIKE)
+        return [own[row] for row in rows] or self.skills
 
 
 def examples(shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str]) -> list[Example]:
@@ -146,7 +159,7 @@ def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> l
         postings = library.postings(query)
         weights = term_weights(query, postings, library.living, trained)
         rows = candidates(postings, weights, len(own), CANDIDATES)
-        counts, impacts = by_candidate(query, postings, rows, len(own))
+        counts, impacts, _ = by_candidate(query, postings, rows, len(own))
         normal = counts / (1 - FIELD_B + FIELD_B * library.lengths(rows).astype(np.float32) / FIELD_LENGTH)
         front = 2 * normal[..., NAME] + normal[..., PURPOSE]
         gains = np.stack([impacts, front / (1 + front), normal[..., BODY] / (1.5 + normal[..., BODY])], axis=-1)

@@ -26,12 +26,14 @@ from training.networks import (
     fit_salience,
     orders,
 )
-from training.quoted import quoted_requests
+from training.quoted import fragments, quoted_requests
 from training.vectors import encoded
 
-__all__ = ["SETTINGS", "Fitted", "Material", "fit"]
+__all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
-SETTINGS = ("all", "own", "tiny", "all-front", "own-front")
+SETTINGS = ("all", "own", "tiny", "all-front", "own-front", "tiny-front")
+BRIEF = ("tiny", "tiny-front")
+"""The libraries that short requests are asked of, to learn how sure to be. In larger ones two words seldom tell enough."""
 
 
 class Material:
@@ -42,6 +44,7 @@ class Material:
         self.shelves = Shelves(skills, trained)
         bare, self.quoted = quoted_requests(skills)
         self.bare = Shelves(bare, trained)
+        self.brief = [*fragments(self.quoted), *self.quoted[1::3]]
         real = [one for one in asked if one.kind not in NOT_ASKED]
         self.wordings = wordings(self.shelves, real, trained)
         texts = [meaning_text(skill) for skill in skills]
@@ -76,6 +79,7 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
     right = [one for one in lists if one.asked.kind not in NOT_ASKED]
     quoted = [one for one in material.quoted if one.source not in left_out]
     more = examples(material.bare, quoted, trained, ("all", "own"))
+    brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
     many, few = fit_order(right + more, MANY), fit_order(right + more, FEW)
     order = orders(many, few)
     meaning = [
@@ -86,7 +90,7 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
         "salience": salience,
         "many": many,
         "few": few,
-        "sure": fit_confidence(*confidence_rows(lists, order)),
+        "sure": fit_confidence(*confidence_rows([*lists, *brief], order)),
     }
     return Fitted(trained, networks, np.stack(meaning))
 

@@ -27,8 +27,8 @@ MANY = {"all": 1.0, "all-front": 0.3}
 FEW = {"own": 1.0, "own-front": 0.3}
 """What each ordering network learns from, and how much it counts."""
 QUOTED = 0.3
-"""How much a quoted phrase counts beside a dev query."""
-SURE_WEIGHT = {"all": 1.0, "own": 1.0, "tiny": 0.5, "all-front": 0.5, "own-front": 0.5}
+"""How much a quoted phrase, or a fragment of one, counts beside a dev query."""
+SURE_WEIGHT = {"all": 1.0, "own": 1.0, "tiny": 0.5, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
 NOT_ASKED = ("near-miss", "unrelated")
 """Kinds of request that have no right skill."""
 
@@ -130,7 +130,7 @@ def confidence_rows(lists: Sequence[Example], order: Orders) -> tuple[Array, Arr
         columns = standing(one.values, raw)
         named = one.right
         best_first = np.argsort(-raw, kind="stable")[:3]
-        scale = SURE_WEIGHT[one.setting]
+        scale = SURE_WEIGHT[one.setting] * (QUOTED if one.asked.kind in ("quoted", "fragment") else 1)
         if one.asked.kind == "near-miss":
             picked = [(place, 0.0, 2.0 * scale) for place in np.flatnonzero(named)]
         elif one.asked.kind == "unrelated":

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from metier.selection.text import terms_of, words
 from training.labels import Labelled, Plain
 
-__all__ = ["quoted_requests"]
+__all__ = ["fragments", "quoted_requests"]
 
 _QUOTED = re.compile(r'["“]([^"“”\n]{12,220})["”]')
 _ASKED = re.compile(
@@ -43,6 +44,21 @@ def quoted_requests(skills: Sequence[Plain]) -> tuple[list[Plain], list[Labelled
         rng.shuffle(requests)
         chosen += requests[:_PER_PUBLISHER]
     return bare, chosen
+
+
+def fragments(requests: Sequence[Labelled]) -> list[Labelled]:
+    """Two or three words of every third request, as people type them who are in a hurry."""
+    rng = random.Random(5)
+    found: list[Labelled] = []
+    for one in requests[::3]:
+        said = words(one.query)
+        telling = [place for place, word in enumerate(said) if terms_of(word)]
+        size = rng.choice((2, 2, 3))
+        if len(telling) > size:
+            first = rng.randrange(len(telling) - size + 1)
+            short = " ".join(said[telling[first] : telling[first + size - 1] + 1])
+            found.append(replace(one, query=short, kind="fragment"))
+    return found
 
 
 def _phrases(skill: Plain) -> list[str]:

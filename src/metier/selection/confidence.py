@@ -17,6 +17,9 @@ __all__ = ["STANDING", "confidence", "standing"]
 STANDING = ("raw", "lead", "share", "place")
 """Columns beside the signals: the order's own score, its lead over the best other, softmax, 1 / place."""
 
+_COVERAGE = SIGNALS.index("coverage")
+_UNSPOKEN = -3.0
+
 
 def standing(values: Array, raw: Array) -> Array:
     """The columns that the confidence network reads, by candidate."""
@@ -33,5 +36,6 @@ def standing(values: Array, raw: Array) -> Array:
 
 
 def confidence(values: Array, raw: Array, network: Network) -> Array:
-    """Log-odds that each candidate is right."""
-    return network.scores(standing(values, raw)) + network.bias
+    """Log-odds that each candidate is right. One that shares no word with the request may be listed, not more."""
+    odds = network.scores(standing(values, raw)) + network.bias
+    return np.where(values[:, _COVERAGE] > 0, odds, np.minimum(odds, _UNSPOKEN))

@@ -32,20 +32,21 @@ class Postings:
     starts: Array
     """The first line of each run."""
 
-    def count(self, lines: Array) -> Array:
-        """How often the term stands in each field, for some lines; few are ever asked for."""
-        found = np.zeros((len(lines), len(FIELDS)), dtype=np.uint8)
+    def more(self, lines: Array) -> tuple[Array, Array]:
+        """How often the term stands in each field, and what follows it in the body, for some lines; few are ever asked for."""
         run = np.searchsorted(self.starts, lines, side="right") - 1
         begins = np.array([span[3] for span in self.spans], dtype=np.int64)
-        place = begins[run] + lines - self.starts[run]
+        place = (begins - self.starts)[run] + lines
         segments = {id(span[1]): span[1] for span in self.spans}
         if len(segments) == 1:
-            return np.asarray(self.spans[0][1].posting_count[place])
+            [segment] = segments.values()
+            return segment.posting_count.take(place, axis=0), segment.posting_next.take(place)
+        counts, followers = np.zeros((len(lines), len(FIELDS)), dtype=np.uint8), np.zeros(len(lines), dtype=np.uint32)
         owner = np.array([id(span[1]) for span in self.spans])[run]
         for number, segment in segments.items():
             mine = owner == number
-            found[mine] = segment.posting_count[place[mine]]
-        return found
+            counts[mine], followers[mine] = segment.posting_count[place[mine]], segment.posting_next[place[mine]]
+        return counts, followers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,8 @@ class Sequences:
     owner: Array
     sentence: Array
     """0 is the name."""
+    clause: Array
+    """0 is the name; counted through the sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,28 +128,38 @@ class Library:
     def vectors(self, rows: Array) -> Array:
         return self._by_row("vector", rows)
 
+    def passages(self, rows: Array) -> Array:
+        return self._by_row("passage", rows)
+
     def sequences(self, query: Query, rows: Array) -> Sequences:
         """Name and purpose of the given rows, each after the other."""
-        parts: list[tuple[Array, Array, Array, Array]] = []
+        parts: list[tuple[Array, ...]] = []
         for segment, first in self.offsets():
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
             begins = segment.sequence_start[rows[mine] - first].astype(np.int64)
             sizes = segment.sequence_start[rows[mine] - first + 1] - begins
-            within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            place = np.repeat(begins, sizes) + within
-            terms = segment.sequence_term[place]
-            owner = np.repeat(mine, sizes)
-            parts.append((segment.known[terms], _asked(segment, query)[terms], owner, segment.sequence_sentence[place]))
-        known, asked, owner, sentence = (np.concatenate(column) for column in zip(*parts, strict=True))
+            place = np.arange(int(sizes.sum())) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
+            terms = segment.sequence_term.take(place)
+            columns = (segment.known, _asked(segment, query))
+            parts.append(
+                (
+                    *(column.take(terms) for column in columns),
+                    np.repeat(mine, sizes),
+                    segment.sequence_sentence.take(place),
+                    segment.sequence_clause.take(place),
+                )
+            )
+        found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
         if len(parts) > 1:
-            order = np.argsort(owner, kind="stable")
-            known, asked, owner, sentence = known[order], asked[order], owner[order], sentence[order]
-        return Sequences(known=known, asked=asked, owner=owner, sentence=sentence.astype(np.int64))
+            order = np.argsort(found[2], kind="stable")
+            found = [column[order] for column in found]
+        known, asked, owner, sentence, clause = found
+        return Sequences(known=known, asked=asked, owner=owner, sentence=sentence, clause=clause)
 
     def _by_row(self, field: str, rows: Array) -> Array:
         parts = [getattr(segment, field) for segment in self.segments]
         if len(parts) == 1:
-            return np.asarray(parts[0][rows])
+            return np.asarray(parts[0].take(rows, axis=0))
         out = np.zeros((len(rows), *parts[0].shape[1:]), dtype=parts[0].dtype)
         for (_, first), part in zip(self.offsets(), parts, strict=True):
             mine = (rows >= first) & (rows < first + len(part))
@@ -156,7 +169,7 @@ class Library:
 
 def _asked(segment: Segment, query: Query) -> Array:
     """For each stem of the segment, which term of the request it is, or -1."""
-    asked = np.full(len(segment.vocabulary), -1, dtype=np.int32)
+    asked = np.full(len(segment.vocabulary), -1, dtype=np.int16)
     if len(segment.vocabulary):
         place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
         found = np.flatnonzero(segment.vocabulary[place] == query.hashes)

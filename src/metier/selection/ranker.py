@@ -20,23 +20,27 @@ from .trained import Trained
 
 __all__ = ["GROUPS", "Ranked", "gather", "rank", "with_meaning"]
 
-GROUPS = {
+_NAMED_GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
     "description": (
         "front", "front_coverage", "purpose_share", "best_sentence", "sentence_share", "words_front", "rarest_front",
         "length_purpose",
     ),
-    "phrases": ("phrase",),
+    "clauses": ("clause", "clause_share", "clause_fit"),
+    "phrases": ("phrase", "together"),
     "not for": ("negative",),
     "headings": ("heads",),
     "body": ("back", "length_body"),
     "all words": (
-        "score", "score_z", "score_ratio", "flat", "flat_z", "coverage", "rarest", "words_all", "gap", "best_score",
-        "plain", "plain_z", "plain_ratio",
+        "score", "score_ratio", "flat", "coverage", "rarest", "words_all", "gap", "best_score", "plain", "plain_ratio",
     ),
-    "one sentence": ("part", "part_z"),
+    "one sentence": ("part",),
     "meaning": (*NEAREST, *TOPICAL),
 }  # fmt: skip
+GROUPS = {
+    group: tuple(name for base in names for name in (base, f"{base}_z") if name in SIGNALS)
+    for group, names in _NAMED_GROUPS.items()
+}
 """The signals as a person would name them, for `--explain`."""
 
 _COLUMNS = [[SIGNALS.index(name) for name in names] for names in GROUPS.values()]

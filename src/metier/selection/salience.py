@@ -30,21 +30,19 @@ def cues(query: Query, weights: Array, trained: Trained) -> Array:
     rarity = weights / query.weights / 8
     rank = np.empty(size)
     rank[np.argsort(-weights, kind="stable")] = np.arange(size)
-    columns = [
-        rarity,
-        rarity * rarity,
-        np.where(known, trained.topical[place], 0),
-        np.where(known, trained.naming[place], 0),
-        np.where(known, trained.strength[place], 0),
-        known,
-        np.arange(size) / max(1, size),
-        *query.manner.T,
-        np.full(size, np.log1p(size) / 5),
-        rank / 16,
-        8 * weights / max(1e-3, float(weights.sum())),
-        weights / max(1e-3, float(weights.max(initial=0))),
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
+    found = np.empty((len(CUES), size), dtype=np.float32)
+    found[0] = rarity
+    found[1] = rarity * rarity
+    for row, learnt in enumerate((trained.topical, trained.naming, trained.strength), 2):
+        found[row] = learnt.take(place) * known
+    found[5] = known
+    found[6] = np.arange(size) / max(1, size)
+    found[7:13] = query.manner.T
+    found[13] = np.log1p(size) / 5
+    found[14] = rank / 16
+    found[15] = 8 * weights / max(1e-3, float(weights.sum()))
+    found[16] = weights / max(1e-3, float(weights.max(initial=0)))
+    return found.T
 
 
 def salient(query: Query, weights: Array, trained: Trained) -> Array:

@@ -18,12 +18,14 @@ import numpy as np
 from .container import Array, CorruptIndex, pack, unpack
 from .document import Document
 from .phrases import phrase_rows
-from .text import term_hash, terms_of, words
-from .trained import Trained
+from .text import clauses, term_hash, terms_of, words
+from .trained import PASSAGES, Trained
 
-__all__ = ["BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build", "open_segment", "starts"]
+__all__ = [
+    "BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build", "follower_bit", "open_segment", "starts",
+]  # fmt: skip
 
-FORMAT = 2
+FORMAT = 3
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 
@@ -48,6 +50,8 @@ class Segment:
     posting_count: Array
     """How often the term stands in each field, at most 255."""
     posting_impact: Array
+    posting_next: Array
+    """The words right behind the term in the body, as bits (`follower_bit`)."""
     length: Array
     """Terms by document and field."""
     sequence_start: Array
@@ -55,8 +59,12 @@ class Segment:
     """Name and purpose as a run of terms, each an index into the vocabulary."""
     sequence_sentence: Array
     """The sentence of each; 0 is the name."""
+    sequence_clause: Array
+    """The clause of each, counted through all sentences; 0 is the name."""
     vector: Array
     """Two rows of trained dimensions a document: name with purpose, and body."""
+    passage: Array
+    """A few rows of the leading dimensions a document: parts of its body."""
     phrase_hash: Array
     phrase_row: Array
     phrase_kind: Array
@@ -88,7 +96,7 @@ def build(documents: Sequence[Document], trained: Trained) -> Segment:
     np.cumsum(np.bincount(term_of, minlength=len(vocabulary)), out=term_start[1:])
     phrase_hash, phrase_row, phrase_kind = phrase_rows(documents)
     texts = [document.id.encode("utf-8", "surrogatepass") for document in documents]
-    in_sequence = np.flatnonzero(collected.field <= PURPOSE)
+    in_sequence, in_body = np.flatnonzero(collected.field <= PURPOSE), np.flatnonzero(collected.field == BODY)
     return Segment(
         vocabulary=vocabulary,
         known=trained.places(vocabulary).astype(np.int32),
@@ -96,11 +104,14 @@ def build(documents: Sequence[Document], trained: Trained) -> Segment:
         posting_row=row_of[order].astype(np.int32),
         posting_count=counts[order],
         posting_impact=_impacts(counts, lengths, row_of)[order],
+        posting_next=_followers(collected, keys)[order],
         length=lengths,
         sequence_start=starts(np.bincount(collected.row[in_sequence], minlength=len(documents)), np.int32),
         sequence_term=collected.term[in_sequence].astype(np.int32),
         sequence_sentence=collected.sentence[in_sequence],
+        sequence_clause=collected.clause[in_sequence],
         vector=trained.document_vectors(vocabulary, row_of, term_of, counts, len(documents)),
+        passage=trained.passage_vectors(vocabulary, collected.row[in_body], collected.term[in_body], len(documents)),
         phrase_hash=phrase_hash,
         phrase_row=phrase_row,
         phrase_kind=phrase_kind,
@@ -122,9 +133,11 @@ def open_segment(buffer: Any, trained: Trained) -> Segment:
         len(segment.term_start) == len(segment.vocabulary) + 1
         and segment.term_start[-1] == postings
         and segment.posting_count.shape == (postings, len(FIELDS))
+        and len(segment.posting_next) == postings
         and segment.length.shape == (rows, len(FIELDS))
         and len(segment.sequence_start) == len(segment.id_start) == rows + 1
         and segment.vector.shape == (rows, 2, trained.dimensions)
+        and segment.passage.shape == (rows, PASSAGES, trained.short)
         and segment.mark.tolist() == [trained.mark]
     )
     if not fits:
@@ -141,6 +154,7 @@ class _Collected:
     row: Array
     field: Array
     sentence: Array
+    clause: Array
 
 
 class _Written(dict[str, int]):
@@ -155,20 +169,21 @@ def _collect(documents: Sequence[Document]) -> _Collected:
     written = _Written()
     number = written.__getitem__
     tokens = array("i")
-    extents: list[tuple[int, int, int, int]] = []  # length, row, field, sentence
+    extents: list[tuple[int, int, int, int, int]] = []  # length, row, field, sentence, clause
     for row, document in enumerate(documents):
-        pieces = [(document.name, NAME, 0)]
-        pieces += [(text, PURPOSE, min(place, 255)) for place, text in enumerate(document.purpose, 1)]
-        pieces += [(document.negative, NEGATIVE, 0), (document.headings, HEADINGS, 0), (document.body, BODY, 0)]
-        for text, field, sentence in pieces:
+        pieces = [(document.name, NAME, 0, 0)]
+        parts = [(part, place) for place, text in enumerate(document.purpose, 1) for part in clauses(text)]
+        pieces += [(part, PURPOSE, min(place, 255), min(count, 255)) for count, (part, place) in enumerate(parts, 1)]
+        pieces += [(document.negative, NEGATIVE, 0, 0), (document.headings, HEADINGS, 0, 0), (document.body, BODY, 0, 0)]
+        for text, field, sentence, clause in pieces:
             if text:
                 before = len(tokens)
                 tokens.extend(map(number, words(text)))
-                extents.append((len(tokens) - before, row, field, sentence))
+                extents.append((len(tokens) - before, row, field, sentence, clause))
     return _expanded(tokens, written, extents)
 
 
-def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[int, int, int, int]]) -> _Collected:
+def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[int, int, int, int, int]]) -> _Collected:
     """From written words to terms, where a word may stand for none, one or several."""
     numbers: _Written = _Written()
     flat = array("i")
@@ -185,14 +200,15 @@ def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[in
     within = np.arange(int(per_token.sum())) - np.repeat(np.cumsum(per_token) - per_token, per_token)
     terms_flat = place[_numbers(flat)]
     lengths = np.array([extent[0] for extent in extents], dtype=np.int64)
-    columns = np.array([extent[1:] for extent in extents], dtype=np.int64).reshape(-1, 3)
-    row, field, sentence = (np.repeat(np.repeat(columns[:, i], lengths), per_token) for i in range(3))
+    columns = np.array([extent[1:] for extent in extents], dtype=np.int64).reshape(-1, 4)
+    row, field, sentence, clause = (np.repeat(np.repeat(columns[:, i], lengths), per_token) for i in range(4))
     return _Collected(
         vocabulary=vocabulary,
         term=terms_flat[np.repeat(start[said], per_token) + within],
         row=row,
         field=field.astype(np.uint8),
         sentence=sentence.astype(np.uint8),
+        clause=clause.astype(np.uint8),
     )
 
 
@@ -213,6 +229,26 @@ def _count(collected: _Collected) -> tuple[Array, Array, Array]:
     counts = np.zeros((int(begins.sum()), len(FIELDS)), dtype=np.uint8)
     counts[np.cumsum(begins) - 1, field] = amount
     return collected.vocabulary, pair[begins], counts
+
+
+def _followers(collected: _Collected, pairs: Array) -> Array:
+    """For each (row, term), what stands right behind it in the body."""
+    inside = np.flatnonzero(collected.field == BODY)
+    row, term = collected.row[inside], collected.term[inside]
+    bit = follower_bit(collected.vocabulary[term])
+    key = ((row * max(1, len(collected.vocabulary)) + term)[:-1] << 5) + bit[1:]
+    key = np.sort(key[row[:-1] == row[1:]])
+    begins = np.flatnonzero(np.diff(key >> 5, prepend=-1))
+    found = np.zeros(len(pairs), dtype=np.uint32)
+    if len(begins):
+        bits = np.uint32(1) << (key & 31).astype(np.uint32)
+        found[np.searchsorted(pairs, key[begins] >> 5)] = np.bitwise_or.reduceat(bits, begins)
+    return found
+
+
+def follower_bit(hashes: Array) -> Array:
+    """Which of 32 bits stands for a word; a word in thirty is taken for another."""
+    return (hashes & np.uint64(31)).astype(np.int64)
 
 
 def _lengths(collected: _Collected, rows: int) -> Array:

@@ -1,7 +1,8 @@
 """What speaks for each candidate, in numbers: the columns that the re-ranking network reads.
 
 All are relative to the request (its weight in all, the best candidate), never to the library's size, so that
-weights learnt on ten thousand skills hold for ten.
+weights learnt on ten thousand skills hold for ten. What matters often is not how well a candidate fits but how much
+better than the others: the columns that end in `_z` say that of the column they are named after.
 """
 
 from __future__ import annotations
@@ -11,25 +12,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from .container import Array
-from .library import Library, Postings
+from .library import Library, Postings, Sequences
 from .likeness import NEAREST, TOPICAL, nearest_words, topics
 from .query import Query
-from .scales import product, standard
-from .segment import BODY, FIELD_B, FIELD_LENGTH, HEADINGS, NAME, NEGATIVE, PURPOSE
+from .scales import product, standard, starts_of
+from .segment import BODY, FIELD_B, FIELD_LENGTH, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
 from .trained import Trained
 
 __all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "term_weights"]
 
-SIGNALS = (
-    "score", "score_z", "score_ratio", "flat", "flat_z", "front", "back", "heads", "negative",
-    "front_coverage", "coverage", "name_coverage", "name_share", "purpose_share", "best_sentence", "sentence_share",
-    "phrase", "rarest", "rarest_front", "words_front", "words_all", "gap",
+_PLAIN = (
+    "score", "score_ratio", "flat", "front", "back", "heads", "negative", "front_coverage", "coverage", "name_coverage",
+    "name_share", "purpose_share", "best_sentence", "sentence_share", "clause", "clause_share", "clause_fit", "phrase",
+    "rarest", "rarest_front", "words_front", "words_all", "gap", "together",
     "length_purpose", "length_body", "length_name", "query_terms", "query_mass", "query_idf", "best_score", "library",
-    "plain", "plain_z", "plain_ratio", "part", "part_z",
-    *NEAREST, *TOPICAL,
+    "plain", "plain_ratio", "part", *NEAREST, *TOPICAL,
 )  # fmt: skip
+_BESIDE = (
+    "score", "flat", "plain", "part", "clause_fit", "together", "soft", "vector_front", "vector_back", "aspect",
+    "company", "passage", "passage_part",
+)  # fmt: skip
+SIGNALS = (*_PLAIN, *(f"{name}_z" for name in _BESIDE))
+_BESIDE_ROWS = [_PLAIN.index(name) for name in _BESIDE]
 
+_IN_ORDER = (
+    "name_share", "purpose_share", "best_sentence", "sentence_share", "clause", "clause_share", "clause_fit", "phrase",
+)  # fmt: skip
+_FAR_BEHIND = 0.3
+"""Share of the best score below which a row is seldom among the first hundred."""
 _NONE = np.zeros(0, dtype=np.int64)
+_BITS = 1 << np.arange(5, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +67,15 @@ def term_weights(query: Query, postings: Postings, living: int, trained: Trained
 
 def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Array:
     """The best `limit` rows by BM25F, best first; ties go to the earlier row."""
-    scores = np.bincount(postings.row, weights=postings.impact * weights[postings.term], minlength=rows)
-    if len(scores) > limit:
-        cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        found = np.flatnonzero(scores >= max(cut, 1e-9))
-    else:
-        found = np.flatnonzero(scores > 0)
-    return found[np.lexsort((found, -scores[found]))][:limit]
+    scores = np.bincount(postings.row, weights=postings.impact * weights.take(postings.term), minlength=rows)
+    found = np.flatnonzero(scores > _FAR_BEHIND * scores.max(initial=0))
+    if len(found) < limit:
+        found = np.flatnonzero(scores)
+    there = scores.take(found)
+    if len(found) > limit:
+        near = np.flatnonzero(there >= np.partition(there, len(there) - limit)[len(there) - limit])
+        found, there = found.take(near), there.take(near)
+    return found.take(np.argsort(-there, kind="stable")[:limit])
 
 
 def signals(
@@ -75,106 +89,161 @@ def signals(
 ) -> Evidence:
     """`weights` of the terms: by rarity alone, and by what matters in this request; they have the same sum."""
     plain_weights, moved = weights
-    counts, impacts = by_candidate(query, postings, rows, len(library.alive))
+    counts, impacts, followers = by_candidate(query, postings, rows, len(library.alive))
     lengths = library.lengths(rows).astype(np.float32)
     mass = float(moved.sum()) or 1.0
     plain, score = plain_weights @ impacts, moved @ impacts
-    column = _lexical(counts, lengths, moved, mass, score)
-    column |= _sequences(query, library, rows, moved, mass, trained)
-    column |= _parts(query, impacts, moved, mass)
-    column |= topics(query, library, rows, impacts > 0, moved / mass, score, trained)
-    size = len(rows)
-    column |= {
+    column: dict[str, Array | float] = {
+        **_lexical(counts, lengths, moved, mass, score),
+        **_sequences(query, library, rows, moved, mass, trained),
+        **topics(query, library, rows, impacts > 0, moved / mass, score, trained),
+        "part": _part(query, impacts, moved, mass),
+        "together": _together(query, counts, followers, moved / mass),
         "length_purpose": np.log1p(lengths[:, PURPOSE]) / 5,
         "length_body": np.log1p(lengths[:, BODY]) / 7,
         "length_name": np.log1p(lengths[:, NAME]) / 2,
-        "query_terms": np.full(size, np.log1p(len(query)) / 5),
-        "query_mass": np.full(size, np.log1p(mass) / 5),
-        "query_idf": np.full(size, mass / max(1.0, float(query.weights.sum())) / 8),
-        "best_score": np.full(size, float(score.max(initial=0)) / mass),
-        "library": np.full(size, np.log1p(library.living) / 10),
+        "query_terms": np.log1p(len(query)) / 5,
+        "query_mass": np.log1p(mass) / 5,
+        "query_idf": mass / max(1.0, float(query.weights.sum())) / 8,
+        "best_score": float(score.max(initial=0)) / mass,
+        "library": np.log1p(library.living) / 10,
         "plain": plain / mass,
-        "plain_z": standard(plain),
         "plain_ratio": plain / (float(plain.max(initial=0)) or 1.0),
     }
-    values = np.stack([column[name] for name in SIGNALS], axis=1).astype(np.float32)
-    bits = (counts > 0).astype(np.uint8) @ (1 << np.arange(5, dtype=np.uint8))
-    return Evidence(rows=rows, values=values, matched=bits, further=further, weights=moved)
+    values = np.empty((len(SIGNALS), len(rows)), dtype=np.float32)
+    for place, name in enumerate(_PLAIN):
+        values[place] = column[name]
+    values[len(_PLAIN) :] = standard(values[_BESIDE_ROWS])
+    bits = (counts > 0) @ _BITS
+    return Evidence(rows=rows, values=np.ascontiguousarray(values.T), matched=bits, further=further, weights=moved)
 
 
-def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array]:
-    """Counts by term, candidate and field; impacts by term and candidate."""
+def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
+    """By term and candidate: counts by field, impacts, and what follows in the body."""
     slot = np.full(total, -1, dtype=np.int32)
     slot[rows] = np.arange(len(rows))
-    place = slot[postings.row]
+    place = slot.take(postings.row)
     kept = np.flatnonzero(place >= 0)
-    counts = np.zeros((len(query), len(rows), 5), dtype=np.float32)
-    impacts = np.zeros((len(query), len(rows)), dtype=np.float32)
-    term, place = postings.term[kept], place[kept]
-    counts[term, place] = postings.count(kept)
-    impacts[term, place] = postings.impact[kept] / np.float32(255)
-    return counts, impacts
+    counts = np.zeros((len(query) * len(rows), 5), dtype=np.float32)
+    impacts = np.zeros(len(query) * len(rows), dtype=np.float32)
+    followers = np.zeros(len(query) * len(rows), dtype=np.uint32)
+    into = postings.term.take(kept) * len(rows) + place.take(kept)
+    counts[into], followers[into] = postings.more(kept)
+    impacts[into] = postings.impact.take(kept) / np.float32(255)
+    shape = (len(query), len(rows))
+    return counts.reshape(*shape, 5), impacts.reshape(shape), followers.reshape(shape)
 
 
 def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: Array) -> dict[str, Array]:
+    share = weights / np.float32(mass)
     normal = counts / (1 - FIELD_B + FIELD_B * lengths / FIELD_LENGTH)
-    front = 2 * normal[..., NAME] + normal[..., PURPOSE]
-    flat = normal[..., NAME] + normal[..., PURPOSE] + 0.3 * (normal[..., HEADINGS] + normal[..., BODY])
-    present = counts > 0
-    in_front = present[..., NAME] | present[..., PURPOSE]
-    anywhere = in_front | present[..., HEADINGS] | present[..., BODY]
-    flat_score = weights @ (flat / (1 + flat)) / mass
+    name, purpose, heads, back = (normal[..., field] for field in (NAME, PURPOSE, HEADINGS, BODY))
+    front = 2 * name + purpose
+    flat = name + purpose + 0.3 * (heads + back)
+    in_front = front > 0
+    anywhere = flat > 0
     second = np.partition(score, -2)[-2] if len(score) > 1 else 0.0
     best = float(score.max(initial=0)) or 1.0
+    largest = float(weights.max(initial=1))
     return {
         "score": score / mass,
-        "score_z": standard(score),
         "score_ratio": score / best,
-        "flat": flat_score,
-        "flat_z": standard(flat_score),
-        "front": weights @ (front / (1 + front)) / mass,
-        "back": weights @ (normal[..., BODY] / (1.5 + normal[..., BODY])) / mass,
-        "heads": weights @ (normal[..., HEADINGS] / (1 + normal[..., HEADINGS])) / mass,
-        "negative": weights @ (present[..., NEGATIVE] & ~in_front) / mass,
-        "front_coverage": weights @ in_front / mass,
-        "coverage": weights @ anywhere / mass,
-        "name_coverage": weights @ present[..., NAME] / mass,
-        "rarest": (weights[:, None] * anywhere).max(axis=0, initial=0) / float(weights.max(initial=1)),
-        "rarest_front": (weights[:, None] * in_front).max(axis=0, initial=0) / float(weights.max(initial=1)),
+        "flat": share @ (flat / (1 + flat)),
+        "front": share @ (front / (1 + front)),
+        "back": share @ (back / (1.5 + back)),
+        "heads": share @ (heads / (1 + heads)),
+        "negative": share @ ((counts[..., NEGATIVE] > 0) & ~in_front),
+        "front_coverage": share @ in_front,
+        "coverage": share @ anywhere,
+        "name_coverage": share @ (name > 0),
+        "rarest": (weights[:, None] * anywhere).max(axis=0, initial=0) / largest,
+        "rarest_front": (weights[:, None] * in_front).max(axis=0, initial=0) / largest,
         "words_front": np.log1p(in_front.sum(axis=0)) / 3,
         "words_all": np.log1p(anywhere.sum(axis=0)) / 4,
         "gap": (score - np.where(score >= best, second, best)) / best,
     }
 
 
-def _parts(query: Query, impacts: Array, weights: Array, mass: float) -> dict[str, Array]:
+def _part(query: Query, impacts: Array, weights: Array, mass: float) -> Array:
     """The sentence of the request that fits best: the rest of a long one may be scenery."""
     said = query.parts * weights
     # The constant keeps a sentence of one lucky word from looking like a perfect match.
-    best = (product(said, impacts) / (said.sum(axis=1, keepdims=True) + 0.15 * mass)).max(axis=0)
-    return {"part": best, "part_z": standard(best)}
+    return np.asarray((product(said, impacts) / (said.sum(axis=1, keepdims=True) + 0.15 * mass)).max(axis=0))
+
+
+def _together(query: Query, counts: Array, followers: Array, share: Array) -> Array:
+    """Neighbours of the request that are neighbours in a body."""
+    left, right = np.nonzero(query.follows)
+    bit = np.uint32(1) << follower_bit(query.hashes.take(right)).astype(np.uint32)
+    close = (followers.take(left, axis=0) & bit[:, None] > 0) & (counts[..., BODY].take(right, axis=0) > 0)
+    return np.asarray(np.minimum(share.take(left), share.take(right)) @ close)
 
 
 def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass: float, trained: Trained) -> dict[str, Array]:
-    """What the order of words tells: shares of the name and of sentences, and neighbours that stay neighbours."""
-    words = library.sequences(query, rows)
-    size, width = len(rows), int(words.sentence.max(initial=1)) + 1
-    hit = words.asked >= 0
+    """What the order of words tells: shares of the name, of sentences and clauses, and neighbours that stay neighbours."""
+    words, size = library.sequences(query, rows), len(rows)
+    if not len(words.owner) or not len(query):
+        return dict.fromkeys((*_IN_ORDER, *NEAREST), np.zeros(size, dtype=np.float32))
+    share = weights / np.float32(mass)
     rarity = trained.rarity(words.known)
-    group = words.owner * width + words.sentence
-    total = np.bincount(group, weights=rarity, minlength=size * width).reshape(size, width)
-    seen = np.bincount(group, weights=rarity * hit, minlength=size * width).reshape(size, width)
-    flags = np.zeros(size * width * max(1, len(query)), dtype=bool)  # a word said twice in a sentence counts once
-    flags[group[hit] * len(query) + words.asked[hit]] = True
-    sentence, term = np.divmod(np.flatnonzero(flags), max(1, len(query)))
-    by_sentence = np.bincount(sentence, weights=weights[term], minlength=size * width).reshape(size, width)
-    inside = np.flatnonzero(hit[:-1] & hit[1:] & (group[:-1] == group[1:]))
-    inside = inside[query.follows[words.asked[inside], words.asked[inside + 1]]]
-    pairs = np.minimum(weights[words.asked[inside]], weights[words.asked[inside + 1]])
-    return nearest_words(query, weights / mass, words, rarity, size, trained) | {
-        "name_share": seen[:, 0] / np.maximum(total[:, 0], 1e-6),
-        "purpose_share": seen[:, 1:].sum(axis=1) / np.maximum(total[:, 1:].sum(axis=1), 4.0),
-        "best_sentence": by_sentence[:, 1:].max(axis=1) / mass,
-        "sentence_share": (seen[:, 1:] / np.maximum(total[:, 1:], 4.0)).max(axis=1),
-        "phrase": np.bincount(words.owner[inside], weights=pairs, minlength=size) / mass,
+    hits = np.flatnonzero(words.asked >= 0)
+    asked = words.asked.take(hits)
+    sentences = _runs(words, words.sentence, rarity, hits, asked, share)
+    clauses = _runs(words, words.clause, rarity, hits, asked, share)
+    name, name_seen = (sentences.sums(part * ~sentences.purpose, size) for part in (sentences.total, sentences.seen))
+    whole, seen = (sentences.sums(part, size) for part in (sentences.total, sentences.seen))
+    fit = clauses.seen / (clauses.total + 3)
+    beside = np.flatnonzero(query.follows[asked[:-1], asked[1:]] & (np.diff(sentences.number) == 0) & (np.diff(hits) == 1))
+    pairs = np.minimum(share.take(asked.take(beside)), share.take(asked.take(beside + 1)))
+    return nearest_words(query, share, words, rarity, size, trained) | {
+        "name_share": name_seen / np.maximum(name, 1e-6),
+        "purpose_share": (seen - name_seen) / np.maximum(whole - name, 4),
+        "best_sentence": sentences.most(sentences.said, size),
+        "sentence_share": sentences.most(sentences.seen / np.maximum(sentences.total, 4), size),
+        "clause": clauses.most(clauses.said, size),
+        "clause_share": clauses.most(fit, size),
+        "clause_fit": clauses.most(fit * clauses.said, size),
+        "phrase": np.bincount(words.owner.take(hits.take(beside)), pairs, size),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The sentences, or the clauses, of all candidates, one after the other."""
+
+    owner: Array
+    purpose: Array
+    """Is it part of the description, and not the name?"""
+    number: Array
+    """Which one each hit stands in."""
+    said: Array
+    """Weight of the terms of the request that stand in it, each counted once."""
+    seen: Array
+    """Rarity of its words that the request has."""
+    total: Array
+
+    def most(self, values: Array, size: int) -> Array:
+        """The best of each candidate's description."""
+        found = np.zeros(size, dtype=np.float32)
+        begins = starts_of(self.owner)
+        found[self.owner.take(begins)] = np.maximum.reduceat(values * self.purpose, begins)
+        return found
+
+    def sums(self, values: Array, size: int) -> Array:
+        return np.bincount(self.owner, values, size)
+
+
+def _runs(words: Sequences, column: Array, rarity: Array, hits: Array, asked: Array, share: Array) -> _Runs:
+    """`column` tells one from the next: words come in order of owner, sentence and clause."""
+    begins = starts_of(words.owner, column)
+    number = np.searchsorted(begins, hits, side="right") - 1
+    once = np.zeros(len(begins) * len(share), dtype=bool)
+    once[number * len(share) + asked] = True
+    return _Runs(
+        owner=words.owner.take(begins),
+        purpose=column.take(begins) > 0,
+        number=number,
+        said=once.reshape(len(begins), len(share)) @ share,
+        seen=np.bincount(number, rarity.take(hits), len(begins)),
+        total=np.add.reduceat(rarity, begins),
+    )

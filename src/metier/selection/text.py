@@ -14,11 +14,12 @@ from functools import lru_cache
 
 from .stem import stem
 
-__all__ = ["STOP_WORDS", "sentences", "term_hash", "terms_of", "words"]
+__all__ = ["STOP_WORDS", "clauses", "sentences", "term_hash", "terms_of", "words"]
 
 _WORD = re.compile(r"[^\W_]+(?:\+\+|#(?!\w))?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+|\s[-•–—]\s")
+_CLAUSE_END = re.compile(r"""[,;:()"“”'‘’/.!?]+\s+["(“'‘]*|\s+["(“'‘]+|\n+|\s[-–—]\s""")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0e7f]+")
 
 STOP_WORDS = frozenset(
@@ -55,6 +56,11 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text) if part and not part.isspace()]
+
+
+def clauses(text: str) -> list[str]:
+    """The items of its lists, what stands in quotation marks, and the rest: smaller than sentences."""
+    return [part for part in _CLAUSE_END.split(text) if part and not part.isspace()]
 
 
 def term_hash(term: str) -> int:

@@ -17,18 +17,23 @@ import numpy as np
 
 from .container import Array, unpack
 from .network import Network, read_network
-from .scales import product
+from .scales import product, unit
 
 __all__ = ["TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
 
-TRAINED_FORMAT = 3
+TRAINED_FORMAT = 4
 NETWORKS = ("salience", "many", "few", "sure")
 _FEW = 1_500
 """Skills in the largest library that counts as small."""
 _SHORT = 64
-"""Dimensions that two words are compared in. The axes are ordered, so the first hold most."""
+"""Dimensions that two words, and passages, are compared in. The axes are ordered, so the first hold most."""
 _BODY_TERMS = 96
 """A body's vector is made of its weightiest terms: the rest pulls every long document to the same middle."""
+
+PASSAGES = 8
+_PASSAGE = 60
+"""Passages of a body that have a vector of their own, and the least words of each where there is more than one."""
+_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +86,11 @@ class Trained:
     def dimensions(self) -> int:
         return int(self.vectors.shape[1])
 
+    @property
+    def short(self) -> int:
+        """Leading dimensions, where all would cost too much."""
+        return min(_SHORT, self.dimensions)
+
     def order(self, living: int) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
         return self.networks["few" if living <= _FEW else "many"]
@@ -104,30 +114,30 @@ class Trained:
         frequency = np.append(self.frequency, 0.5)
         return np.log1p((self.documents + 0.5) / (frequency + 0.5)).astype(np.float32)
 
-    def text_vector(self, hashes: Array, counts: Array) -> Array:
-        """The unit vector of a text given by its terms; zeros when none is known."""
+    def text_vectors(self, hashes: Array, counts: Array) -> Array:
+        """The unit vectors of texts given by their terms, one a row of `counts`; zeros when none is known."""
         place = self.places(hashes)
-        known = place >= 0
-        weight = self.importance[place[known]] * _saturated(counts[known])
-        return _unit(np.einsum("t,td->d", weight, self.vectors[place[known]].astype(np.float32)))
+        known = np.flatnonzero(place >= 0)
+        place = place.take(known)
+        weights = self.importance.take(place) * _saturated(counts.take(known, axis=1))
+        return unit(product(weights, self.vectors.take(place, axis=0).astype(np.float32)))
 
     def nearness(self, places: Array, others: Array) -> Array:
         """Cosines of the words at `places` (rows) and at `others` (columns); nothing is near a place of -1."""
-        return product(self._short[places], self._short[others].T)
+        return product(self._short.take(places, axis=0), self._short.take(others, axis=0).T)
 
     def beside(self, texts: Array, places: Array) -> Array:
         """Cosines of unit vectors of texts (rows) and of the words at `places` (columns)."""
-        wide = self.vectors[places].astype(np.float32)
-        wide *= ((places >= 0) / np.maximum(np.sqrt(np.einsum("td,td->t", wide, wide)), 1e-6))[:, None]
+        wide = unit(self.vectors.take(places, axis=0))
+        wide[places < 0] = 0
         return product(texts, wide.T)
 
     @cached_property
     def _short(self) -> Array:
         """The leading dimensions of each word, of length one; the last row, which -1 means, is zeros."""
-        short = np.zeros((len(self.vectors) + 1, min(_SHORT, self.dimensions)), dtype=np.float32)
+        short = np.zeros((len(self.vectors) + 1, self.short), dtype=np.float32)
         short[:-1] = self.vectors[:, :_SHORT]
-        short /= np.maximum(np.sqrt(np.einsum("td,td->t", short, short)), 1e-6)[:, None]
-        return short
+        return unit(short)
 
     def document_vectors(self, vocabulary: Array, row: Array, term: Array, counts: Array, rows: int) -> Array:
         """Two vectors a document, in signed bytes; the postings come in order of row."""
@@ -149,6 +159,30 @@ class Trained:
                 vector = weights[used] @ self.vectors[place[span][used]].astype(np.float32)
                 out[number, side] = _in_bytes(vector)
         return out
+
+    def passage_vectors(self, vocabulary: Array, row: Array, term: Array, rows: int) -> Array:
+        """The leading dimensions of a few vectors a body, in signed bytes; the words come as written, in order of row."""
+        out = np.zeros((rows * PASSAGES, self.short), dtype=np.int8)
+        place = self.places(vocabulary)[term]
+        row, place = row[place >= 0], place[place >= 0]
+        size = np.bincount(row, minlength=rows)
+        within = np.arange(len(row)) - (np.cumsum(size) - size)[row]
+        many = np.clip(-(-size // _PASSAGE), 1, PASSAGES)
+        passage = row * PASSAGES + within * many[row] // size[row]
+        key, counts = np.unique(passage * len(self.vocabulary) + place, return_counts=True)
+        passage, place = np.divmod(key, len(self.vocabulary))
+        weights = self.importance[place] * _saturated(counts)
+        begins = np.flatnonzero(np.diff(passage, prepend=-1))
+        # A few thousand words at a time: all at once would need gigabytes.
+        for some in np.split(begins, np.arange(_AT_ONCE // _PASSAGE, len(begins), _AT_ONCE // _PASSAGE)):
+            if len(some):
+                end = begins[np.searchsorted(begins, some[-1]) + 1] if some[-1] != begins[-1] else len(passage)
+                span = slice(some[0], end)
+                wide = self.vectors[place[span], : self.short] * weights[span, None]
+                sums = np.add.reduceat(wide, some - some[0], axis=0)
+                peak = np.maximum(np.abs(sums).max(axis=1, keepdims=True), 1e-9)
+                out[passage[some]] = np.round(sums * (127 / peak))
+        return out.reshape(rows, PASSAGES, self.short)
 
 
 @cache
@@ -174,11 +208,6 @@ def read_trained(buffer: Any) -> Trained:
 def _saturated(counts: Array) -> Array:
     wide = counts.astype(np.float32)
     return wide / (wide + 1)
-
-
-def _unit(vector: Array) -> Array:
-    length = float(np.sqrt(vector @ vector))
-    return vector / length if length > 0 else vector
 
 
 def _in_bytes(vector: Array) -> Array:

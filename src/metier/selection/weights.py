@@ -15,9 +15,9 @@ class Weights:
     """Taken from the word index and looked at closely."""
     further: int = 400
     """Taken by words alone, behind those, when the caller asks for more."""
-    activate: float = 0.105
+    activate: float = 0.175
     """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
-    suggest: float = 0.05
+    suggest: float = 0.07
     """Least confidence to mention one."""
     keyword: float = 0.6
     """How sure one trigger keyword alone makes us."""
