@@ -49,7 +49,6 @@ LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
 ACTIVATE = Weights().activate
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
-BLOCK = 50
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
 Figures = dict[str, float]
 
@@ -155,20 +154,18 @@ def by_full_text(database: sqlite3.Connection, weights: str, query: str, limit: 
 
 
 def speed(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled]) -> tuple[Selector, Figures]:
-    """Both take turns, so that a busy neighbour slows both; in blocks, so that neither empties the other's caches each time.
+    """Both take turns, request by request: a busy neighbour slows both, and each finds the caches full of the other's data.
 
     Also what FTS5's answers were worth.
     """
     database, built = timed(partial(full_text, skills, ("name", "description", "body")))
     selector, ours = opened(skills, queries[:20])
     theirs, mine, worth = [], [], []
-    for start in range(0, len(queries), BLOCK):
-        block = queries[start : start + BLOCK]
-        for query in block:
-            ranked, taken = timed(partial(by_full_text, database, "4,2,1", query.query))
-            theirs.append(taken)
-            worth.append(measure(ranked, query.skills))
-        mine += [timed(partial(selector.select, query.query, limit=10))[1] for query in block]
+    for query in queries:
+        ranked, taken = timed(partial(by_full_text, database, "4,2,1", query.query))
+        theirs.append(taken)
+        worth.append(measure(ranked, query.skills))
+        mine.append(timed(partial(selector.select, query.query, limit=10))[1])
     base = Speed(*percentiles(theirs), built)
     found = replace(ours, p50=percentiles(mine)[0], p95=percentiles(mine)[1])
     ratios = (
