@@ -233,6 +233,16 @@ def test_no_text_of_a_skill_can_leave_the_place_it_is_shown_in(hostile: str) -> 
         assert mark not in inner
 
 
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_whatever_a_skill_says_stays_behind_the_numbers_of_its_lines(first: str, second: str) -> None:
+    files = {"SKILL.md": first.encode("utf-8", "replace"), "a.py": second.encode("utf-8", "replace")}
+    asked = ask(MemoryFiles(files), ScanReport())
+    start, end = marks(asked.user)
+    assert asked.user.count(start) == asked.user.count(end) == 1
+    inner = asked.user.partition(start)[2].partition(end)[0]
+    assert all(re.match(r"=== file [12]: | *\d+\| |not shown: |\.\.\. lines ", line) for line in inner.splitlines()), inner
+
+
 def test_the_name_of_a_file_cannot_leave_its_place_either() -> None:
     asked, _ = question({**skill("Notes.\n"), 'a" b.py': b"print()\n"})
     assert '=== file 2: "a\\" b.py", 2 lines' in asked.user

@@ -25,7 +25,7 @@ from .text import Kind, Text, revealed
 __all__ = ["Exhibit", "Row", "exhibits", "spread"]
 
 _MOST_SHOWN = 60_000
-"""Characters of a skill: some 15,000 tokens, and more than nine skills in ten have."""
+"""Characters of a skill: some 15,000 tokens. Of 1,558 published SKILL.md files two have more."""
 _ROW = 400
 _MOST_NAMED = 60
 _FINDING_ROWS, _CAPABILITY_ROWS, _FIRST_ROWS = 8, 3, 60
