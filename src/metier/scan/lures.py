@@ -10,7 +10,7 @@ import re
 from itertools import islice
 
 from .expressions import expression
-from .known.hosts import Standing, Url, standing, urls_in
+from .known.hosts import Standing, Url, is_stranger, standing, urls_in
 from .notes import Notes
 from .scale import Confidence
 from .text import Text
@@ -43,7 +43,8 @@ _REQUIRED = expression(
     r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
 )
 _STARTED = expression(
-    r"double-click|(?:run|launch|start|open|execute) (?:it|the (?:app|installer|file|program|binary|setup)"
+    r"double-click|follow the installer|run the (?:file|installer|setup)|(?:run|launch|start|open|execute) (?:it"
+    r"|the (?:app|installer|file|program|binary|setup)"
     r"|`?\w+\.(?:exe|app|msi|pkg|dmg))"
 )
 # What nobody has to say who sends a program that a system trusts.
@@ -53,6 +54,22 @@ _COAXED = expression(
     r"(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
     r"|admin(?:istrator)? password|as administrator"
 )
+_ALL_DEPENDS = expression(
+    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works)"
+    r"|none of the|rejects? all|must (?:have|be running"
+    r"|be active)|only works? (?:when|after|with)|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless"
+    r"|stops) without|without (?:it|\w+),? (?:the|all|no)"
+)
+_SET_UP = expression(
+    r"setup|set-up|install|download|update|activat|(?:^|[.-])(?:get|dl|files?)[.-]|(?:tool|agent|core|cli|auth)s?[.-]"
+    r"|\.(?:top|xyz|site|online|click|icu|live"
+    r"|fun|space|website|store|cfd|sbs|lol)$"
+)
+_DOCUMENT = expression(
+    r"github\.com/[^/]+/[^/]+/?$|//docs?\.|/docs?/|\.(?:md|html?|pdf|png|jpe?g)$|//(?:www\.)?(?:youtube|twitter|x"
+    r"|reddit|medium)\.com"
+)
+_SURE = 4
 _INSTALL = expression(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
 _ARCHIVE_NAME = expression(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
 _NEAR = 700
@@ -81,8 +98,7 @@ def judge_lures(text: Text, notes: Notes) -> None:
             message = f"a command is to be copied from {url.host} into a terminal"
             notes.find("SK503", message, text=text, at=url.at, confidence=sure, is_settled=True)
         elif _is_unknown_program(url, kind, near, close):
-            is_coaxed = _COAXED.search(low[max(0, url.at - _NEAR) : url.at + 2 * _NEAR])
-            sure = Confidence.HIGH if _is_odd(url, kind) or is_coaxed else Confidence.MEDIUM
+            sure = Confidence.HIGH if _is_odd(url, kind) or _signs(url, near, close, low) >= _SURE else Confidence.MEDIUM
             notes.find(
                 "SK503",
                 f"a program from {url.host} must be installed first",
@@ -91,6 +107,9 @@ def judge_lures(text: Text, notes: Notes) -> None:
                 confidence=sure,
                 is_settled=True,
             )
+        elif is_stranger(url, notes.purpose) and _signs(url, near, close, low) >= _SURE:
+            message = f"nothing works before something from {url.host} is installed"
+            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
         elif kind is Standing.LOOSE and not _is_public_share(url):
             notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
 
@@ -126,6 +145,20 @@ def _is_unknown_program(url: Url, kind: Standing, near: str, close: str) -> bool
     if kind is Standing.SHARED and "github" in url.host:
         return is_program and bool(_WINDOWS_OR_MAC.search(close))
     return is_program or bool(_WINDOWS_OR_MAC.search(close) and re.search(r"install", close))
+
+
+def _signs(url: Url, near: str, close: str, low: str) -> int:
+    """How much speaks for a lure, where something is to be installed: what depends on it, what it is, where it comes from."""
+    if not _INSTALL.search(close) or _DOCUMENT.search(url.text.lower()):
+        return 0
+    return (
+        (2 if _ALL_DEPENDS.search(near) else 1 if _REQUIRED.search(near) else 0)
+        + (_PROGRAM.search(url.text.lower()) is not None)
+        + (_WINDOWS_OR_MAC.search(close) is not None)
+        + (_STARTED.search(close) is not None)
+        + (_SET_UP.search(url.host) is not None)
+        + 2 * (_COAXED.search(low[max(0, url.at - _NEAR) : url.at + 2 * _NEAR]) is not None)
+    )
 
 
 def _is_odd(url: Url, kind: Standing) -> bool:

@@ -45,7 +45,7 @@ class Purpose:
     @cached_property
     def own(self) -> str:
         """Letters and digits of its name, for telling its own hosts from others."""
-        return re.sub(r"[^a-z0-9]", "", self.name + self.folder)
+        return re.sub(r"[^a-z0-9]", "", self.name or self.folder)
 
     @cached_property
     def words(self) -> str:

@@ -50,7 +50,7 @@ LOYALTY: tuple[Order, ...] = (
         "SK401",
         "puts another task in place of the user's",
         H,
-        r"your (?:real|actual|true) (?:task|job|goal|mission|instructions?)\b|(?:instructions|rules|text) above (?:are"
+        r"your (?:real|actual|true) (?:task|job|mission|instructions?)\b|(?:instructions|rules|text) above (?:are"
         r"|is) (?:outdated|void|wrong|obsolete|invalid)"
         r"|(?:disregard|ignore|forget) (?:what )?(?:the )?user'?s? (?:request|wish|question|asked)",
         r"(?:run|execute|send|read|do|answer|forget|ignore|is|instead|disregard)\b",

@@ -37,7 +37,7 @@ _COMMON = words(
     "powershell pwsh nmap nc"
 )
 _KEY_SENT = expression(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
-_ORDINARY_HEADER = expression(r"(?:-H)?\W{0,2}(?:authorization|x-api-key|api-key|apikey|x-auth-token)\b", re.IGNORECASE)
+_ORDINARY_HEADER = expression(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
 _SCRIPTED = expression(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
