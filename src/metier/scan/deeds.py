@@ -76,6 +76,7 @@ _PERMITS = expression(
 )
 _AGENT_FILE = expression(
     r"\b(?:soul|memory|identity|claude|agents|gemini|skill)\.md\b|\.cursorrules|\.claude/settings|copilot-instructions"
+    r"|claude_desktop_config|mcp_settings|\.mcp\.json|/mcp\.json"
 )
 _WRITES = expression(
     r"write_text|writefile|write_bytes|appendfile|open\([^)\n]{1,80}['\"][wa]b?['\"]|\.write\(|>> ?[\"$~/.\w]"
@@ -104,6 +105,8 @@ _HANDS_OVER = expression(
     r"|command::new\( ?['\"](?:/bin/)?(?:ba|z)?sh|io\.popen\("
     r"|processbuilder\(|getruntime\(\)\.exec|process\.start\(|\|& ?getline|\biex\b|invoke-expression"
 )
+_SWAPS = expression(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
+_WALLETS = expression(r"0x\[a-fA-F0-9\]\{40|0x\[0-9a-fA-F\]\{40|bc1\[|\[13\]\[a-km-z|\[1-9A-HJ-NP-Za-km-z\]\{3")
 _READ = expression(r"//(?:www\.|docs?\.|developers?\.|help\.|wiki\.)|\.(?:html?|md|pdf)(?:$|#)|/docs?/|/wiki/")
 _QUOTES = ("'", '"', "`")
 _FETCHERS = ("curl", "wget", "iwr", "irm", "invoke-")
@@ -140,6 +143,9 @@ def judge_deeds(text: Text, told: str, notes: Notes) -> None:
             at=at,
             confidence=Confidence.HIGH,
         )
+    swaps = _SWAPS.search(text.low)
+    if swaps and _WALLETS.search(text.text):
+        notes.find("SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH)
     line = _CONNECTS.search(low) if text.kind in (Kind.OTHER, Kind.SHELL, Kind.POWERSHELL) else None
     if line and _HANDS_OVER.search(low):
         notes.find("SK504", "connects a shell to another machine", text=text, at=min(line.start(), len(text.text) - 1))

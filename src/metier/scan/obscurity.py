@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from .expressions import expression
 from .notes import Notes
 from .scale import Confidence
-from .text import Kind, Text
+from .text import Kind, Text, words
 
 __all__ = ["judge_obscurity"]
 
@@ -19,6 +20,10 @@ _KEY = expression(
     r"|AIza[0-9A-Za-z_-]{35}|sk_live_[0-9a-zA-Z]{24,}|glpat-[0-9A-Za-z_-]{20})\b|-----BEGIN (?:RSA |EC "
     r"|OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/=\n]{200}"
 )
+_PIECES = expression(r"(?:['\"`]\w{1,12}['\"`]\s{0,4}\+\s{0,4}){1,8}['\"`]\w{1,12}['\"`]")
+_HIDDEN_NAMES = words(
+    "eval exec execSync spawn child_process subprocess system popen urlopen b64decode Function require atob fetch powershell"
+)
 _SCRIPTS = (Kind.PYTHON, Kind.SHELL, Kind.JAVASCRIPT, Kind.POWERSHELL)
 
 
@@ -28,6 +33,16 @@ def judge_obscurity(text: Text, notes: Notes) -> None:
         notes.find("SK606", "looks like a live key", text=text, at=key.start(), end=key.start() + 8)
     if text.kind not in _SCRIPTS:
         return
+    for pieces in islice(_PIECES.finditer(text.text), 200):
+        if re.sub(r"['\"`+\s]", "", pieces[0]) in _HIDDEN_NAMES:
+            notes.find(
+                "SK703",
+                "hides what it calls by putting its name together",
+                text=text,
+                at=pieces.start(),
+                confidence=Confidence.HIGH,
+            )
+            break
     packed = _PACKED.search(text.text)
     if packed:
         notes.find("SK703", "a packed script", text=text, at=packed.start())

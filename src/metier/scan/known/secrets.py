@@ -121,6 +121,8 @@ _SHELL_SECRETS = (
         ),
         WHOLE_ENVIRONMENT,
     ),
+    (expression(r"tojson\(secrets\)"), "all secrets of a workflow"),
+    (expression(r"network\.getallcookies|storage\.getcookies|--remote-debugging-port"), "browser sessions"),
     (expression(r"git credential fill|credential\.helper store"), "git credentials"),
     (expression(r"kubectl get secrets?\b|kubectl config view --raw"), "the cluster's secrets"),
     (expression(r"xox\[[a-z]{2,8}\]|ghp_\[|akia\["), "tokens that it searches for"),

@@ -113,6 +113,46 @@ SIGNATURES: tuple[Phrase, ...] = (
         r"|_r)\b)",
     ),
     phrase(
+        "SK418",
+        "runs something when a folder is opened",
+        '"runon": "folderopen"|"runon":"folderopen"',
+        r'"runon": ?"folderopen"',
+        M,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK507",
+        "has git run a command or go elsewhere",
+        "credential.helper|core.sshcommand|core.fsmonitor|url.\"http|url.http",
+        r"(?:credential\.helper ['\"]{0,2}!|core\.(?:sshcommand|fsmonitor) ['\"]?[^\n]{0,80}?(?:curl|nc |sh -c|/tmp/)"
+        r"|url\.['\"]?https?://(?!(?:[\w.-]*\.)?(?:github|gitlab|bitbucket|ghproxy|gitee)\b|\$|x-access|oauth"
+        r"|git@)[^\s'\"]{4,80}['\"]?\.insteadof)",
+        H,
+    ),
+    phrase(
+        "SK524",
+        "leaves its container for the host",
+        "nsenter |chroot /host|chroot /mnt",
+        r"(?:nsenter [^\n]{0,60}?(?:-t ?1\b|--target[ =]1\b)|chroot /(?:host|mnt)\b)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK513",
+        "gives a cluster away",
+        "create clusterrolebinding",
+        r"create clusterrolebinding [^\n]{0,120}?cluster-admin[^\n]{0,80}?(?:system:(?:anonymous|unauthenticated"
+        r"|authenticated)|serviceaccount=(?:default|kube-system):)",
+        H,
+    ),
+    phrase(
+        "SK803",
+        "trusts packages of a stranger unsigned",
+        "deb [trusted=yes]|--allow-unauthenticated|gpgcheck=0",
+        r"deb \[trusted=yes\] https?://(?!(?:[\w.-]*\.)?(?:debian|ubuntu|example)\b)",
+        H,
+    ),
+    phrase(
         "SK505",
         "has Windows fetch and run",
         "msxml2.|winhttp.winhttprequest|microsoft.xmlhttp|adodb.stream",

@@ -41,6 +41,10 @@ _DECODES = expression(
     r"|pickle\.loads|dill\.loads"
 )
 _WRITES = expression(r"w|a|x|\+")
+_HIDDEN_NAMES = words(
+    "os subprocess socket base64 urllib urllib.request requests ctypes marshal zlib exec eval system popen urlopen b64decode "
+    "check_output Popen __import__ compile"
+)
 _LISTS = words("walk rglob glob iglob iterdir listdir scandir")
 _WALLET = expression(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
 _SPIES = expression(
@@ -93,6 +97,8 @@ def _call(node: ast.Call, module: Module) -> None:
             node,
             _sure_of_spying(name, module),
         )
+    elif name in ("__import__", "importlib.import_module", "getattr") and _is_pieced(node, module):
+        module.find("SK703", "hides what it calls by putting its name together", node, Confidence.HIGH)
     elif (
         name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
     ):
@@ -112,6 +118,14 @@ def _call(node: ast.Call, module: Module) -> None:
     elif name == "marshal.loads":
         module.find("SK703", "loads compiled code from data", node)
     _capability(node, name, module)
+
+
+def _is_pieced(node: ast.Call, module: Module) -> bool:
+    """`__import__("o" + "s")`: nobody spells a name of the standard library in pieces."""
+    spelled = node.args[-1] if node.args else None
+    if module.dotted(node.func) == "getattr":
+        spelled = node.args[1] if len(node.args) > 1 else None
+    return isinstance(spelled, (ast.BinOp, ast.Call)) and module.string(spelled) in _HIDDEN_NAMES
 
 
 def _sure_of_spying(name: str, module: Module) -> Confidence:
@@ -207,6 +221,8 @@ def _opens(node: ast.Call, name: str, module: Module) -> None:
         module.find("SK513", "adds a key that may log in", node)
     elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile|zshenv)$", low):
         module.find("SK511", f"writes to {path}", node)
+    elif writes and re.search(r"(?:sitecustomize|usercustomize)\.py$|site-packages/[^/]{1,60}\.pth$", low):
+        module.find("SK511", f"writes to {path}, which every Python runs", node, Confidence.HIGH)
     elif writes and re.search(r"launchagents|launchdaemons|/etc/cron|systemd/|autostart|/etc/rc\.local", low):
         module.find("SK512", f"writes a job into {path}", node)
     elif writes and re.search(r"(?:soul|memory|claude|agents)\.md$|\.claude/settings", low):

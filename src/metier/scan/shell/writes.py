@@ -92,7 +92,8 @@ def _startup(command: Command, pipeline: Pipeline, text: Text, notes: Notes, tar
     lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
     is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
     is_grave = "ld.so.preload" in target or re.search(
-        r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|&\s*$|python\S* -c|preload", written
+        r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|LD_PRELOAD|BASH_ENV=|DYLD_INSERT|&\s*$|python\S* -c|preload",
+        written,
     )
     sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
     notes.find("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)
