@@ -56,7 +56,25 @@ def test_redirections_and_here_documents_hang_on_their_command() -> None:
     assert commands("cat <<EOF\nx\nEOF\nnext")[1][0].words == ["next"]
 
 
-@pytest.mark.parametrize("text", ["", "'", '"', "$(", "`", "<<A", "|", "\\", "a $(b $(c $(d $(e $(f", "(((", "}{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "'",
+        '"',
+        "$(",
+        "`",
+        "<<A",
+        "|",
+        "\\",
+        "a $(b $(c $(d $(e $(f",
+        "(((",
+        "}{",
+        "a=(" * 3_000,
+        "((" * 3_000,
+        "case a in " * 500,
+    ],
+)
 def test_broken_text_is_read_as_far_as_it_goes(text: str) -> None:
     commands(text)
 

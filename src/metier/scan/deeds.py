@@ -60,7 +60,7 @@ _LOCAL_CLAIM = expression(
 )
 _PIPED = expression(
     r"(?:\b|(?<=\\n))(?:curl|wget|iwr|irm|invoke-webrequest"
-    r"|invoke-restmethod)\b[^\n|;&]{0,200}?(?P<url>https?://[^\s|\"'\\)]{4,200})[^\n|;]{0,80}?"
+    r"|invoke-restmethod)\b[^\n|;&]{0,200}?(?P<url>https?://[^\s|\"'\\)]{4,200}+)[^\n|;]{0,80}?"
     r"\|\s{0,4}(?:sudo )?(?:/(?:usr/)?bin/)?(?:(?:ba|z|da|k)?sh|python3?|node|perl|ruby|iex|invoke-expression)\b",
     re.IGNORECASE,
 )

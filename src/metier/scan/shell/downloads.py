@@ -21,6 +21,7 @@ FETCHERS = words("curl wget aria2c fetch http https xh iwr irm invoke-webrequest
 INTERPRETERS = words(
     "sh bash zsh dash ksh fish ash python python2 python3 node perl ruby php osascript pwsh powershell deno bun iex"
 )
+_MOST_WORDS, _MOST_ADDRESSES = 400, 20
 _SOURCES = frozenset(("source", ".", "eval", "exec"))
 _STARTERS = words("chmod open installer start msiexec dpkg rpm hdiutil")
 _DECODES = expression(
@@ -57,7 +58,7 @@ class Downloads:
 
     def judge(self, command: Command, text: Text, notes: Notes) -> None:
         if command.name.lower() in FETCHERS:
-            for url in urls_in(" ".join(command.words)):
+            for url in islice(urls_in(" ".join(command.words[:_MOST_WORDS])), _MOST_ADDRESSES):
                 self._note(command, url)
                 if standing(url, notes.purpose) is Standing.LOOSE and not url.is_placeholder:
                     notes.find("SK506", f"talks to {url.host}", text=text, at=command.at)
@@ -81,7 +82,7 @@ class Downloads:
                        confidence=_sure_of_file(url, path, notes))  # fmt: skip
 
     def _note(self, command: Command, url: Url) -> None:
-        arguments = command.arguments
+        arguments = command.arguments[:_MOST_WORDS]
         name = ""
         for flag, value in pairwise(arguments):
             if re.fullmatch(r"-\w*[oO]|--output|--output-document|-OutFile", flag) and not value.startswith(("-", "http")):

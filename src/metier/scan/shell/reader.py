@@ -215,7 +215,8 @@ class _Reader:
         """`name=(a b $(c))`: the name is given all words, and what substitutes them is run."""
         end = _closing(self.text, start)
         end = end if end >= 0 else len(self.text)
-        for pipeline in pipelines(self.text[start:end], self.offset + start, self.depth + 1):
+        inside = self.text[start:end] if self.depth < _DEEPEST else ""
+        for pipeline in pipelines(inside, self.offset + start, self.depth + 1):
             for command in pipeline:
                 self._add(" ".join((*command.prefixes, *command.words, "")), start)
                 self.command.inner += command.inner
