@@ -102,6 +102,8 @@ class _Reader:
         self.is_loop = self.is_case = self.is_function = self.is_test = False
         self.cases = 0
         """How many `case` are open."""
+        self.sums_left = 200
+        """Looks for the end of arithmetic are long; a text of nothing but openings gets no more than these."""
         self.is_pattern = False
         """Between `in` or `;;` and the parenthesis that ends a pattern."""
         self.values: dict[str, str] = {}
@@ -196,7 +198,8 @@ class _Reader:
         self._end_word()
         if self.is_pattern and paren == ")":
             self.command, self.pipeline, self.is_pattern = Command(), [], False
-        elif paren == "(" and self.text[at : at + 1] == "(" and not self.command.words:
+        elif paren == "(" and self.text[at : at + 1] == "(" and not self.command.words and self.sums_left:
+            self.sums_left -= 1
             end = _closing(self.text, at + 1)
             if end >= 0 and self.text[end + 1 : end + 2] == ")":
                 self._substitutions(at + 1, end)
