@@ -86,7 +86,8 @@ class Folds:
         return self.trained[self.of[source]]
 
     def asked(self, shelves: Shelves, asked: Sequence[Labelled], setting: str) -> list[Example]:
-        return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,))]
+        limit = Weights().candidates
+        return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,), limit)]
 
     def order(self, one: Example) -> Network:
         return self.without(one.asked.source).networks["many" if one.setting.startswith("all") else "few"]

@@ -119,13 +119,15 @@ class Shelves:
         return [own[row] for row in rows] or self.skills
 
 
-def examples(shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str]) -> list[Example]:
+def examples(
+    shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str], limit: int = CANDIDATES
+) -> list[Example]:
     found: list[Example] = []
     for setting in settings:
         for one in asked:
             if made := shelves.asked_of(setting, one):
                 own, library = made
-                evidence = gather(read_query(one.query), library, trained, limit=CANDIDATES)
+                evidence = gather(read_query(one.query), library, trained, limit=limit)
                 ids = tuple(own[row].id for row in evidence.rows)
                 found.append(Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS))))
     return found
@@ -160,9 +162,9 @@ def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> l
         weights = term_weights(query, postings, library.living, trained)
         rows = candidates(postings, weights, len(own), CANDIDATES)
         counts, impacts, _ = by_candidate(query, postings, rows, len(own))
-        normal = counts / (1 - FIELD_B + FIELD_B * library.lengths(rows).astype(np.float32) / FIELD_LENGTH)
-        front = 2 * normal[..., NAME] + normal[..., PURPOSE]
-        gains = np.stack([impacts, front / (1 + front), normal[..., BODY] / (1.5 + normal[..., BODY])], axis=-1)
+        normal = counts / (1 - FIELD_B + FIELD_B * library.lengths(rows).astype(np.float32) / FIELD_LENGTH).T[:, None]
+        front = 2 * normal[NAME] + normal[PURPOSE]
+        gains = np.stack([impacts, front / (1 + front), normal[BODY] / (1.5 + normal[BODY])], axis=-1)
         top = np.argsort(-weights, kind="stable")[:TERMS]
         right = np.array([own[row].id in one.skills for row in rows], dtype=bool)
         found.append(Wording(one, cues(query, weights, trained)[top], weights[top], gains[top], right))

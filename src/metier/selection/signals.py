@@ -16,7 +16,7 @@ from .library import Library, Postings, Sequences
 from .likeness import NEAREST, TOPICAL, nearest_words, topics
 from .query import Query
 from .scales import product, standard, starts_of
-from .segment import BODY, FIELD_B, FIELD_LENGTH, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
+from .segment import BODY, FIELD_B, FIELD_LENGTH, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
 from .trained import Trained
 
 __all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "term_weights"]
@@ -41,7 +41,7 @@ _IN_ORDER = (
 _FAR_BEHIND = 0.3
 """Share of the best score below which a row is seldom among the first hundred."""
 _NONE = np.zeros(0, dtype=np.int64)
-_BITS = 1 << np.arange(5, dtype=np.uint8)
+_BITS = (1 << np.arange(len(FIELDS), dtype=np.uint8))[:, None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,30 +114,31 @@ def signals(
     for place, name in enumerate(_PLAIN):
         values[place] = column[name]
     values[len(_PLAIN) :] = standard(values[_BESIDE_ROWS])
-    bits = (counts > 0) @ _BITS
+    bits = ((counts > 0) * _BITS).sum(axis=0, dtype=np.uint8)
     return Evidence(rows=rows, values=np.ascontiguousarray(values.T), matched=bits, further=further, weights=moved)
 
 
 def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
-    """By term and candidate: counts by field, impacts, and what follows in the body."""
+    """By term and candidate: counts of each field, impacts, and what follows in the body."""
     slot = np.full(total, -1, dtype=np.int32)
     slot[rows] = np.arange(len(rows))
     place = slot.take(postings.row)
     kept = np.flatnonzero(place >= 0)
-    counts = np.zeros((len(query) * len(rows), 5), dtype=np.float32)
+    counts = np.zeros((len(FIELDS), len(query) * len(rows)), dtype=np.float32)
     impacts = np.zeros(len(query) * len(rows), dtype=np.float32)
     followers = np.zeros(len(query) * len(rows), dtype=np.uint32)
     into = postings.term.take(kept) * len(rows) + place.take(kept)
-    counts[into], followers[into] = postings.more(kept)
+    by_field, followers[into] = postings.more(kept)
+    counts[:, into] = by_field.T
     impacts[into] = postings.impact.take(kept) / np.float32(255)
     shape = (len(query), len(rows))
-    return counts.reshape(*shape, 5), impacts.reshape(shape), followers.reshape(shape)
+    return counts.reshape(len(FIELDS), *shape), impacts.reshape(shape), followers.reshape(shape)
 
 
 def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: Array) -> dict[str, Array]:
     share = weights / np.float32(mass)
-    normal = counts / (1 - FIELD_B + FIELD_B * lengths / FIELD_LENGTH)
-    name, purpose, heads, back = (normal[..., field] for field in (NAME, PURPOSE, HEADINGS, BODY))
+    normal = counts / (1 - FIELD_B + FIELD_B * lengths / FIELD_LENGTH).T[:, None]
+    name, purpose, heads, back = (normal[field] for field in (NAME, PURPOSE, HEADINGS, BODY))
     front = 2 * name + purpose
     flat = name + purpose + 0.3 * (heads + back)
     in_front = front > 0
@@ -152,7 +153,7 @@ def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: 
         "front": share @ (front / (1 + front)),
         "back": share @ (back / (1.5 + back)),
         "heads": share @ (heads / (1 + heads)),
-        "negative": share @ ((counts[..., NEGATIVE] > 0) & ~in_front),
+        "negative": share @ ((counts[NEGATIVE] > 0) & ~in_front),
         "front_coverage": share @ in_front,
         "coverage": share @ anywhere,
         "name_coverage": share @ (name > 0),
@@ -175,7 +176,7 @@ def _together(query: Query, counts: Array, followers: Array, share: Array) -> Ar
     """Neighbours of the request that are neighbours in a body."""
     left, right = np.nonzero(query.follows)
     bit = np.uint32(1) << follower_bit(query.hashes.take(right)).astype(np.uint32)
-    close = (followers.take(left, axis=0) & bit[:, None] > 0) & (counts[..., BODY].take(right, axis=0) > 0)
+    close = (followers.take(left, axis=0) & bit[:, None] > 0) & (counts[BODY].take(right, axis=0) > 0)
     return np.asarray(np.minimum(share.take(left), share.take(right)) @ close)
 
 

@@ -72,15 +72,7 @@ class Trained:
 
     @cached_property
     def strength(self) -> Array:
-        return np.asarray(self.importance * np.sqrt(self._squares) / 10, dtype=np.float32)
-
-    @cached_property
-    def _squares(self) -> Array:
-        squares = np.empty(len(self.vectors), dtype=np.float32)
-        for at in range(0, len(squares), 4096):
-            wide = self.vectors[at : at + 4096].astype(np.float32)
-            squares[at : at + 4096] = np.einsum("td,td->t", wide, wide)
-        return squares
+        return np.asarray(self.importance * _lengths(self.vectors) / 10, dtype=np.float32)
 
     @property
     def dimensions(self) -> int:
@@ -124,7 +116,11 @@ class Trained:
 
     def nearness(self, places: Array, others: Array) -> Array:
         """Cosines of the words at `places` (rows) and at `others` (columns); nothing is near a place of -1."""
-        return product(self._short.take(places, axis=0), self._short.take(others, axis=0).T)
+        short, scale = self._short
+        left = short.take(places, axis=0).astype(np.float32)
+        left *= scale.take(places)[:, None]
+        right = short.take(others, axis=0) * scale.take(others)[:, None]
+        return product(left, right.T)
 
     def beside(self, texts: Array, places: Array) -> Array:
         """Cosines of unit vectors of texts (rows) and of the words at `places` (columns)."""
@@ -133,11 +129,11 @@ class Trained:
         return product(texts, wide.T)
 
     @cached_property
-    def _short(self) -> Array:
-        """The leading dimensions of each word, of length one; the last row, which -1 means, is zeros."""
-        short = np.zeros((len(self.vectors) + 1, self.short), dtype=np.float32)
-        short[:-1] = self.vectors[:, :_SHORT]
-        return unit(short)
+    def _short(self) -> tuple[Array, Array]:
+        """The leading dimensions of each word, and what brings them to length one; the last row, which -1 means, is zeros."""
+        short = np.zeros((len(self.vectors) + 1, self.short), dtype=np.int8)
+        short[:-1] = self.vectors[:, : self.short]
+        return short, 1 / np.maximum(_lengths(short), np.float32(1e-6))
 
     def document_vectors(self, vocabulary: Array, row: Array, term: Array, counts: Array, rows: int) -> Array:
         """Two vectors a document, in signed bytes; the postings come in order of row."""
@@ -203,6 +199,14 @@ def read_trained(buffer: Any) -> Trained:
         networks={name: read_network(arrays, name) for name in NETWORKS},
         meaning=arrays["meaning"],
     )
+
+
+def _lengths(rows: Array) -> Array:
+    squares = np.empty(len(rows), dtype=np.float32)
+    for at in range(0, len(rows), 4096):
+        wide = rows[at : at + 4096].astype(np.float32)
+        squares[at : at + 4096] = np.einsum("td,td->t", wide, wide)
+    return np.sqrt(squares)
 
 
 def _saturated(counts: Array) -> Array:

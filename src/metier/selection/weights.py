@@ -11,7 +11,7 @@ __all__ = ["Weights"]
 class Weights:
     max_skills: int = 3
     """Activated when the caller sets no limit."""
-    candidates: int = 100
+    candidates: int = 80
     """Taken from the word index and looked at closely."""
     further: int = 400
     """Taken by words alone, behind those, when the caller asks for more."""
