@@ -27,7 +27,11 @@ MANY = {"all": 1.0, "all-front": 0.3}
 FEW = {"own": 1.0, "own-front": 0.3}
 """What each ordering network learns from, and how much it counts."""
 QUOTED = 0.3
-"""How much a quoted phrase, or a fragment of one, counts beside a dev query."""
+"""How much a quoted phrase counts beside a dev query, for the order."""
+BRIEF = 0.6
+"""How much it, or a fragment of it, counts for the confidence."""
+STRANGE = {"all": 4.0, "own": 4.0, "tiny": 8.0}
+"""How much the best candidates for an unrelated request count: there are few such requests to learn from."""
 SURE_WEIGHT = {"all": 1.0, "own": 1.0, "tiny": 0.5, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
 NOT_ASKED = ("near-miss", "unrelated")
 """Kinds of request that have no right skill."""
@@ -130,11 +134,11 @@ def confidence_rows(lists: Sequence[Example], order: Orders) -> tuple[Array, Arr
         columns = standing(one.values, raw)
         named = one.right
         best_first = np.argsort(-raw, kind="stable")[:3]
-        scale = SURE_WEIGHT[one.setting] * (QUOTED if one.asked.kind in ("quoted", "fragment") else 1)
+        scale = SURE_WEIGHT[one.setting] * (BRIEF if one.asked.kind in ("quoted", "fragment") else 1)
         if one.asked.kind == "near-miss":
             picked = [(place, 0.0, 2.0 * scale) for place in np.flatnonzero(named)]
         elif one.asked.kind == "unrelated":
-            picked = [(place, 0.0, 4.0 * scale) for place in best_first]
+            picked = [(place, 0.0, STRANGE[one.setting.partition("-")[0]] * scale) for place in best_first]
         else:
             picked = [(place, 1.0, scale) for place in np.flatnonzero(named)]
             picked += [(place, 0.0, 0.1 * scale) for place in best_first if not named[place]]

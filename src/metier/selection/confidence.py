@@ -17,8 +17,9 @@ __all__ = ["STANDING", "confidence", "standing"]
 STANDING = ("raw", "lead", "share", "place")
 """Columns beside the signals: the order's own score, its lead over the best other, softmax, 1 / place."""
 
-_COVERAGE = SIGNALS.index("coverage")
-_UNSPOKEN = -3.0
+_FRONT, _COVERAGE = SIGNALS.index("front_coverage"), SIGNALS.index("coverage")
+_BODY_ALONE, _UNSPOKEN = -1.9, -3.0
+"""Log-odds of 0.13 and 0.05."""
 
 
 def standing(values: Array, raw: Array) -> Array:
@@ -36,6 +37,9 @@ def standing(values: Array, raw: Array) -> Array:
 
 
 def confidence(values: Array, raw: Array, network: Network) -> Array:
-    """Log-odds that each candidate is right. One that shares no word with the request may be listed, not more."""
-    odds = network.scores(standing(values, raw)) + network.bias
-    return np.where(values[:, _COVERAGE] > 0, odds, np.minimum(odds, _UNSPOKEN))
+    """Log-odds that each candidate is right.
+
+    Words that stand in a body alone may suggest a skill, whatever else speaks for it; no word at all may not even that.
+    """
+    most = np.where(values[:, _FRONT] > 0, np.inf, np.where(values[:, _COVERAGE] > 0, _BODY_ALONE, _UNSPOKEN))
+    return np.minimum(network.scores(standing(values, raw)) + network.bias, most)
