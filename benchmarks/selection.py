@@ -19,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -37,8 +38,10 @@ from metier.disclosure import Budget, catalog_within
 from metier.selection import Selector, Weights
 from metier.selection.confidence import confidence
 from metier.selection.container import Array, unpack
+from metier.selection.meanings import Meanings
+from metier.selection.minilm import MiniLM
 from metier.selection.network import Network, read_network
-from metier.selection.ranker import GROUPS
+from metier.selection.ranker import GROUPS, unsaid
 from metier.selection.signals import SIGNALS
 from metier.selection.trained import NETWORKS, TRAINED_FORMAT, Trained, shipped
 from training.examples import FOLDS, Example, Shelves, examples, folds_by_source, judgements
@@ -47,7 +50,7 @@ from training.labels import DEFAULT, Labelled, Plain, measure, read_corpus, read
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
-ACTIVATE = Weights().activate
+ACTIVATE, MEANING = Weights().activate, Weights().meaning
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
 Figures = dict[str, float]
@@ -77,7 +80,6 @@ class Folds:
             replace(
                 shipped(),
                 networks={name: read_network(arrays, f"{fold}.{name}") for name in NETWORKS},
-                meaning=arrays[f"{fold}.meaning"],
             )
             for fold in range(FOLDS)
         ]
@@ -260,30 +262,34 @@ def quality(
 
 
 def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[str, list[Example]], kept: Path) -> None:
-    """With the extra; the skills' vectors are kept in a file, since a library of thousands takes minutes."""
-    from metier.selection.meanings import Meanings
-    from metier.selection.minilm import MiniLM
-
+    """With the extra; what skills mean is kept in a file, since a library of thousands takes minutes."""
     encoder = MiniLM()
     meanings = Meanings.from_buffer(kept.read_bytes(), encoder) if kept.exists() else Meanings(encoder)
-    if meanings.learn(skills):
-        kept.write_bytes(meanings.to_bytes())
+    new, taken = timed(partial(meanings.learn, skills))
+    kept.write_bytes(meanings.to_bytes())
     by_id = {skill.id: skill for skill in skills}
     rows = []
     for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
-        size = 0 if setting == "all" else 1
-        found = []
+        found = defaultdict(list)
         for one in lists[setting]:
-            columns = meanings.columns(one.asked.query, [by_id[name] for name in one.ids])
-            scores = folds.order(one).scores(one.values)
-            if columns is not None:
-                scores = scores + columns @ folds.without(one.asked.source).meaning[size]
-            found.append(measure(best(one, scores), one.asked.skills))
-        better, plain = mean(found), ordered(folds, lists[setting])
-        rows += [shown(f"{name}", plain), shown(f"{name}, semantic", better)]
-        gain = better["NDCG@10"] - plain["NDCG@10"]
-        report.targets.append(Target(what=f"gain by the semantic extra, {name}", value=gain, limit=2, unit="", at_least=True))
-    report.add_table("With the semantic extra", ("library", *KEYS), rows)
+            raw = folds.order(one).scores(one.values)
+            near = meanings.nearness(one.asked.query, [by_id[name] for name in one.ids])
+            for weight in (0.0, MEANING / 2, MEANING, 1.5 * MEANING):
+                scores = raw if near is None else raw + weight * unsaid(one.values) * near
+                found[weight].append(measure(best(one, scores), one.asked.skills))
+        rows += [shown(f"{name}, weight {weight:g}", mean(figures)) for weight, figures in found.items()]
+        for key in ("NDCG@10", "R@5"):
+            gain = mean(found[MEANING])[key] - mean(found[0.0])[key]
+            what = f"{key} gained by the semantic extra, {name}"
+            report.targets.append(Target(what=what, value=gain, limit=2, unit="", at_least=True))
+    report.add_table(f"With the semantic extra; it ships with weight {MEANING:g}", ("library", *KEYS), rows)
+    selector = Selector(skills, meanings=meanings)
+    selector.select("anything")
+    p50, p95 = percentiles([timed(partial(selector.select, one.asked.query, limit=10))[1] for one in lists["all"][::10]])
+    each = f"{1000 * taken / new:.0f}" if new else ""
+    speeds = ("p50 ms", "p95 ms", "learning a skill, ms", "kept MB")
+    row = (f"{p50:.1f}", f"{p95:.1f}", each, f"{kept.stat().st_size / 1e6:.1f}")
+    report.add_table("Speed with the semantic extra", speeds, [row])
 
 
 def ablation(report: Report, folds: Folds, lists: Sequence[Example]) -> None:

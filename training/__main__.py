@@ -43,7 +43,7 @@ def main() -> None:
         make_vectors(skills, vectors)
     trained = trained_from(vectors)
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
-    material = Material(skills, asked, trained, options.work)
+    material = Material(skills, asked, trained)
     print(f"{len(material.wordings)} requests read, {time.time() - begin:.0f} s", flush=True)
     kept, calibration = cross_validate(asked, material)
     options.folds.write_bytes(pack(kept, version=TRAINED_FORMAT))
@@ -70,7 +70,6 @@ def trained_from(path: Path) -> Trained:
         importance=(found["importance"][order] * peak[:, 0] / 127).astype(np.float32),
         vectors=np.round(vectors / peak * 127).astype(np.int8),
         networks={},
-        meaning=np.zeros((2, 2), dtype=np.float32),
     )
 
 
@@ -108,8 +107,6 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
             raw = order(one).scores(one.values)
             if one.asked.kind not in (*NOT_ASKED, "quoted", "fragment"):
                 figures[one.setting].append(measure(_best(one, raw), one.asked.skills))
-                raised = raw + material.meant(one) @ made.meaning[0 if one.setting.startswith("all") else 1]
-                figures[f"{one.setting} semantic"].append(measure(_best(one, raised), one.asked.skills))
             odds = confidence(one.values, raw, made.networks["sure"])
             logits[f"{one.setting} {one.asked.kind}"] += asked_logits(one, odds)
             if one.setting in ("all", "own", "tiny"):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from metier.selection.container import Array
-from metier.selection.meanings import meaning_columns, meaning_text
 from metier.selection.network import Network
 from metier.selection.trained import Trained
-from training.examples import Example, Shelves, examples, wordings
+from training.examples import Shelves, examples, wordings
 from training.labels import Labelled, Plain
 from training.networks import (
     FEW,
@@ -21,13 +19,11 @@ from training.networks import (
     NOT_ASKED,
     confidence_rows,
     fit_confidence,
-    fit_meaning,
     fit_order,
     fit_salience,
     orders,
 )
 from training.quoted import fragments, quoted_requests
-from training.vectors import encoded
 
 __all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
@@ -39,7 +35,7 @@ BRIEF = ("tiny", "tiny-front")
 class Material:
     """What all folds share, because nothing of it depends on which requests are held out."""
 
-    def __init__(self, skills: Sequence[Plain], asked: Sequence[Labelled], trained: Trained, work: Path) -> None:
+    def __init__(self, skills: Sequence[Plain], asked: Sequence[Labelled], trained: Trained) -> None:
         self.trained = trained
         self.shelves = Shelves(skills, trained)
         bare, self.quoted = quoted_requests(skills)
@@ -47,15 +43,6 @@ class Material:
         self.brief = [*fragments(self.quoted), *self.quoted[1::3]]
         real = [one for one in asked if one.kind not in NOT_ASKED]
         self.wordings = wordings(self.shelves, real, trained)
-        texts = [meaning_text(skill) for skill in skills]
-        self._skill = dict(zip((skill.id for skill in skills), encoded(texts, work / "descriptions.npy"), strict=True))
-        requests = list(dict.fromkeys(one.query for one in real))
-        self._asked = dict(zip(requests, encoded(requests, work / "requests.npy"), strict=True))
-
-    def meant(self, one: Example) -> Array:
-        """MiniLM's view of an example's candidates."""
-        asked = self._asked[one.asked.query]
-        return meaning_columns(np.array([float(self._skill[name] @ asked) for name in one.ids], dtype=np.float32))
 
 
 @dataclass(frozen=True)
@@ -63,11 +50,9 @@ class Fitted:
     trained: Trained
     """With the salience network."""
     networks: dict[str, Network]
-    meaning: Array
 
     def arrays(self, prefix: str = "") -> dict[str, Array]:
-        found = {key: part for name, network in self.networks.items() for key, part in _arrays(network, prefix + name).items()}
-        return found | {f"{prefix}meaning": self.meaning}
+        return {key: part for name, network in self.networks.items() for key, part in _arrays(network, prefix + name).items()}
 
 
 def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str] = frozenset()) -> Fitted:
@@ -82,17 +67,13 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
     brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
     many, few = fit_order(right + more, MANY), fit_order(right + more, FEW)
     order = orders(many, few)
-    meaning = [
-        fit_meaning([(one, order(one).scores(one.values), material.meant(one)) for one in right if one.setting == setting])
-        for setting in ("all", "own")
-    ]
     networks = {
         "salience": salience,
         "many": many,
         "few": few,
         "sure": fit_confidence(*confidence_rows([*lists, *brief], order)),
     }
-    return Fitted(trained, networks, np.stack(meaning))
+    return Fitted(trained, networks)
 
 
 def _arrays(network: Network, prefix: str) -> dict[str, Array]:

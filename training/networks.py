@@ -17,8 +17,8 @@ Orders = Callable[[Example], Network]
 """The ordering network for an example's library."""
 
 __all__ = [
-    "FEW", "MANY", "NOT_ASKED", "Orders", "calibrated", "confidence_rows", "fit_confidence", "fit_meaning", "fit_order",
-    "fit_salience", "orders", "platt",
+    "FEW", "MANY", "NOT_ASKED", "Orders", "calibrated", "confidence_rows", "fit_confidence", "fit_order", "fit_salience",
+    "orders", "platt",
 ]  # fmt: skip
 
 UNITS = 32
@@ -100,28 +100,6 @@ def fit_order(lists: Sequence[Example], counts: Mapping[str, float]) -> Network:
 
     descend(step, votes.parameters, len(useful), rng, batch=48, epochs=15, rate=5e-3, decay=0.1)
     return votes.frozen(middle, spread)
-
-
-def fit_meaning(lists: Sequence[tuple[Example, Array, Array]]) -> Array:
-    """Weights of a sentence model's columns beside the network's own score. Of each list: example, score, columns."""
-    useful = [one for one in lists if one[0].right.any()]
-    width = useful[0][2].shape[1]
-    base = np.zeros((len(useful), CANDIDATES), dtype=np.float32)
-    columns = np.zeros((len(useful), CANDIDATES, width), dtype=np.float32)
-    wanted, there = np.zeros_like(base), np.zeros(base.shape, dtype=bool)
-    for place, (one, score, found) in enumerate(useful):
-        size = len(one.ids)
-        base[place, :size], columns[place, :size], there[place, :size] = score, found, True
-        wanted[place, :size] = one.right / one.right.sum()
-    weights = np.zeros((1, width), dtype=np.float32)
-
-    def step(rows: Array, _: np.random.Generator) -> list[Array]:
-        scores = base[rows] + columns[rows] @ weights[0]
-        _loss, slope = listwise(scores[None], wanted[rows], there[rows])
-        return [np.einsum("vbc,bck->vk", slope, columns[rows])]
-
-    descend(step, [weights], len(useful), np.random.default_rng(0), batch=64, epochs=30, rate=0.1, decay=0.0)
-    return np.asarray(weights[0])
 
 
 def confidence_rows(lists: Sequence[Example], order: Orders) -> tuple[Array, Array, Array]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from cli.shell import Shell
+
+needs_the_extra = pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +78,22 @@ def test_a_broken_index_is_built_anew(shell: Shell) -> None:
     shell("skill", "select", "anything").ok()
     (shell.metier / "cache" / "selection.index").write_bytes(b"broken")
     assert shell("skill", "select", "draw a chart of the data in sales.csv").ok().out.startswith("✓ data-analysis")
+
+
+@needs_the_extra
+def test_by_meaning_other_words_for_the_same_are_found(shell: Shell) -> None:
+    shell.skill("plants", description="Waters the plants in the office. Use when they are dry.")
+    asked = ("skill", "select", "the ficus next to my desk is thirsty", "-k", "1")
+    found = shell(*asked, "--semantic", "--explain").ok().out
+    assert "plants" in found.splitlines()[0]
+    assert "sentence model" in found
+    assert (shell.metier / "cache" / "selection.index.meanings").exists()
+    assert "plants" not in shell(*asked).ok().out
+
+
+@needs_the_extra
+def test_the_setting_makes_it_the_rule_and_the_option_the_exception(shell: Shell) -> None:
+    shell("config", "set", "selection.semantic", "true").ok()
+    asked = ("skill", "select", "draw a chart of the data in sales.csv", "--explain")
+    assert "sentence model" in shell(*asked).ok().out
+    assert "sentence model" not in shell(*asked, "--words").ok().out

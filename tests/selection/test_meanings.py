@@ -6,57 +6,108 @@ import numpy as np
 import pytest
 
 from metier.selection import CorruptIndex, Meanings, Selector
-from selection.shelf import SHELF
+from selection.shelf import SHELF, sample
 
 
-def letters(texts: Sequence[str]) -> np.ndarray:
+class Letters:
     """A sentence model of a kind: what counts is which letters are used."""
-    rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts])
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        self.read += len(texts)
+        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts])
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 def learnt() -> Meanings:
-    meanings = Meanings(letters)
-    assert meanings.learn(SHELF) == len(SHELF)
+    meanings = Meanings(Letters())
+    assert meanings.learn(SHELF) == len(SHELF) == len(meanings)
     return meanings
 
 
-def test_each_skill_is_encoded_once() -> None:
-    assert learnt().learn(SHELF) == 0
+def test_each_skill_is_read_once() -> None:
+    reader = Letters()
+    meanings = Meanings(reader)
+    meanings.learn(SHELF)
+    assert meanings.learn(SHELF) == 0
+    assert meanings.learn([*SHELF, sample("new", "Something new.")]) == 1
+    assert reader.read == len(SHELF) + 1
 
 
 def test_what_means_the_same_rises() -> None:
-    columns = learnt().columns(f"pdf forms. {SHELF[0].description}", SHELF)
-    assert columns is not None
-    assert np.argmax(columns, axis=0).tolist() == [0, 0]
+    nearness = learnt().nearness(f"pdf forms. {SHELF[0].description}", SHELF)
+    assert nearness is not None
+    assert np.argmax(nearness) == 0
+    assert nearness.sum() == pytest.approx(0, abs=1e-3)
 
 
 def test_a_skill_not_learnt_is_neither_raised_nor_lowered() -> None:
-    meanings = Meanings(letters)
+    meanings = Meanings(Letters())
     meanings.learn(SHELF[1:])
-    columns = meanings.columns("anything", SHELF)
-    assert columns is not None
-    assert columns[0, 1] == pytest.approx(0, abs=1e-5)
+    nearness = meanings.nearness("anything", SHELF)
+    assert nearness is not None
+    assert nearness[0] == 0
+    assert abs(nearness[1:]).max() > 0.1
 
 
 def test_without_a_learnt_skill_there_is_nothing_to_say() -> None:
-    assert Meanings(letters).columns("anything", SHELF) is None
+    assert Meanings(Letters()).nearness("anything", SHELF) is None
 
 
 def test_saved_meanings_say_the_same() -> None:
     meanings = learnt()
-    again = Meanings.from_buffer(meanings.to_bytes(), letters)
-    before, after = (one.columns("merge files", SHELF) for one in (meanings, again))
+    again = Meanings.from_buffer(meanings.to_bytes(), Letters())
+    before, after = (one.nearness("merge files", SHELF) for one in (meanings, again))
     assert before is not None
     assert after is not None
-    assert np.allclose(before, after, atol=1e-3)
+    assert np.array_equal(before, after)
+    assert again.learn(SHELF) == 0
+
+
+def test_what_is_saved_can_be_held_to_some_skills() -> None:
+    again = Meanings.from_buffer(learnt().to_bytes(SHELF[:2]), Letters())
+    assert len(again) == 2
+    assert again.learn(SHELF) == len(SHELF) - 2
+
+
+def test_meanings_that_learnt_more_after_they_were_opened_keep_both() -> None:
+    again = Meanings.from_buffer(learnt().to_bytes(SHELF[1:]), Letters())
+    again.learn(SHELF)
+    asked = f"pdf forms. {SHELF[0].description}"
+    before, after = (one.nearness(asked, SHELF) for one in (learnt(), again))
+    assert before is not None
+    assert after is not None
+    assert np.array_equal(before, after)
 
 
 def test_damaged_meanings_are_refused() -> None:
     with pytest.raises(CorruptIndex):
-        Meanings.from_buffer(learnt().to_bytes()[:-64], letters)
+        Meanings.from_buffer(learnt().to_bytes()[:-64], Letters())
+
+
+def test_an_index_is_no_store_of_meanings() -> None:
+    with pytest.raises(CorruptIndex):
+        Meanings.from_buffer(Selector(SHELF).index_bytes(), Letters())
 
 
 def test_a_selector_with_meanings_still_answers_by_words() -> None:
     found = Selector(SHELF, meanings=learnt()).select("why do my pods crash, image pulls fail", limit=1)
     assert found.selected[0].name == "kubernetes-debug"
+
+
+def test_the_share_of_the_sentence_model_is_told() -> None:
+    match = Selector(SHELF, meanings=learnt()).select("merge pdf files", limit=1).selected[0]
+    assert "sentence model" in {share.signal for share in match.shares}
+    plain = Selector(SHELF).select("merge pdf files", limit=1).selected[0]
+    assert "sentence model" not in {share.signal for share in plain.shares}
+
+
+def test_the_more_the_words_say_the_less_the_meaning_adds() -> None:
+    def share(request: str) -> float:
+        match = Selector(SHELF, meanings=learnt()).select(request, limit=1).selected[0]
+        return abs(next(share.value for share in match.shares if share.signal == "sentence model"))
+
+    assert share("fill in PDF forms") == 0
+    assert share("fill in zebra glockenspiel forms") > 0

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metier.catalog import Catalog
+from metier.errors import Unavailable
+from metier.selection import minilm
+from metier.selection.minilm import MiniLM
 from metier.sources import discover
 from metier.sources.index import IndexedSkill, open_selector
 
@@ -91,3 +97,59 @@ def test_an_entry_offers_its_triggers_and_tags(tmp_path: Path) -> None:
     assert indexed.tags == ("a", "b")
     assert indexed.triggers == {"keywords": ("hi",), "verbs": (), "patterns": ()}
     assert indexed.body.strip() == "Body"
+
+
+needs_the_extra = pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What of skills the sentence model read."""
+    texts: list[str] = []
+    encode = MiniLM.__call__
+
+    def remembered(self: MiniLM, given: Sequence[str]) -> Any:
+        texts.extend(text for text in given if "Use when" in text)
+        return encode(self, given)
+
+    monkeypatch.setattr(MiniLM, "__call__", remembered)
+    return texts
+
+
+@needs_the_extra
+def test_meanings_are_kept_beside_the_index_and_read_once(library: Path, tmp_path: Path, read: list[str]) -> None:
+    file = tmp_path / "selection.index"
+    for _ in range(2):
+        found = open_selector(discover(library), str(file), semantic=True).select("complete this questionnaire", limit=1)
+        assert [match.name for match in found] == ["fill-forms"]
+    assert len(read) == 2
+    skill(library, "water-plants", "Waters the plants. Use when they are dry.")
+    open_selector(discover(library), str(file), semantic=True)
+    assert len(read) == 3
+
+
+@needs_the_extra
+def test_meanings_of_skills_that_are_gone_go_when_others_come(library: Path, tmp_path: Path) -> None:
+    file = tmp_path / "selection.index"
+    open_selector(discover(library), str(file), semantic=True)
+    kept = (tmp_path / "selection.index.meanings").stat().st_size
+    (library / "deploy" / "SKILL.md").unlink()
+    skill(library, "water-plants", "Waters the plants. Use when they are dry.")
+    open_selector(discover(library), str(file), semantic=True)
+    assert (tmp_path / "selection.index.meanings").stat().st_size == kept
+
+
+@needs_the_extra
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"metier\x00\x01" + b"\xff" * 500])
+def test_broken_meanings_are_read_anew(library: Path, tmp_path: Path, read: list[str], damage: bytes) -> None:
+    file = tmp_path / "selection.index"
+    (tmp_path / "selection.index.meanings").write_bytes(damage)
+    open_selector(discover(library), str(file), semantic=True)
+    open_selector(discover(library), str(file), semantic=True)
+    assert len(read) == 2
+
+
+def test_without_the_extra_ranking_by_meaning_is_refused(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
+    with pytest.raises(Unavailable, match="needs a sentence model"):
+        open_selector(discover(library), None, semantic=True)

@@ -204,14 +204,15 @@ class App(Talking, Registries):
         """Ranks the skills that a model may use. Its index is kept beside the cache."""
         return self.selector_of(self.catalog)
 
-    def selector_of(self, catalog: Catalog) -> Selector:
+    def selector_of(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
+        """`semantic` stands above the setting."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
         from metier.sources.index import open_selector
 
         usable = [entry for entry in catalog if entry.is_for_models]
-        return open_selector(
-            usable, str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
-        )
+        kept = str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
+        by_meaning = self.settings.truth("selection.semantic") if semantic is None else semantic
+        return open_selector(usable, kept, semantic=by_meaning)
 
     @cached_property
     def users_settings(self) -> Settings:

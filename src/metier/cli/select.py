@@ -25,14 +25,16 @@ _SIGNS = {Decision.ACTIVATE: ("✓", "green"), Decision.SUGGEST: ("~", "yellow")
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
 @click.option("-k", "--limit", type=click.IntRange(min=1), help="The best so many, whatever their confidence.")
 @click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
-def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool) -> Result:
-    """Pick the skills that fit a request, locally: no model, no network.
+@click.option("--semantic/--words", default=None, help="By meaning too, or by words alone; the setting is selection.semantic.")
+def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
+    """Pick the skills that fit a request, locally: no network, no language model.
 
     Prints those worth activating (✓); with -k also what is only worth a mention (~) or nothing (·). `-` reads the request
     from standard input, for whole task descriptions.
     """
     text = request_text(query)
-    selection = app.selector.select(text, limit=limit)
+    selector = app.selector if semantic is None else app.selector_of(app.catalog, semantic=semantic)
+    selection = selector.select(text, limit=limit)
     return Result(
         data={
             "query": text,

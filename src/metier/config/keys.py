@@ -62,6 +62,8 @@ KEYS: dict[str, Key] = {
         Key(name="skills.mcp", kind=Kind.TABLE, text="MCP servers whose skills are used: [skills.mcp.NAME] command, args, env or url, auth"),
         Key(name="skills.plugins", kind=Kind.TABLE, text="plugins: [[skills.plugins]] url, ref, name, enabled"),
         Key(name="skills.parameters", kind=Kind.TABLE, text="values for skills' parameters: [skills.parameters.SKILL] name = value"),
+        Key(name="selection.semantic", kind=Kind.TRUTH, default=False,
+            text="pick skills by meaning too, not only by words; needs pip install 'metier[semantic]'"),
         Key(name="session.store", kind=Kind.PATH, text="the file that sessions and usage are kept in"),
         Key(name="session.mode", kind=Kind.TEXT, default="bounded", text="how long a skill stays active: persistent, bounded or ephemeral"),
         Key(name="session.pinned", kind=Kind.WORDS, default=(), text="skills that never leave a session to make room"),

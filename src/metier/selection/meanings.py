@@ -14,7 +14,7 @@ from .container import Array, CorruptIndex, pack, unpack
 from .document import Skill, stamp_of
 from .scales import standard
 
-__all__ = ["Encoder", "Meanings", "meaning_columns", "meaning_text"]
+__all__ = ["Encoder", "Meanings", "meaning_text"]
 
 _FORMAT = 1
 
@@ -25,51 +25,59 @@ class Encoder(Protocol):
 
 
 class Meanings:
+    """Not safe for threads that make it learn; asking from several threads is fine."""
+
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._vectors: dict[bytes, Array] = {}
+        self._row: dict[bytes, int] = {}
+        self._vectors = np.zeros((0, 0), dtype=np.float16)
 
     @classmethod
     def from_buffer(cls, buffer: Any, encoder: Encoder) -> Meanings:
-        """Raises `CorruptIndex`."""
+        """Open what `to_bytes` gave, without copying it. Raises `CorruptIndex`."""
         arrays = unpack(buffer, version=_FORMAT)
         if set(arrays) != {"stamp", "vector"} or len(arrays["stamp"]) != len(arrays["vector"]):
             raise CorruptIndex("it holds no meanings")
         made = cls(encoder)
         stamps = arrays["stamp"].astype("<u8").tobytes()
-        made._vectors = {stamps[8 * row : 8 * row + 8]: vector for row, vector in enumerate(arrays["vector"])}
+        made._row = {stamps[8 * row : 8 * row + 8]: row for row in range(len(arrays["stamp"]))}
+        made._vectors = arrays["vector"]
         return made
 
-    def to_bytes(self) -> bytes:
-        stamps = np.frombuffer(b"".join(self._vectors), dtype="<u8")
-        vectors = np.stack(list(self._vectors.values())) if self._vectors else np.zeros((0, 0), dtype=np.float16)
-        return pack({"stamp": stamps, "vector": vectors.astype(np.float16)}, version=_FORMAT)
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def to_bytes(self, skills: Iterable[Skill] | None = None) -> bytes:
+        """All that is kept, or what is kept of these skills."""
+        wanted = self._row if skills is None else dict.fromkeys(map(stamp_of, skills))
+        rows = {stamp: self._row[stamp] for stamp in wanted if stamp in self._row}
+        stamps = np.frombuffer(b"".join(rows), dtype="<u8")
+        return pack({"stamp": stamps, "vector": self._vectors[list(rows.values())]}, version=_FORMAT)
 
     def learn(self, skills: Iterable[Skill]) -> int:
         """Encode the skills not known yet; returns how many those were."""
-        new = {stamp: skill for skill in skills if (stamp := stamp_of(skill)) not in self._vectors}
+        new = {stamp: skill for skill in skills if (stamp := stamp_of(skill)) not in self._row}
         if new:
-            texts = [meaning_text(skill) for skill in new.values()]
-            self._vectors |= zip(new, self._encoder(texts).astype(np.float16), strict=True)
+            vectors = self._encoder([meaning_text(skill) for skill in new.values()]).astype(np.float16)
+            self._row |= {stamp: len(self._row) + place for place, stamp in enumerate(new)}
+            self._vectors = np.concatenate([self._vectors, vectors]) if len(self._vectors) else vectors
         return len(new)
 
-    def columns(self, query: str, skills: Sequence[Skill]) -> Array | None:
-        """Two more signals of each candidate; a skill not learnt gets what is usual. None when none is learnt."""
-        known = [(place, self._vectors.get(stamp_of(skill))) for place, skill in enumerate(skills)]
-        rows = [(place, vector) for place, vector in known if vector is not None]
-        if not rows:
+    def nearness(self, query: str, skills: Sequence[Skill]) -> Array | None:
+        """How similar each is to the request, beside the others; 0 is usual, and given to a skill not learnt.
+
+        None when none is learnt.
+        """
+        rows = np.array([self._row.get(stamp_of(skill), -1) for skill in skills], dtype=np.int64)
+        known = rows >= 0
+        if not known.any():
             return None
-        cosine = np.stack([vector for _, vector in rows]).astype(np.float32) @ self._encoder([query])[0]
-        near = np.full(len(skills), cosine.mean(), dtype=np.float32)
-        near[[place for place, _ in rows]] = cosine
-        return meaning_columns(near)
+        found = np.zeros(len(rows), dtype=np.float32)
+        # The size of a cosine says little; how they stand to each other counts.
+        found[known] = standard(self._vectors[rows[known]].astype(np.float32) @ self._encoder([query])[0])
+        return found
 
 
 def meaning_text(skill: Skill) -> str:
     """What of a skill the sentence model reads."""
     return f"{skill.name.replace('-', ' ')}. {skill.description}"
-
-
-def meaning_columns(near: Array) -> Array:
-    """The cosines, and how they stand to each other."""
-    return np.stack([near, standard(near)], axis=1).astype(np.float32)

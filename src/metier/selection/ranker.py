@@ -18,7 +18,7 @@ from .salience import salient
 from .signals import SIGNALS, Evidence, candidates, signals, term_weights
 from .trained import Trained
 
-__all__ = ["GROUPS", "Ranked", "gather", "rank", "with_meaning"]
+__all__ = ["GROUPS", "Ranked", "gather", "rank", "unsaid", "with_meaning"]
 
 _NAMED_GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
@@ -78,9 +78,15 @@ def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: 
     return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, sure=sure)
 
 
-def with_meaning(ranked: Ranked, bonus: Array) -> Ranked:
+def with_meaning(ranked: Ranked, nearness: Array, weight: float) -> Ranked:
     """Ordered anew with a sentence model's view; the confidence stays."""
-    return replace(ranked, odds=ranked.odds + bonus.round(4), bonus=bonus)
+    bonus = (weight * unsaid(ranked.evidence.values) * nearness).round(4)
+    return replace(ranked, odds=ranked.odds + bonus, bonus=bonus)
+
+
+def unsaid(values: Array) -> float:
+    """How much of the request no candidate's name and description hold: so much is left for the meaning to say."""
+    return 1 - float(values[:, SIGNALS.index("front_coverage")].max(initial=0))
 
 
 def gather(

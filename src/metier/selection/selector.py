@@ -140,9 +140,9 @@ class Selector:
         further = min(self.weights.further, max(0, count - self.weights.candidates))
         ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called, further=further)
         if self._meanings:
-            more = self._meanings.columns(query, [self._skills[row] for row in ranked.evidence.rows])
-            if more is not None:
-                ranked = with_meaning(ranked, more @ self._trained.weight_of_meaning(len(self)))
+            nearness = self._meanings.nearness(query, [self._skills[row] for row in ranked.evidence.rows])
+            if nearness is not None:
+                ranked = with_meaning(ranked, nearness, self.weights.meaning)
         places = self._ordered(ranked, called)[: count + self.weights.rejected]
         near = self._matches(asked, ranked, places, called)
         if further:

@@ -53,8 +53,6 @@ class Trained:
     networks: Mapping[str, Network]
     """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library;
     "sure" is for the confidence."""
-    meaning: Array
-    """Weights of a sentence model's two columns, for a large and for a small library."""
 
     @cached_property
     def mark(self) -> int:
@@ -86,9 +84,6 @@ class Trained:
     def order(self, living: int) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
         return self.networks["few" if living <= _FEW else "many"]
-
-    def weight_of_meaning(self, living: int) -> Array:
-        return np.asarray(self.meaning[1 if living <= _FEW else 0])
 
     def places(self, hashes: Array) -> Array:
         """Where each hash stands in the vocabulary, or -1."""
@@ -197,7 +192,6 @@ def read_trained(buffer: Any) -> Trained:
         importance=arrays["importance"],
         vectors=arrays["vectors"],
         networks={name: read_network(arrays, name) for name in NETWORKS},
-        meaning=arrays["meaning"],
     )
 
 

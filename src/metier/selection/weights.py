@@ -19,6 +19,8 @@ class Weights:
     """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
     suggest: float = 0.07
     """Least confidence to mention one."""
+    meaning: float = 1.6
+    """Log-odds that a sentence model adds at most for three times the usual spread; between 1.2 and 2.4 nothing changes."""
     keyword: float = 0.6
     """How sure one trigger keyword alone makes us."""
     verb: float = 1.8

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from metier.catalog import Entry
-from metier.selection import CorruptIndex, Selector
+from metier.selection import CorruptIndex, Meanings, Selector
 from metier.spec import SKILL_FILE, Extensions, split
 from metier.spec.skill import LONGEST_SKILL_FILE
 
 from .atomic import replace_bytes
 from .disk import DiskFiles
 
-__all__ = ["IndexedSkill", "open_selector"]
+__all__ = ["IndexedSkill", "open_meanings", "open_selector"]
+
+Opened = TypeVar("Opened")
 
 
 class IndexedSkill:
@@ -76,25 +79,46 @@ class IndexedSkill:
             return ""
 
 
-def open_selector(entries: Iterable[Entry], file: str | None) -> Selector:
-    """A selector over these entries, from the saved index where that is good; saved again where it was not."""
+def open_selector(entries: Iterable[Entry], file: str | None, *, semantic: bool = False) -> Selector:
+    """A selector over these entries, from the saved index where that is good; saved again where it was not.
+
+    `semantic` ranks by meaning too, and keeps what each skill means in a second file beside the first. Raises
+    `Unavailable` when the extra that this needs is not installed.
+    """
     skills = [IndexedSkill(entry) for entry in entries]
+    meanings = open_meanings(skills, file and f"{file}.meanings") if semantic else None
     if file is None:
-        return Selector(skills)
-    selector = _opened(file, skills)
+        return Selector(skills, meanings=meanings)
+    selector = _opened(file, lambda buffer: Selector.from_buffer(buffer, skills, meanings=meanings))
     if selector is None:
-        selector = Selector(skills)
+        selector = Selector(skills, meanings=meanings)
     elif not selector.is_changed:
         return selector
-    try:
-        replace_bytes(file, selector.index_bytes())
-    except OSError:
-        # A full or read-only disk: the next start pays again.
-        pass
+    _save(file, selector.index_bytes())
     return selector
 
 
-def _opened(file: str, skills: list[IndexedSkill]) -> Selector | None:
+def open_meanings(skills: Sequence[IndexedSkill], file: str | None) -> Meanings:
+    """What these skills mean, as far as possible from the file; reading one anew takes some tens of milliseconds."""
+    from metier.selection.minilm import MiniLM
+
+    encoder = MiniLM()
+    kept = _opened(file, lambda buffer: Meanings.from_buffer(buffer, encoder)) if file else None
+    meanings = Meanings(encoder) if kept is None else kept
+    if meanings.learn(skills) and file:
+        _save(file, meanings.to_bytes(skills))
+    return meanings
+
+
+def _save(file: str, content: bytes) -> None:
+    try:
+        replace_bytes(file, content)
+    except OSError:
+        # A full or read-only disk: the next start pays again.
+        pass
+
+
+def _opened(file: str, opened: Callable[[mmap.mmap], Opened]) -> Opened | None:
     try:
         with open(file, "rb") as stream:
             # The map outlives the file object, and the file's replacement: each process keeps the version it opened.
@@ -102,7 +126,7 @@ def _opened(file: str, skills: list[IndexedSkill]) -> Selector | None:
     except (OSError, ValueError):
         return None
     try:
-        return Selector.from_buffer(buffer, skills)
+        return opened(buffer)
     except CorruptIndex:
         try:
             os.unlink(file)
