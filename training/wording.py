@@ -3,7 +3,7 @@
 A logistic regression of sentences: 640 of ours that turn an agent against its user (`harmful.tsv`, by family) against all those
 of 12,000 published skills, a few of which are attacks themselves and are left out by name, and 800 of ours that are honest and
 sound alike (`harmless.txt`). Cross-validation leaves out
-publishers on one side and every fourth sentence of each family, or whole families, on the other; the thresholds come from the
+publishers on one side and every fourth sentence of each family, or whole families, on the other; the threshold comes from the
 publishers that a fold has not seen, so that the share of ordinary skills that alarm is what a stranger's skill would meet.
 """
 
@@ -34,8 +34,8 @@ HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "scan" / "data" / "wording.tsv"
 DATA = HERE.parents[1] / "shared" / "data"
 FOLDS = 4
-BLOCKED, REVIEWED = 0.005, 0.01
-"""Shares of ordinary skills that may alarm."""
+REVIEWED = 0.01
+"""The share of ordinary skills that may alarm."""
 OTHERS = ("skillscan", "skill-scanner", "skill-inject")
 """Sources whose skills are attacks on purpose."""
 Signs = tuple[frozenset[str], int]
@@ -53,19 +53,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.wording", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=SHIPPED)
-    parser.add_argument("--quick", action="store_true", help="no cross-validation: the thresholds stay what they are")
+    parser.add_argument("--quick", action="store_true", help="no cross-validation: the threshold stays what it is")
     options = parser.parse_args()
     begin = time.time()
     harmful = list(read_harmful(HERE / "harmful.tsv"))
     harmless = [signs_of(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
     ordinary = [one for one in map(read_ordinary, read_skills(options.data)) if one is not None]
     print(f"{len(harmful)} harmful sentences, {len(ordinary)} ordinary skills, {time.time() - begin:.0f} s", flush=True)
-    blocks, reviews = read_weights().blocks, read_weights().reviews
+    reviews = read_weights().reviews
     for name, folds in (("families unseen", by_family(harmful)), ("families known", by_turn(harmful))):
         if not options.quick:
-            blocks, reviews = cross_validate(name, harmful, folds, ordinary, harmless)
+            reviews = cross_validate(name, harmful, folds, ordinary, harmless)
     vocabulary, weights, bias = fit([found for _, found in harmful], unique(ordinary), harmless, seed=0)
-    write(options.out, vocabulary, weights, bias, blocks, reviews)
+    write(options.out, vocabulary, weights, bias, reviews)
     print(f"{options.out.name}: {options.out.stat().st_size / 1e3:.0f} kB, {time.time() - begin:.0f} s")
 
 
@@ -132,8 +132,8 @@ def unique(ordinary: Iterable[Ordinary]) -> list[Signs]:
 
 def cross_validate(
     name: str, harmful: Sequence[tuple[str, Signs]], folds: list[int], ordinary: Sequence[Ordinary], harmless: Sequence[Signs]
-) -> tuple[float, float]:
-    """Prints what is found at each share of alarms; the two thresholds."""
+) -> float:
+    """Prints what is found at each share of alarms; the threshold."""
     sources = sorted({one.source for one in ordinary})
     fold_of = {source: number % FOLDS for number, source in enumerate(np.random.default_rng(1).permutation(sources))}
     found = np.zeros(len(harmful))
@@ -147,13 +147,13 @@ def cross_validate(
             if fold_of[one.source] == fold and any(one.counts):
                 worst += [float(scores(one.sentences, *model)[np.array(one.counts)].max())]
     order = np.sort(worst)[::-1]
-    for share in (0.001, 0.0025, BLOCKED, REVIEWED, 0.02):
+    for share in (0.001, 0.0025, 0.005, REVIEWED, 0.02):
         least = order[int(len(order) * share)]
         print(
             f"{name}: {share:.2%} of ordinary skills alarm from {least:5.2f} on, {np.mean(found >= least):.0%} found",
             flush=True,
         )
-    return float(order[int(len(order) * BLOCKED)]), float(order[int(len(order) * REVIEWED)])
+    return float(order[int(len(order) * REVIEWED)])
 
 
 Model = tuple[dict[str, int], Array, float]
@@ -214,9 +214,9 @@ def descend(
     return state[:-1], float(state[-1])
 
 
-def write(path: Path, vocabulary: dict[str, int], weights: Array, bias: float, blocks: float, reviews: float) -> None:
+def write(path: Path, vocabulary: dict[str, int], weights: Array, bias: float, reviews: float) -> None:
     lines = ["# Made by training/wording.py: weight and sign."]
-    lines += [f"{value:.3f}\t{name}" for name, value in (("bias", bias), ("blocks", blocks), ("reviews", reviews))]
+    lines += [f"{value:.3f}\t{name}" for name, value in (("bias", bias), ("reviews", reviews))]
     lines += [f"{weights[number]:.2f}\t{sign}" for sign, number in vocabulary.items() if abs(weights[number]) >= 0.05]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

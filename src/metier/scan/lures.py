@@ -29,6 +29,11 @@ _COPY = expression(
     r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
     r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
 )
+_FOLLOW = expression(
+    r"follow (?:the|its|all|these|those|every)\b[^.\n]{0,40}(?:steps?|instructions?|guide|directions|procedure|commands?|setup)"
+    r"|(?:complete|finish|perform|do) (?:the|its|all|every)[^.\n]{0,30}(?:steps?|set-?up|installation)"
+    r"|(?:steps?|instructions?|set-?up|installer)[^.\n]{0,40}(?:there|on (?:that|this) page|at|here):?"
+)
 _REQUIRED = expression(
     r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download"
     r"|active)|required (?:for|to|before|utility|tool"
@@ -107,6 +112,9 @@ def judge_lures(text: Text, notes: Notes) -> None:
                 confidence=sure,
                 is_settled=True,
             )
+        elif kind is Standing.LOOSE and _REQUIRED.search(close) and _FOLLOW.search(close):
+            message = f"the steps of a page on {url.host} are to be followed first"
+            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
         elif is_stranger(url, notes.purpose) and _signs(url, near, close, low) >= _SURE:
             message = f"nothing works before something from {url.host} is installed"
             notes.find("SK503", message, text=text, at=url.at, is_settled=True)

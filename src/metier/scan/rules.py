@@ -123,7 +123,7 @@ RULES: dict[str, Rule] = {
              "A command that some clients run when the skill is loaded, before any model or person has seen it: hooks in "
              "the frontmatter, or an exclamation mark before inline code.",
              "let the agent run it after its user has seen it"),
-        Rule("SK419", "worded-against-the-user", "injection", HIGH, ACCOUNTS, "ASI01", "AITech-1.1",
+        Rule("SK419", "worded-against-the-user", "injection", MEDIUM, ACCOUNTS, "ASI01", "AITech-1.1",
              "The words of the sentence go together as they do in orders against a user, and hardly ever in honest skills: "
              "work or keys that go to a stranger, files that vanish, figures that change, steps that nobody may see. A model "
              "of words says so, not a rule; the finding names the words that weighed most.",

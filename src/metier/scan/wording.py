@@ -23,7 +23,6 @@ from .notes import Notes
 from .orders import Unit
 from .phrases.kinds import KINDS
 from .purpose import Purpose
-from .scale import Confidence
 from .text import Text, words
 
 __all__ = ["Page", "Weights", "judge_wording", "read_weights", "signs", "stem"]
@@ -72,9 +71,8 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Weights:
     bias: float
-    blocks: float
-    """From this score on nobody needs to look; below it, a person should."""
     reviews: float
+    """From this score on a person should look. Words alone never block; beside a doubt of another kind they do."""
     of: Mapping[str, float]
 
     def score(self, found: set[str], length: int) -> float:
@@ -97,9 +95,8 @@ def judge_wording(text: Text, said: Iterable[Unit], notes: Notes) -> None:
             continue
         score = weights.score(found, length)
         if score >= weights.reviews:
-            sure = Confidence.HIGH if score >= weights.blocks else Confidence.MEDIUM
             message = f"reads like an order against the user: {', '.join(weights.telling(found))}"
-            notes.find("SK419", message, text=text, at=start, end=start + len(sentence), confidence=sure)
+            notes.find("SK419", message, text=text, at=start, end=start + len(sentence))
 
 
 @cache
@@ -110,7 +107,7 @@ def read_weights() -> Weights:
     lines = resources.files(__package__).joinpath("data", "wording.tsv").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     values = {sign: float(weight) for weight, sign in rows}
-    return Weights(values.pop("bias"), values.pop("blocks"), values.pop("reviews"), values)
+    return Weights(values.pop("bias"), values.pop("reviews"), values)
 
 
 def signs(sentence: str, page: Page) -> tuple[set[str], int]:

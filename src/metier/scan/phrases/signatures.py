@@ -123,7 +123,7 @@ SIGNATURES: tuple[Phrase, ...] = (
     phrase(
         "SK507",
         "has git run a command or go elsewhere",
-        "credential.helper|core.sshcommand|core.fsmonitor|url.\"http|url.http",
+        'credential.helper|core.sshcommand|core.fsmonitor|url."http|url.http',
         r"(?:credential\.helper ['\"]{0,2}!|core\.(?:sshcommand|fsmonitor) ['\"]?[^\n]{0,80}?(?:curl|nc |sh -c|/tmp/)"
         r"|url\.['\"]?https?://(?!(?:[\w.-]*\.)?(?:github|gitlab|bitbucket|ghproxy|gitee)\b|\$|x-access|oauth"
         r"|git@)[^\s'\"]{4,80}['\"]?\.insteadof)",
