@@ -15,7 +15,7 @@ class Weights:
     """Taken from the word index and looked at closely."""
     further: int = 400
     """Taken by words alone, behind those, when the caller asks for more."""
-    activate: float = 0.17
+    activate: float = 0.175
     """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
     suggest: float = 0.07
     """Least confidence to mention one."""
