@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from cli.desks import counting
 from cli.shell import METIER, Shell
 from metier.testing import ModelRequest, ModelServer, Said, calls, says
-from talking import COUNT
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
 STORY = "# A story\n\nIt **begins** here.\n\n" + "and so on " * 400
@@ -78,14 +78,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def desk(shell: Shell, model: ModelServer) -> Shell:
-    folder = shell.skill("word-count", head="triggers:\n  keywords: [count]")
-    (folder / "scripts").mkdir()
-    (folder / "scripts/count.py").write_text(COUNT)
-    shell.environment |= {
-        "METIER_SKILLS_ENABLED_BUNDLED": "none", "METIER_MODEL_NAME": "gpt-4o", "METIER_MODEL_BASE_URL": model.url,
-        "PATH": "/usr/bin:/bin",
-    }  # fmt: skip
-    return shell
+    return counting(shell, model)
 
 
 @pytest.fixture

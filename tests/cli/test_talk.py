@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.desks import counting
 from cli.shell import Shell
 from metier.testing import ModelRequest, ModelServer, Said, calls, fails, says
-from talking import COUNT
 
 
 def script(request: ModelRequest) -> Said:
@@ -33,16 +33,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def desk(shell: Shell, model: ModelServer) -> Shell:
-    folder = shell.skill("word-count", head="triggers:\n  keywords: [count]")
-    (folder / "scripts").mkdir()
-    (folder / "scripts/count.py").write_text(COUNT)
-    shell.environment |= {
-        "METIER_SKILLS_ENABLED_BUNDLED": "none",
-        "METIER_MODEL_NAME": "gpt-4o",
-        "METIER_MODEL_BASE_URL": model.url,
-        "PATH": "/usr/bin:/bin",
-    }
-    return shell
+    return counting(shell, model)
 
 
 def typed(shell: Shell, text: str) -> str:

@@ -39,7 +39,7 @@ _IN_ORDER = (
     "name_share", "purpose_share", "best_sentence", "sentence_share", "clause", "clause_share", "clause_fit", "phrase",
 )  # fmt: skip
 _FAR_BEHIND = 0.3
-"""Share of the best score below which a row is seldom among the first hundred."""
+"""Share of the best score below which a row is seldom a candidate."""
 _NONE = np.zeros(0, dtype=np.int64)
 _BITS = (1 << np.arange(len(FIELDS), dtype=np.uint8))[:, None, None]
 
