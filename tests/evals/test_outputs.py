@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evals.authors import author_skill, entry_of
-from metier.errors import Unavailable
+from metier.errors import MetierError, Unavailable
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_cases
 from metier.evals.outputs import Evaluation, OutputReport, run_outputs
@@ -64,7 +64,6 @@ def evaluated(
     old: Path | None = None,
 ) -> tuple[OutputReport, ModelServer]:  # fmt: skip
     folder = skill(tmp_path / "skills", *tasks)
-    workspace = Workspace(str(tmp_path / "drawing-workspace"), runs=runs)
 
     async def go(server: ModelServer) -> OutputReport:
         async with HttpChat(Endpoint(model="tiny", base_url=server.url), pause=0.01) as chat:
@@ -73,8 +72,9 @@ def evaluated(
                 limits=Limits(seconds=20), permissions=Permissions(approve=lambda _: Answer.ONCE), runs=runs,
                 old=entry_of(old) if old else None,
             )  # fmt: skip
-            report = await run_outputs(evaluation, workspace)
-            workspace.finish(report.data(), evaluation.cases, page("Evals", outputs=[report]))
+            with Workspace(str(tmp_path / "drawing-workspace"), runs=runs) as workspace:
+                report = await run_outputs(evaluation, workspace)
+                workspace.finish(report.data(), evaluation.cases, page("Evals", outputs=[report]))
             return report
 
     with ModelServer(script) as server:
@@ -120,6 +120,24 @@ def test_the_workspace_is_laid_out_as_the_pages_say(tmp_path: Path) -> None:
 def test_the_next_time_is_the_next_iteration(tmp_path: Path) -> None:
     first, second = (Workspace(str(tmp_path / "w"), runs=1).iteration for _ in range(2))
     assert (first.endswith("iteration-1"), second.endswith("iteration-2")) == (True, True)
+
+
+def test_a_model_that_goes_away_at_once_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(MetierError):
+        evaluated(tmp_path, lambda _: fails(400))
+    assert not (tmp_path / "drawing-workspace").exists()
+
+
+def test_a_model_that_goes_away_later_leaves_the_runs_that_ended(tmp_path: Path) -> None:
+    # Four runs go at once, so the third task is begun when a run of the others has ended.
+    tasks = tuple({"id": name, "prompt": f"Say {name}"} for name in ("one", "two", "three"))
+    with pytest.raises(MetierError):
+        evaluated(tmp_path, lambda request: fails(400) if "three" in request.user else says("done"), tasks=tasks)
+    root = tmp_path / "drawing-workspace/iteration-1"
+    assert {place.name for place in root.iterdir()} <= {"one", "two"}
+    runs = [outputs.parent for outputs in root.rglob("outputs")]
+    assert runs
+    assert all((run / "transcript.json").exists() for run in runs)
 
 
 def test_several_runs_have_a_spread_and_folders_of_their_own(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
 
 from metier.errors import Conflict
 from metier.sources import DiskFiles
@@ -28,15 +30,35 @@ from .summary import Done
 __all__ = ["Workspace"]
 
 _MOST_ITERATIONS = 10_000
+_LAST_OF_A_RUN = "transcript.json"
 
 
 class Workspace:
-    """One iteration of one skill's evals. Earlier ones are never touched."""
+    """One iteration of one skill's evals. Earlier ones are never touched.
+
+    Left early, by Ctrl-C or a model that went away, it keeps the runs that ended, which may have cost money, and nothing of
+    those that did not.
+    """
 
     def __init__(self, folder: str, *, runs: int) -> None:
         self.folder = os.path.abspath(folder)
         self._runs = runs
+        self._begun: list[str] = []
         self.iteration = self._next()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            return
+        ended = [place for place in self._begun if os.path.exists(os.path.join(place, _LAST_OF_A_RUN))]
+        cases = [os.path.join(self.iteration, case) for case in os.listdir(self.iteration)] if ended else [self.iteration]
+        for folder in (*cases, *self._begun):
+            if not any(f"{place}/".startswith(f"{folder}/") for place in ended):
+                shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # it holds earlier iterations
+            os.rmdir(self.folder)
 
     def snapshot(self, skill: str) -> str:
         """A copy of the old skill, so that what was compared with can be looked at later."""
@@ -54,8 +76,8 @@ class Workspace:
         return target
 
     def outputs(self, case: Case, arm: str, run: int) -> str:
-        target = os.path.join(self._place(case.name, arm, run), "outputs")
-        os.makedirs(target)
+        self._begun.append(place := self._place(case.name, arm, run))
+        os.makedirs(target := os.path.join(place, "outputs"))
         return target
 
     def record(self, done: Done) -> None:
@@ -67,7 +89,7 @@ class Workspace:
         timing = {"total_tokens": done.work.tokens, "duration_ms": round(done.work.seconds * 1000)}
         self._json(place, "timing.json", timing)
         self._json(place, "grading.json", {"assertion_results": grades, "summary": counts})
-        self._json(place, "transcript.json", list(done.work.transcript))
+        self._json(place, _LAST_OF_A_RUN, list(done.work.transcript))
 
     def finish(self, benchmark: dict[str, Any], cases: Sequence[Case], page: str) -> None:
         self._json(self.iteration, "benchmark.json", benchmark)
