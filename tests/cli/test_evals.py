@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import threading
 import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -188,6 +189,32 @@ def _running(words: str) -> bool:
         except OSError:
             continue
     return False
+
+
+def test_evals_of_another_skill_are_noted(shell: Shell) -> None:
+    plants(shell, files={"evals/evals.json": '{"skill_name": "cooking", "evals": [{"id": 1, "prompt": "water the plants"}]}'})
+    done = shell("skill", "eval", "plants")
+    assert "plants: evals/evals.json says that it is for 'cooking'" in done.err
+
+
+def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
+    plants(shell, files={"evals/evals.json": '{"evals": [{"id": 1, "prompt": "water the plants"}]}'})
+    asked = threading.Event()
+
+    def slow(_: ModelRequest) -> Said:
+        asked.set()
+        time.sleep(5)
+        return says("done")
+
+    with ModelServer(slow) as server:
+        shell("config", "set", "model.name", "tiny").ok()
+        shell("config", "set", "model.base_url", server.url).ok()
+        process = shell.start("skill", "eval", "plants", "--outputs")
+        assert asked.wait(20)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err.strip()) == (130, b"interrupted")
+    assert not (shell.project / "plants-workspace").exists()
 
 
 def test_conflicts_shows_the_pairs(shell: Shell) -> None:

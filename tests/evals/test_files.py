@@ -9,7 +9,7 @@ import pytest
 
 from evals.authors import eval_files
 from metier.errors import MetierError, NotFound
-from metier.evals.files import BadEvals, balance, read_cases, read_queries
+from metier.evals.files import BadEvals, balance, meant_for_others, read_cases, read_queries
 from metier.spec import MemoryFiles
 
 ASKED = [{"query": "plot it", "should_trigger": True}, {"query": "cook it", "should_trigger": False}]
@@ -135,3 +135,9 @@ def test_a_lopsided_set_is_noted() -> None:
     assert balance(read_queries(eval_files(evals__eval_queries=rows))) == (
         "no queries should not trigger; 8 or more of each kind make a test",
     )
+
+
+def test_a_file_of_another_skill_is_noted() -> None:
+    files = eval_files(evals__evals={"skill_name": "cook", "evals": []}, evals={"skill_name": "plot", "evals": []})
+    assert meant_for_others(files, "plot") == ("evals/evals.json says that it is for 'cook'",)
+    assert meant_for_others(eval_files(evals__evals=[]), "plot") == ()

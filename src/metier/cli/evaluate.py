@@ -14,7 +14,7 @@ from metier.app import App
 from metier.catalog import Entry
 from metier.errors import NotFound
 from metier.evals.chat import Chat, Endpoint, HttpChat
-from metier.evals.files import Case, Query, balance, read_cases, read_queries
+from metier.evals.files import Case, Query, balance, meant_for_others, read_cases, read_queries
 from metier.evals.junit import junit_triggers
 from metier.evals.outputs import Evaluation, OutputReport, run_outputs
 from metier.evals.page import page
@@ -91,7 +91,10 @@ def evaluate(
         replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
     asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
     without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
-    return _result(done, without, verbose=verbose)
+    strange = tuple(
+        f"{entry.name}: {note}" for entry in entries for note in meant_for_others(DiskFiles(entry.folder), entry.name)
+    )
+    return _result(done, (*without, *strange), verbose=verbose)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,9 +168,9 @@ async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -
             limits=app.session_options().limits,
         )  # fmt: skip
         folder = jobs.workspace or f"{entry.name}-workspace"
-        workspace = Workspace(str(Path(app.folder, folder)), runs=jobs.runs)
-        report = await run_outputs(evaluation, workspace, told=told)
-        workspace.finish(report.data(), cases, page(f"Evals of {entry.name}", outputs=[report]))
+        with Workspace(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
+            report = await run_outputs(evaluation, workspace, told=told)
+            workspace.finish(report.data(), cases, page(f"Evals of {entry.name}", outputs=[report]))
         reports.append(report)
     return reports
 

@@ -16,7 +16,7 @@ from typing import Any
 from metier.errors import MetierError, NotFound, suggested_name
 from metier.spec import Files, resource_path
 
-__all__ = ["Assertion", "BadEvals", "Case", "Query", "balance", "read_cases", "read_queries"]
+__all__ = ["Assertion", "BadEvals", "Case", "Query", "balance", "meant_for_others", "read_cases", "read_queries"]
 
 QUERY_FILES = ("evals/eval_queries.json", "eval_queries.json")
 CASE_FILES = ("evals/evals.json", "evals.json")
@@ -113,6 +113,15 @@ def balance(queries: tuple[Query, ...]) -> tuple[str, ...]:
         f"{f'only {count}' if count else 'no'} queries {kind}; {_FEWEST_OF_A_KIND} or more of each kind make a test"
         for kind, count in counts.items()
         if count < _FEWEST_OF_A_KIND
+    )
+
+
+def meant_for_others(files: Files, skill: str) -> tuple[str, ...]:
+    """Files that name another skill than the one they lie in: copied along with a template, most often."""
+    return tuple(
+        f"{file} says that it is for {document['skill_name']!r}"
+        for file, document in _documents(files, CASE_FILES)
+        if isinstance(document, dict) and document.get("skill_name", skill) != skill
     )
 
 
