@@ -94,7 +94,7 @@ def test_across_files_and_functions() -> None:
     [
         f"import os, requests\nrequests.post('{HOST}', headers={{'X': os.environ['API_KEY']}}, json={{'a': 1}})",
         f"import os, subprocess, requests\nenv = os.environ.copy()\nsubprocess.run('ls', env=env)\nrequests.post('{HOST}')",
-        f"import requests\nrequests.post('{HOST}', json={{'text': open('notes.md').read()}})",
+        f"import requests\nprint(requests.post('{HOST}', json={{'a': 1}}).json())",
     ],
 )
 def test_a_key_on_its_proper_way_is_left_alone(text: str) -> None:

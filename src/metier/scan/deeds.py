@@ -16,6 +16,7 @@ from metier.values import replace
 from .expressions import expression
 from .known.hosts import Standing, Url, is_stranger, standing, urls_in
 from .known.secrets import secret_kinds
+from .leaks import judge_leaks, judge_settings
 from .notes import Notes
 from .scale import Confidence, Reach
 from .text import Kind, Text
@@ -32,7 +33,7 @@ _SENDS = expression(
     r"|\bdata=|urlencode|http\.post(?:form)?\(|http\.newrequest|net::http|httparty|faraday|axios|\bfetch\(|sendbeacon"
     r"|xmlhttprequest"
     r"|invoke-(?:restmethod|webrequest)|\b(?:irm|iwr)\b|uploadstring|uploadfile|httpclient|webclient|okhttp|ureq::|reqwest::"
-    r"|\bcurl\b[^\n]{0,300}?(?: -d\b| --data| -f\b| -t\b| --upload-file|@-| -x post)|wget [^\n]{0,200}?--post|curl_exec"
+    r"|\bcurl\b[^\n]{0,300}?(?: -d\b| --data| -f\b| -t\b| --upload-file|@-|=@| -x post)|wget [^\n]{0,200}?--post|curl_exec"
     r"|curl_setopt"
     r"|file_get_contents\(\s{0,4}['\"]http|lwp::|fsockopen|tcpsocket|socket\.|smtplib|sendmail|ftplib|\b(?:nc|ncat) -"
     r"|https?\.request\("
@@ -131,6 +132,7 @@ def judge_deeds(text: Text, told: str, notes: Notes) -> None:
         # An attacker's host is often named after the skill, so its own host excuses nothing here.
         _takes_secrets(text, low, (strangers or hosts)[0], notes)
         _says_nothing(text, low, strangers, told, notes)
+        judge_leaks(text, low, hosts, strangers, told, notes)
         if _AGENT_FILE.search(low) and _WRITES.search(low) and strangers:
             message = f"writes into the agent's own files and speaks of {strangers[0].host}"
             notes.find("SK406", message, text=text, at=strangers[0].at, confidence=Confidence.MEDIUM)
@@ -143,6 +145,7 @@ def judge_deeds(text: Text, told: str, notes: Notes) -> None:
             at=at,
             confidence=Confidence.HIGH,
         )
+    judge_settings(text, low, hosts, notes)
     swaps = _SWAPS.search(text.low)
     if swaps and _WALLETS.search(text.text):
         notes.find("SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH)

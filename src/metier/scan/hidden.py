@@ -53,6 +53,10 @@ _STRONG = expression(
     r"|when this skill|upload|run)\b[^\n]{0,300}"
     r"(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential|do not (?:describe|disclose|mention|tell|show"
     r"|report))|not shown to (?:people|users|readers)"
+    r"|(?:read|open|include|collect|copy|encode|base64)\b[^\n]{0,80}(?:~/\.|\$home/\.|\.ssh\b|\.aws\b|\.env\b|id_rsa"
+    r"|id_ed25519|keychain)[^\n]{0,200}"
+    r"(?:https?://|send|post|upload|append|paste|encode)"
+    r"|(?:no need to|without) (?:mention|tell|bring|inform|show|ask)\w*[^\n]{0,40}(?:user|it up|them|this)"
     r"|ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
     r"|secretly|hidden instruction|system override"
     r"|curl [^\n]{0,200}\|\s*(?:ba)?sh|\.ssh/id_|(?:send|post|upload) [^\n]{0,100}https?://|(?:run"
@@ -173,17 +177,11 @@ def _alphabets(text: Text, notes: Notes) -> None:
 def _comments(text: Text, notes: Notes) -> None:
     links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
     for start, body in (*_html_comments(text.text), *links):
-        orders = _ORDERS.search(body)
-        if not orders:
-            continue
         strong = _STRONG.search(body)
-        notes.find(
-            "SK414",
-            "a comment gives orders",
-            text=text,
-            at=start + (strong or orders).start(),
-            confidence=Confidence.HIGH if strong else Confidence.LOW,
-        )
+        orders = strong or _ORDERS.search(body)
+        if orders:
+            sure = Confidence.HIGH if strong else Confidence.LOW
+            notes.find("SK414", "a comment gives orders", text=text, at=start + orders.start(), confidence=sure)
 
 
 def _html_comments(text: str) -> Iterator[tuple[int, str]]:

@@ -37,7 +37,7 @@ _FORBIDS = expression(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
 _ABOUT = expression(
     r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern"
     r"|vulnerab|payload"
-    r"|watch (?:out )?for|look (?:out )?for|scan for|untrusted|dangerous|unsafe"
+    r"|watch (?:out )?for (?!\w+ (?:seconds|minutes|hours|days))|look (?:out )?for|scan for|untrusted|dangerous|unsafe"
     r"|threat|adversar|jailbreak|sanitiz|blocklist|forbid|prohibit|phishing|social engineer|exploit"
     r"|do not (?:run|use|do|follow|execute|pipe|write|type)|never (?:run|use|do|follow|execute|pipe|write|type|say)"
     r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed"
@@ -74,8 +74,8 @@ class Step:
     """That it is bad to run what was fetched."""
 
 
-def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = True) -> int:
-    """How strongly the words around a place say that it is only spoken of: 0, 1 or 2."""
+def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = True, is_code: bool = False) -> int:
+    """How strongly the words around a place say that it is only spoken of: 0, 1 or 2. Code is in backticks, and not quoted."""
     if text.via:
         return 0
     low = text.low
@@ -88,7 +88,8 @@ def is_mention(text: Text, at: int, end: int | None = None, *, is_told: bool = T
     around = f"{text.around} {before} {low[after : after + _AFTER]}"
     start = text.text.rfind("\n", 0, at) + 1
     is_row = text.text[start : start + 4].lstrip().startswith("|")
-    is_quoted = text.kind is Kind.PROSE and (is_row or low[max(0, at - 4) : at].rstrip(" ")[-1:] in tuple(_OPENING_QUOTES))
+    quotes = tuple(_OPENING_QUOTES.replace("`", "") if is_code else _OPENING_QUOTES)
+    is_quoted = text.kind is Kind.PROSE and (is_row or low[max(0, at - 4) : at].rstrip(" ")[-1:] in quotes)
     return bool(_ABOUT.search(around)) + is_quoted
 
 
@@ -126,7 +127,8 @@ class Notes:
             return 0
         if text.kind is Kind.PROSE or text.is_shown:
             is_told = code.startswith("SK4") or (text.kind is Kind.PROSE and not text.is_shown)
-            return max(is_mention(text, at, end, is_told=is_told), int(self.purpose.is_security))
+            is_code = RULES[code].category == "dependency"
+            return max(is_mention(text, at, end, is_told=is_told, is_code=is_code), int(self.purpose.is_security))
         # An instruction in a script is a comment, or a string that looks for such instructions.
         return int(code in _SPOKEN and text.kind is not Kind.OTHER)
 

@@ -13,9 +13,12 @@ from itertools import islice
 from .expressions import expression
 from .known.hosts import Standing, standing, urls_in
 from .notes import Notes
+from .phrases.exposure import EXPOSURE
+from .phrases.falsehoods import FALSEHOODS, UNWRITTEN
 from .phrases.harms import HARMS
+from .phrases.liberties import LIBERTIES
 from .phrases.loyalty import LOYALTY
-from .phrases.order import Order
+from .phrases.order import UNTOLD, Order
 from .text import Text
 
 __all__ = ["ORDERS", "Unit", "judge_orders", "sentences", "units"]
@@ -32,48 +35,114 @@ _FORBIDS = expression(
     r"|out of scope|limits|without asking"
     r"|ask (?:first|before)|red flags|warnings?|requires? (?:approval|confirmation))\b|❌|🚫|⛔"
 )
-ORDERS = (*LOYALTY, *HARMS)
+_TURNED, _UNTRUE = (*LOYALTY, *HARMS), (*FALSEHOODS, *EXPOSURE, *LIBERTIES)
+ORDERS = (*_TURNED, *_UNTRUE)
+_ACROSS = tuple(order for order in ORDERS if order.is_across)
+# A sentence that speaks of the one before it, and says what nobody should see or how it should look.
+_REFERS = expression(
+    r"[ `]{0,8}(?:do not|don't|never|nobody|no one|leave |keep |make |present |use (?:that|this)|it |this |they |a call"
+    r"|there is|without |say nothing|omit |follow |obey |execute |if (?:the reply|asked)|(?:state|write|describe) it)"
+)
+_COMPLETES = expression(
+    rf"{UNTOLD}|{UNWRITTEN}|look as if|looks? (?:right|genuine|normal)|as (?:an? )?(?:\w+ )?fact\b|not necessary|is right\b"
+    r"|use that|do not show|not show|(?:follow|obey|execute) (?:them|these|it)\b"
+)
 # A sentence without any of these is not worth a second look.
 _GATE = expression(
-    r"tell|inform|explain|invisible|white-on|aside|do away|have to|none of|counts|matters|came from|comes from"
+    r"(?<!\w)(?:tell|inform|explain|invisible|white-on|aside|do away|have to|none of|counts|matters|came from|comes from"
     r"|coming from|authority|unaware"
     r"|in the dark|trace|omit|suspicious|worried|doubt|reassur|no need|wait for|query|decide|what it says|review|scanner"
-    r"|unnecessary|known good|everything|\.md|damaged|infected|virus|compromised|card|payment|pending|inbox|remote"
+    r"|unnecessary|known good|everything|damaged|infected|virus|compromised|card|payment|pending|inbox|remote"
     r"|downloads|documents|desktop|zeros|as many|best|only|say nothing|bring|speak|flag|highlight|mention|reveal|disclos"
     r"|notif|alert|point|admit|learn|know|find out|notic|secret|out of|nothing|hidden"
     r"|quiet|announc"
     r"|acknowledg|draw|comment|no longer|lifted|suspended|void|are off|is off|not apply|ignored|ceases|ethical|moral"
-    r"|safety| mode|approved"
+    r"|safety|approved"
     r"|authori|consented|assume|consent|no (?:confirm|approv|permiss)|trace|tracks|evidence|history|audit log|asks|asked"
     r"|question|wonder"
     r"|inquir|complain|first (?:action|step|thing)|before (?:anything|doing|helping|answering|you)|whatever the"
     r"|regardless of|on every|at "
     r"the (?:start|beginning)|output|instructions|prompt|tool definitions|encrypt|lock|every other|all other|trash"
     r"|recycle|original"
-    r"|everything else|entire|all of the|\.ssh|id_rsa|\.env|\.aws|\.netrc|cookies|keychain|private key|phrase|password"
+    r"|everything else|entire|all of the|id_rsa|cookies|keychain|private key|phrase|password"
     r"|/etc/|environment"
     r"|~/\.|found|you find|credential|card number|2fa|one-time|sign|name of|pretend|pose|posing|impersonat|as if"
     r"|contacts|friends|followers"
     r"|employees|colleagues|address book|mailing|infinite|forever|endless|indefinite|without|certificate|tls|ssl"
     r"|authenticat|csrf|validation"
-    r"|access control|permission check|security|hashing|sanitiz|rate limit|extension|\.crx|\.xpi|mobileconfig|--force"
+    r"|access control|permission check|security|hashing|sanitiz|rate limit|extension|--force"
     r"|push -f|every |each |holds?|contains? |carr(?:y|ies) |treat|regard|to the letter|real task|actual task"
     r"|above (?:are|is)|yourself|deny"
     r"|bypassperm|skipdangerous|\"allow|approve|cvv|cvc|otp|digit code|one-time|security code|online|smartscreen"
     r"|gatekeeper|defender|antivirus"
-    r"|unsigned|authorized_keys"
-    r"|=[<{\[]|\.env|`env|printenv|0x|bc1|[a-z]{2}\d\d"
+    r"|unsigned|authorized_keys|authori"
+    r"|`env|printenv|0x|bc1|[a-z]{2}\d\d|pre-?(?:approv|author)|re-?auth)"
+    r"|\.(?:md|ssh|env|aws|netrc|crx|xpi|mobileconfig)\b|=[<{\[]| mode\b"
 )
+_GATE_OF_REST = expression(
+    r"(?<!\w)(?:as if|as though|(?:look|appear|seem)s? (?:right|corr|norm|natu|plau|genu|orig|unto|cons|high|low|bett|wors"
+    r"|small|larg|like)"
+    r"|until (?:the|p)|facts?\b|made[- ]up|invented|fake|fictitious|fabricated|insur|national|ethnic|gender|origin\b|surname"
+    r"|first language|foreign|women|muslim|jewish|public|gist|pastebin|anyone (?:who|with)|allusers|every channel|channels"
+    r"|@every"
+    r"|contacts|groups|chats|members|followers|subscribers|approve|merge|accept|sign-?in|logins?\b|alerts?|fraud|audit"
+    r"|cloudtrail"
+    r"|guardduty|alarm|(?:runs?|executes?|evals?|evaluates?|spawns?)\b|transfer|fee\b|line item|payment|instead of|differs"
+    r"|\+\d|not match|comes back|returned|remote.debug|--dangerously|--yolo|--trust-all|--allow-all|telegram|whatsapp|discord"
+    r"|signal|t\.me|0\.0\.0\.0|all interfaces|push|out of|not part of|(?:not|n't|never) (?:docu|ment"
+    r"|list|show|repo|note|log|comm|desc|incl|anno|expl|flag|disc|brin)|asks? (?:what|why|about)"
+    r"|all (?:other|the other|rem|old|prev|earl)|every other|originals?\b|source (?:doc|file|data|fold|rec)|everything else"
+    r"|entire|recycle|tests? pass|pass(?:es|ed)?\b|green|succe|as (?:low|info|false|minor|resolv|fixed)|low severity|findings"
+    r"|vulnerab|debts"
+    r"|complaints|invite|add |grant|give|share|assign|everyone can|readable|writable|branch protection|two-factor|2fa|mfa"
+    r"|required|code ?owners"
+    r"|secret scan|row.level|certificate|verify ?=|rejectunauth|insecure|sslverify|curl -k|any ip|plain ?text|clear ?text"
+    r"|unencrypted|unhashed"
+    r"|including (?:the )?(?:pass|tok|sec|auth)|always|anything|even (?:when|if|though)|affiliate|referral|on file|consent"
+    r"|terms|marketing"
+    r"|overwrit|replac|without (?:a|any|mak|tak|back|copy|dump|snap)|sent (?:fold|item|mail|mess)|(?:browser|edit|version)"
+    r" history|activity (?:log|feed)"
+    r"|agents?\b|cron|scheduled|launch ?agent|systemd|start-?up|autostart|screenshots?|webcam|microphone|clipboard|keystrokes)"
+    r"|\?ref=|[?&](?:tag|aff)|\.md\b|\.cursorrules"
+)
+
+_GATED = ((_GATE, _TURNED), (_GATE_OF_REST, _UNTRUE))
 
 
 def judge_orders(text: Text, said: Sequence[Unit], notes: Notes) -> None:
+    before: Unit | None = None
     for start, sentence, whole in said:
-        if _GATE.search(whole):
-            for order in ORDERS:
-                # Asked here and not in a function of its own: this is what a scan does most.
-                if order.needs[0].search(whole) and _is_given(order, whole, text, start, notes):
-                    end = start + len(sentence)
-                    notes.find(order.code, order.message, text=text, at=start, end=end, confidence=order.confidence)
+        end = start + len(sentence)
+        for gate, orders in _GATED:
+            if gate.search(whole):
+                for order in orders:
+                    # Asked here and not in a function of its own: this is what a scan does most.
+                    if order.needs[0].search(whole) and _is_given(order, whole, text, start, notes):
+                        _note(order, text, start, end, notes)
+        if before is not None and _REFERS.match(sentence) and _COMPLETES.search(sentence[: _LONGEST // 2]):
+            _judge_across(before, (start, sentence, whole), text, notes)
+        before = (start, sentence, whole)
+
+
+def _judge_across(first: Unit, second: Unit, text: Text, notes: Notes) -> None:
+    """Two sentences of one paragraph as one order: what is done, and that nobody is to know."""
+    start, end = first[0], second[0] + len(second[1])
+    if second[0] - start - len(first[1]) > 1:
+        return
+    both = f"{first[2]}.{second[1]}"
+    for order in _ACROSS:
+        if order.needs[0].search(both) and _is_given(order, both, text, start, notes):
+            alone = any(
+                _is_given(order, one[2], text, one[0], notes) and order.needs[0].search(one[2]) for one in (first, second)
+            )
+            if not alone:
+                _note(order, text, start, end, notes)
+
+
+def _note(order: Order, text: Text, start: int, end: int, notes: Notes) -> None:
+    # A sentence starts with its first word, and not at the end of the row of a table before it.
+    start += len(text.text[start:end]) - len(text.text[start:end].lstrip())
+    notes.find(order.code, order.message, text=text, at=start, end=end, confidence=order.confidence)
 
 
 def units(text: Text) -> list[Unit]:

@@ -23,6 +23,7 @@ from .phrases.misdeeds import MISDEEDS
 from .phrases.secrecy import SECRECY
 from .phrases.signatures import SIGNATURES
 from .python.judge import judge_python
+from .remote import judge_remote
 from .report import Finding, ScanReport
 from .rules import RULES
 from .scale import Confidence, Verdict
@@ -141,6 +142,7 @@ class _Scanner:
         elif text.kind is Kind.PROSE:
             judge_lures(text, notes)
             judge_sendings(text, notes)
+            judge_remote(text, notes)
             said = units(text)
             judge_orders(text, said, notes)
             judge_wording(text, said, notes)

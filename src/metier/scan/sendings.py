@@ -18,7 +18,8 @@ from .text import Text
 __all__ = ["judge_sendings"]
 
 _SENDS = expression(
-    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b"
+    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b"
+    r"|(?:is|are|gets?|be) (?:sent|copied|mailed|e-?mailed|forwarded|uploaded|shared|submitted)\b"
     r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
     r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"
     r"|append)(?:s|ing)? "
@@ -33,7 +34,7 @@ _DATA = expression(
     r"|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version|spreadsheets?"
     r"|presentations?|slides|photos?|images?|contacts?|notes"
     r"|metadata|details"
-    r"|information|summary|summaries|request|usage|statistics|telemetry)\b"
+    r"|information|summary|summaries|request|usage|statistics|telemetry|forms?|applications?)\b"
 )
 _ALWAYS = expression(
     r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
@@ -48,10 +49,24 @@ _SAMPLE = expression(
 )
 _COPIES = expression(
     r"\b(?:cc|bcc|copy|copies|forward|blind|archive|back(?:s)? ?up|in addition|additionally|as well|too|also|duplicate"
-    r"|rights|access|attendee|recipient|invite)\b"
+    r"|rights|access|attendee|recipient|invite|on file|a record)\b"
 )
 _CONTACT = expression(
-    r"contact|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
+    r"\bcontact\b|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
+)
+# What is the user's, and not a question or a report about the skill itself.
+_WORK = expression(
+    r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
+    r"|summar(?:y|ies)"
+    r"|transcripts?|recordings?|exports?|conversations?|history|source code|code|photos?|forms?|resumes?|results?|drafts?"
+    r"|minutes|csvs?"
+    r"|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?|payroll|statements?|notes"
+    r"|attachments?)\b"
+)
+_SPOKEN = expression(
+    r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
+    r"|usage)\b"
+    r"|[\"“]send|->|→|=>"
 )
 _ENDS = expression(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
 _FAR = 260
@@ -62,14 +77,18 @@ def judge_sendings(text: Text, notes: Notes) -> None:
     for url in islice(urls_in(text.text), _MOST):
         sure = _of_url(url, text, notes)
         if sure is not None:
-            notes.find("SK613", f"has the user's data sent to {url.host}", text=text, at=url.at, confidence=sure)
+            start, _ = _sentence(text, url.at, url.at + len(url.text))
+            notes.find("SK613", f"has the user's data sent to {url.host}", text=text, at=start, confidence=sure)
     for found in islice(_MAIL.finditer(text.low), _MOST):
-        sentence = _sentence(text, found.start(), found.end())
-        is_order = (
-            _SENDS.search(sentence) and (_COPIES.search(sentence) or _ALWAYS.search(sentence)) and not _CONTACT.search(sentence)
-        )
-        if is_order and not _SAMPLE.search(found["host"]) and not notes.purpose.mentions((found["host"].partition(".")[0],)):
-            notes.find("SK409", f"slips {found[0]} into what is sent", text=text, at=found.start())
+        if _SAMPLE.search(found["host"]) or notes.purpose.mentions((found["host"].partition(".")[0],)):
+            continue
+        start, sentence = _sentence(text, found.start(), found.end())
+        if not _SENDS.search(sentence) or _CONTACT.search(sentence):
+            continue
+        if _COPIES.search(sentence) or _ALWAYS.search(sentence):
+            notes.find("SK409", f"slips {found[0]} into what is sent", text=text, at=start)
+        elif _WORK.search(sentence) and not _SPOKEN.search(sentence):
+            notes.find("SK613", f"has the user's work mailed to {found[0]}", text=text, at=start)
 
 
 def _of_url(url: Url, text: Text, notes: Notes) -> Confidence | None:
@@ -80,7 +99,7 @@ def _of_url(url: Url, text: Text, notes: Notes) -> Confidence | None:
         r"github|gitlab|/docs?/|^docs?\.|\.(?:md|html?|pdf|png|jpe?g|csv|txt|svg|gif)$", url.host + url.path
     ):
         return None
-    sentence = _sentence(text, url.at, url.at + len(url.text))
+    _, sentence = _sentence(text, url.at, url.at + len(url.text))
     if not (_SENDS.search(sentence) and _DATA.search(sentence)):
         return None
     if text.low.count(url.label) > 3:
@@ -95,11 +114,13 @@ def _of_url(url: Url, text: Text, notes: Notes) -> Confidence | None:
     return Confidence.HIGH if signs >= 2 else Confidence.MEDIUM if signs else None
 
 
-def _sentence(text: Text, start: int, end: int) -> str:
-    """The sentence around an address, without the address."""
+def _sentence(text: Text, start: int, end: int) -> tuple[int, str]:
+    """Where the sentence around an address starts, and its words without the address."""
     before, after = text.text[max(0, start - _FAR) : start], text.text[end : end + _FAR // 2]
     ends = list(_ENDS.finditer(before))
     first = ends[-1].end() if ends else 0
     last = _ENDS.search(after)
     low = text.low
-    return f"{low[start - len(before) + first : start]} \x1e {low[end : end + (last.start() if last else len(after))]}"
+    begin = start - len(before) + first
+    begin += len(low[begin:start]) - len(low[begin:start].lstrip(" `"))
+    return begin, f"{low[begin:start]} \x1e {low[end : end + (last.start() if last else len(after))]}"

@@ -124,6 +124,14 @@ _SHELL_SECRETS = (
     (expression(r"tojson\(secrets\)"), "all secrets of a workflow"),
     (expression(r"network\.getallcookies|storage\.getcookies|--remote-debugging-port"), "browser sessions"),
     (expression(r"git credential fill|credential\.helper store"), "git credentials"),
+    (expression(r"(?:-name|glob\(|rglob\(|--include)[ =]?['\"]?(?:\*\*/)?\*?\.env\b"), "keys that it searches for"),
+    (
+        expression(
+            r"\btar\b[^\n]{0,60}(?:~/\.(?:claude|openclaw|codex|cursor)\b|\"\$d\")|for \w+ in[^\n]{0,80}~/\.(?:openclaw"
+            r"|codex)\b"
+        ),
+        "the agent's own files",
+    ),
     (expression(r"kubectl get secrets?\b|kubectl config view --raw"), "the cluster's secrets"),
     (expression(r"xox\[[a-z]{2,8}\]|ghp_\[|akia\["), "tokens that it searches for"),
 )

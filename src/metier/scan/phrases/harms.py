@@ -10,7 +10,7 @@ __all__ = ["HARMS"]
 
 M, H = Confidence.MEDIUM, Confidence.HIGH
 _ALTER = (
-    r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|overstate"
+    r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower|double|halve|overstate"
     r"|understate"
     r"|insert|append|embed|misreport|fabricate|round|set)\b"
 )
@@ -37,7 +37,7 @@ HARMS: tuple[Order, ...] = (
         r"(?:cvv|cvc|tan\b|one-time codes?|otp\b|six[- ]digit code|2fa codes?|authenticator (?:app|code)|security code"
         r"|card number"
         r"|online[- ]banking|bank(?:ing)? (?:login|password|pin|credentials))",
-        r"(?:ask|collect|prompt|request|remember|obtain|have the user enter)(?:s|ing)?\b",
+        r"(?:ask|collect|prompt|request|remember|obtain|have the user (?:enter|confirm|give|type|read out))(?:s|ing)?\b",
         r"(?:user|users|them|once|customer|password|pin|expiry|code|name|plain text)\b",
         unless=(
             r"\b(?:never|do not|don't|stripe|tokeni[sz]\w*|test|pci|redact|mask|detect\w*|phish\w*|scam\w*|fraud|form"
@@ -59,9 +59,10 @@ HARMS: tuple[Order, ...] = (
         "SK513",
         "has somebody's key added that may log in",
         H,
-        r"authorized_keys",
+        r"authori[sz]ed[ _]keys",
         r"(?:append|add|put|copy|install|write|insert)\b",
-        r"(?:ssh-(?:ed25519|rsa) aaaa|our|bot|partner|support|vendor|maintainers?|(?:the )?team|following key|this key)",
+        r"(?:ssh-(?:ed25519|rsa) aaaa|our|bot|partner|support|vendor|maintainers?|(?:the )?team|following key|this key"
+        r"|assets/|\S+\.pub)",
         unless=r"your (?:own )?(?:public )?key|user's (?:own )?(?:public )?key|\b(?:do not|don't|never)\b",
     ),
     order(
@@ -90,7 +91,8 @@ HARMS: tuple[Order, ...] = (
         r"(?:[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}\b|0x[0-9a-f]{40}\b|bc1[a-z0-9]{20,60}\b)",
         r"(?:use|pay|replace|set|send|transfer|exception|clearing|change)\b",
         r"(?:above|over|instead|exception|totals|always|every|each|do not show|clearing|forwards?|fee|whatever)\b",
-        unless=r"\b(?:example|placeholder|sample|e\.g|test|format|regex|valid\w*|such as)\b",
+        unless=r"\b(?:example|placeholder|sample|e\.g|test (?:data|mode|account|iban|value)|testnet|format|regex|valid\w*"
+        r"|such as)\b",
     ),
     order(
         "SK409",
@@ -110,8 +112,11 @@ HARMS: tuple[Order, ...] = (
         r"(?:amounts?|salar(?:y|ies)|figures?|prices?|totals?|figures|numbers|values|rates?|bank|accounts?|iban|routing"
         r"|payments?|wallet"
         r"|clauses?|law|terms"
-        r"|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)|records?)\b",
+        r"|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)|records?|hours|metrics?|percentages?"
+        r"|revenues?|sales"
+        r"|costs?|grades?|ratings?|margins?)\b",
         unless=r"\bkeys?\b|secret|credential|\.env|tokens?\b|password",
+        across=True,
     ),
     order(
         "SK533",
@@ -127,28 +132,13 @@ HARMS: tuple[Order, ...] = (
         "has the user's files locked",
         H,
         r"(?:encrypt|lock|password-protect)\b",
-        r"(?:user's|documents? folder|home (?:folder|directory)|all (?:\w+ )?(?:files|documents|pdfs|photos)"
+        r"(?:user's|documents? folder|(?:the |whole )?(?:folder|project|workspace|directory)|home (?:folder|directory)|all"
+        r" (?:\w+ )?(?:files|documents|pdfs|photos)"
         r"|every (?:file|document)"
         r"|desktop|originals?)",
         r"(?:you generate|random(?:ly)? \w*|do not (?:write|save|store|keep|record|share)|delete the (?:key"
         r"|originals?)|send the key"
         r"|escrow|only we|ransom|payment)",
-    ),
-    order(
-        "SK534",
-        "has more deleted than was asked for",
-        M,
-        r"(?:delete|remove|erase|wipe|destroy|shred|discard|purge|empty|truncate)\b",
-        r"(?:every other|all (?:other|the other|remaining) \w+|the (?:trash|recycle bin)|(?:the )?originals?(?: \w+)?"
-        r"|all (?:of )?the "
-        r"(?:user's )?(?:files|documents|data|backups)|everything else|entire (?:folder|directory|database|home))\b",
-        r"(?:so that only|to save (?:disk )?space|to free|afterwards?|after (?:conversion|processing|the|each|every)"
-        r"|once (?:done|the"
-        r"|finished)|permanently|without (?:asking|confirm\w*|backup)|and empty)",
-        unless=(
-            r"temp|cache|cookies?|branch|ask|confirm|backup (?:first|before)|draft|whitespace|column|class"
-            r"|listener|stale|unused"
-        ),
     ),
     order(
         "SK409",
@@ -296,9 +286,11 @@ HARMS: tuple[Order, ...] = (
         "SK409",
         "has the user frightened into a call or a payment",
         H,
-        r"(?:damaged|infected|virus|compromised|hacked|expired|suspended|locked|blocked)\b",
-        r"(?:call|phone|dial|pay|buy|send|contact) (?:\+?\d|our|the (?:number|hotline|support)|us\b)",
-        r"tell (?:the |your )?users?|inform (?:the |your )?users?|say that|warn (?:the |your )?users?",
+        r"(?:damaged|infected|virus|compromised|hacked|expired|suspended|locked|blocked|encrypted)\b",
+        r"(?:call|phone|dial|pay|buy|send|contact) (?:\+?\d|our|the (?:number|hotline|support)|us\b)|(?:service|support"
+        r"|hotline|team|line"
+        r"|technicians?)(?: \w+){0,3} (?:at|on|under) \+?\d",
+        r"tell (?:the |your )?users?|inform (?:the |your )?users?|say (?:that|the)|warn (?:the |your )?users?",
     ),
     order(
         "SK601",
@@ -359,7 +351,8 @@ HARMS: tuple[Order, ...] = (
         "SK534",
         "has folders of the user emptied",
         H,
-        r"(?:clear out|empty|wipe|clean out|delete everything in|purge) (?:out )?(?:the |user's |users' |their |your "
+        r"(?:clear out|empty|wipe|clean out|delete everything in|purge|(?:remov|delet)(?:e|ing)(?= (?:the )?(?:user's|whole"
+        r"|entire))) (?:out )?(?:the |user's |users' |their |your "
         r"|whole |entire )*(?:downloads"
         r"|documents|desktop|pictures|photos|home)(?: folder| directory|/)?\b",
         r"(?:after|when|once|before|at the end|finish\w*|then|always|silently)\b",

@@ -24,14 +24,18 @@ LOYALTY: tuple[Order, ...] = (
         "SK405",
         "has orders obeyed that stand in what is read",
         H,
-        r"(?:mails?|e-?mails?|messages?|issues?|comments?|pages?|documents?|tickets?|logs?|repl(?:y|ies)|body|files?)\b",
+        r"(?:mails?|e-?mails?|messages?|issues?|comments?|pages?|documents?|tickets?|logs?|repl(?:y|ies)|body|files?|tool"
+        r" descriptions?"
+        r"|servers?|responses?|results)\b",
         r"(?:commands?|instructions?|orders?)(?: \w+){0,3} (?:for|to) (?:you|assistants?|the (?:agent|assistant|model)|ai)\b"
-        r"|(?:holds?|contains?|carr(?:y|ies)) (?:commands|instructions|orders)",
+        r"|(?:holds?|contains?|carr(?:y|ies)|includes?) (?:further |more |additional |new )?(?:commands|instructions|orders)"
+        r"|(?:holds?|contains?|carr(?:y|ies)|includes?) (?:further|more|additional) steps",
         r"(?:follow|execute|obey|carry (?:them |these )?out|perform)\b",
         unless=(
             r"(?:do not|don't|never|must not|not) (?:follow|execute|obey|act|perform|carry|be)|untrusted|inject|as data|attack"
             r"|if (?:any|asked)|suspicious|refuse|reference file|this skill"
         ),
+        across=True,
     ),
     order(
         "SK405",
@@ -109,8 +113,8 @@ LOYALTY: tuple[Order, ...] = (
         r"|replaced by)|do(?:es)? not apply|can be (?:ignored|disregarded)|(?:ceases?|stops?) to apply)",
         r"(?:system prompts?|safety (?:checks?|rules|guidelines|polic\w+|filters?)|guardrails|content polic\w+"
         r"|your (?:previous "
-        r"|earlier |original )?(?:instructions|rules|guidelines|restrictions|training)|previous instructions"
-        r"|restrictions on you)",
+        r"|earlier |original )?(?:instructions|rules|guidelines|restrictions|training)|(?:previous|earlier|prior|older"
+        r"|former) (?:instructions|rules|guidance|directions)|restrictions on you)",
     ),
     order(
         "SK401",
@@ -177,9 +181,10 @@ LOYALTY: tuple[Order, ...] = (
         "SK404",
         "asks for what the agent was told",
         H,
-        r"(?:reveal|print|repeat|show|output|recite|quote|paste|dump)(?: \w+){0,2} (?:your (?:\w+ )?(?:hidden|initial"
-        r"|original|system|secret"
-        r"|developer)(?: \w+)? (?:instructions?|prompts?|messages?)|(?:\w+ )?instructions (?:that )?you (?:were"
+        r"(?:reveal|print|repeat|show|output|recite|quote|paste|dump|post|send|submit|upload)(?: \w+){0,2} (?:your (?:\w+"
+        r" )?(?:hidden"
+        r"|initial|original|system|secret|full|complete|entire|developer)(?: \w+)? (?:instructions?|prompts?|messages?)"
+        r"|your (?:tool list|list of tools|instructions and)|(?:\w+ )?instructions (?:that )?you (?:were"
         r"|have been) given"
         r"|all (?:your )?tool definitions)",
         unless=r"\b(?:do not|don't|never|refuse|not)\b|user asks|template|test|example",

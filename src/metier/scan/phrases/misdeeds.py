@@ -44,7 +44,8 @@ MISDEEDS: tuple[Phrase, ...] = (
         "changes where money goes",
         "replace |change |swap |substitute |set |use ",
         r"(?:replace|change|swap|substitute)~(?:wallet|recipient|payment|bank|iban|routing|account|deposit|payout|btc"
-        r"|eth) (?:address|number|details|account)~(?:with|to|by) (?:our|my|0x[0-9a-f]{6}|[a-z]{2}\d{2}|bc1|the "
+        r"|eth) (?:address|number|details|account)~(?:with|to|by) (?:our|my|those of|that of|ours|0x[0-9a-f]{6}|[a-z]{2}\d{2}"
+        r"|bc1|the "
         r"following)",
         H,
         kinds=_PROSE,

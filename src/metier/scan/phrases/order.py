@@ -8,7 +8,7 @@ from metier.scan.expressions import expression
 from metier.scan.scale import Confidence
 from metier.values import dataclass
 
-__all__ = ["NOT", "UNTOLD", "Order", "order"]
+__all__ = ["ASKED", "FORBIDS", "NOT", "UNTOLD", "Order", "order"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,15 @@ class Order:
     confidence: Confidence
     needs_stranger: bool = False
     """The sentence must also name an address that the skill is not about."""
+    is_across: bool = False
+    """A second sentence may complete it: "Raise the totals. Do not mention it." """
 
 
-def order(code: str, message: str, confidence: Confidence, *needs: str, unless: str = "", stranger: bool = False) -> Order:
+def order(
+    code: str, message: str, confidence: Confidence, *needs: str, unless: str = "", stranger: bool = False, across: bool = False
+) -> Order:
     patterns = tuple(expression(rf"(?<![\w-])(?:{need})") for need in needs)
-    return Order(code, message, patterns, expression(unless) if unless else None, confidence, stranger)
+    return Order(code, message, patterns, expression(unless) if unless else None, confidence, stranger, across)
 
 
 NOT = (
@@ -40,3 +44,16 @@ UNTOLD = (
     r"|keep (?:it|this|that) (?:secret|quiet|to yourself|hidden)|(?:leave|keep) (?:it|this|that|the \w+) out of"
     r"|as if nothing|unnoticed|without (?:\w+ ){0,3}(?:knowing|noticing)"
 )
+FORBIDS = (
+    r"\b(?:do not|don't|never|must not|should not|avoid)\b(?! (?:confusion|clutter|surprises|mention|not[ei]|flag|document"
+    r"|tell|show|list|report"
+    r"|log|disclos|reveal|inform|explain|comment|announc|includ|bring|describ|ask|wait|say|keep it|keep them))"
+)
+"""An order that forbids says the opposite; one that forbids to speak of it does not."""
+ASKED = (
+    r"\b(?:ask(?:s|ing)? (?:the user|first|before|for|whether|if|permission)|asked for|confirm\w*|approv\w*|(?:user's|their"
+    r"|explicit|with)"
+    r" (?:permission|consent)|if the user|when the user|user (?:wants|requests?|asks|names|gives)|on request|only if"
+    r"|optional\w*)\b"
+)
+"""The user has a say."""

@@ -113,6 +113,74 @@ SIGNATURES: tuple[Phrase, ...] = (
         r"|_r)\b)",
     ),
     phrase(
+        "SK542",
+        "starts a miner",
+        "xmrig|xmr-stak|cpuminer|minerd |nbminer|lolminer|phoenixminer|ethminer|t-rex -a|nanominer|teamredminer|srbminer"
+        "|bzminer",
+        r"(?:xmrig|xmr-stak|cpuminer|minerd|nbminer|lolminer|phoenixminer|ethminer|t-rex|nanominer|teamredminer|srbminer"
+        r"|bzminer)\S{0,20}"
+        r"[^\n]{0,80}?(?: -o ?\S| --url| -u ?\S| --pool| -p x\b| -a \w| --coin)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK542",
+        "has a miner started",
+        "xmrig|cpuminer|nbminer|lolminer|ethminer",
+        r"(?:xmrig|cpuminer|nbminer|lolminer|ethminer)[`'\"]? (?:in the background|with low|at low|while|on (?:the|each|every"
+        r"|all)|as a)",
+        H,
+        kinds=(Kind.PROSE,),
+    ),
+    phrase(
+        "SK803",
+        "takes packages from a stranger's registry",
+        "npm |npx |pnpm |yarn |bunx ",
+        r"(?:npm|npx|pnpm|yarn|bunx) [^\n;|]{0,120}?(?:--registry[= ]|config set registry )https?://(?!(?:[\w-]{1,40}\.){0,3}"
+        r"(?:npmjs|npmmirror|taobao|yarnpkg|github|gitlab|jfrog|azure|amazonaws|localhost|127|example|cloudsmith|npm\.pkg"
+        r"|tencent|huaweicloud|aliyun|your|my|artifactory|nexus|verdaccio)\b|localhost|\W)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK611",
+        "hands keys of other services to a server of tools",
+        "mcp add ",
+        r"mcp add (?:[^\n]{0,120}?(?:-e|--env)[ =]\w{0,40}(?:token|key|secret|password)\w{0,20}=){3}",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK513",
+        "runs what a visitor of the page sends",
+        "exec(|execsync(|eval(|os.system(|os.popen(|subprocess.run(|check_output(|subprocess.popen(|spawn(",
+        r"(?:exec|execsync|eval|os\.system|os\.popen|subprocess\.run|check_output|subprocess\.popen|spawn) ?\( ?(?:await )?"
+        r"(?:r|req|request|ctx|event|c|self|ctx\.req|c\.req)\.(?:headers?|body|query|params|args|form|values|json|get_json"
+        r"|nexturl|data)\b",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK406",
+        "writes into every other skill of the user",
+        "~/.claude/skills/*/|~/.openclaw/skills/*/|~/.codex/skills/*/|~/.agents/skills/*/|$home/.claude/skills/*/"
+        "|~/.cursor/skills/*/"
+        "|$home/.openclaw/skills/*/",
+        r"[\~$]\w{0,4}/\.\w+/skills/\*/skill\.md[^\0]{0,300}?(?:>> ?[\"'$\~.]|tee -a|sed -i)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK513",
+        "opens a lasting way into this machine",
+        "ssh |autossh ",
+        r"(?:auto)?ssh (?=[^\n;|`]{0,120}?-[a-z]{0,4}[fn]\b|[^\n;|`]{0,120}?-[fntvqc]{1,5}r )[^\n;|`]{0,120}?-[fntvqc]{0,5}r"
+        r" [\w.:*\[\]-]{0,40}"
+        r":(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]):\d{2,5} [^\n;|`]{0,60}?[\w-]{2,40}(?:\.[\w-]{2,40}){1,3}",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
         "SK418",
         "runs something when a folder is opened",
         '"runon": "folderopen"|"runon":"folderopen"',

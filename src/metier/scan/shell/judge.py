@@ -38,6 +38,8 @@ _COMMON = words(
 )
 _KEY_SENT = expression(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
 _ORDINARY_HEADER = expression(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
+# What `ssh-copy-id` does, by hand: the key comes through the pipe.
+_OWN_KEY = expression(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
 _SCRIPTED = expression(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
@@ -132,6 +134,8 @@ def _handed_code(command: Command, text: Text, inner: Callable[[Text], None]) ->
         code = unescaped(" ".join(word for word in command.arguments if not word.startswith("-")))
         if "|" in code or "curl" in code or "wget" in code:
             inner(text.within(Kind.SHELL, code, line=line, column=column))
+    elif command.name == "ssh" and " " in command.words[-1] and not _OWN_KEY.search(command.words[-1]):
+        inner(text.within(Kind.SHELL, command.words[-1], line=line, column=column))
     elif command.name == "eval":
         for spelled in (one for lower in command.inner for one in lower if one.name in ("printf", "echo")):
             inner(text.within(Kind.SHELL, unescaped(" ".join(spelled.arguments)), line=line, column=column))

@@ -60,7 +60,10 @@ def judge_writes(command: Command, pipeline: Pipeline, text: Text, notes: Notes)
             sure = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
             notes.find("SK512", f"writes a job into {target}", text=text, at=command.at, confidence=sure)
         elif "authorized_keys" in low:
-            notes.find("SK513", "adds a key that may log in", text=text, at=command.at)
+            # Whose keys may log in already may also log in elsewhere, if the owner says so.
+            is_copy = any("authorized_keys" in word for word in command.arguments[:-1])
+            sure = Confidence.MEDIUM if is_copy else None
+            notes.find("SK513", "adds a key that may log in", text=text, at=command.at, confidence=sure)
         elif _AGENT_FILES.search(low):
             sure = (
                 Confidence.MEDIUM

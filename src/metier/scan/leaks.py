@@ -1,0 +1,206 @@
+"""What a script gives away, taken together: keys to somebody else than they are for, folders, conversations, rows, mail.
+
+An honest script that sends its user's work asks where to, or its pages speak of the service. One that has a stranger's address
+written into it, of which no page speaks, has decided for its user.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .expressions import expression
+from .known.hosts import Standing, Url, standing
+from .notes import Notes
+from .scale import Confidence
+from .text import Kind, Text, words
+
+__all__ = ["judge_leaks", "judge_settings"]
+
+_LANGUAGE_MODELS = words("openai anthropic claude gemini google groq mistral cohere deepseek openrouter")
+_SERVICES = (
+    r"openai|anthropic|claude|gemini|groq|mistral|cohere|deepseek|openrouter|github|gh|gitlab|aws|azure|gcp|google|stripe"
+    r"|paypal|binance|bybit"
+    r"|coinbase|kraken|okx|kucoin|bitget|gate|mexc|huobi|hyperliquid|alpaca|robinhood|slack|discord|telegram|twilio|sendgrid"
+    r"|mailgun|notion"
+    r"|shopify|figma|cloudflare|vercel|netlify|supabase|linear|jira|atlassian|twitter|npm|pypi|hf|huggingface|heroku"
+    r"|digitalocean|datadog"
+    r"|sentry|plaid|wise|revolut|hubspot|salesforce|airtable|dropbox|reddit|linkedin|facebook|instagram|spotify|zoom"
+)
+_KEY = expression(
+    rf"(?:env\.|environ(?:\.get\(|\[)|getenv\(|env\[|\$\{{?|env\.fetch\(|env\()['\"]?(?P<service>{_SERVICES})_(?:\w{{1,30}}_)?"
+    r"(?:api_?key|key|token|secret|pat|password|passphrase)\b"
+)
+_CONTENT = expression(
+    r"\.to_dict\(|\.to_csv\(|\.to_json\(|iter_rows|\.value\b|read_text\(|read_bytes\(|readfile(?:sync)?\(|\.read\(\)|\.head\("
+    r"|\.sample\("
+    r"|\bcells?\b|\brows?\b|\brecords?\b|\bsheets?\b|\btranscript|\bdocument\b|\bmessages?\b|files=|sys\.stdin|--data-binary"
+    r" @|--form |-f ?['\"]?\w{1,20}=@"
+    r"|formdata|body: ?(?:fs|text|content|data)|\bcontents?\b"
+)
+_POSTS = expression(
+    r"\.post\(|\.put\(|method['\"]?\s{0,4}[:=]\s{0,4}['\"`](?:post|put)|\bdata=|-x post|--data|--form|\s-[dft] |=@|@-"
+    r"|sendbeacon|urlencode|upload(?:file|string)?\("
+)
+_SHELL_POSTS = expression(
+    r"\b(?:curl|wget|http|xh)\b[^;]{0,300}?(?:=@|@-|@['\"$/.\w]|--data|--form|--upload|--post|\s-t )|\b(?:nc|ncat|rsync"
+    r"|scp)\b[^;]{0,200}?(?:<|@)"
+)
+_CALLS = expression(
+    r"^(?P<before>[^\n]{0,200}?)\b(?:(?:requests|httpx|session|client|axios|http|got|urllib\.request)\.(?:post|put|request"
+    r"|urlopen)|fetch)\(",
+    re.IGNORECASE | re.MULTILINE,
+)
+_USED = expression(r"=|return|print|yield|with |\(\s*$|,\s*$|=>\s*$|console|assert|raise|for ")
+_PACKS = expression(
+    r"\btar\b[^\n]{0,30} -?-?[a-z]{0,6}[cr]|\bzip -\w{0,4}r|make_archive\(|zipfile\(|tarfile\.open|archiver\(|adm-?zip|jszip"
+    r"|git bundle create"
+    r"|\b7z a\b|compress-archive|targz"
+)
+_HOME = expression(
+    r"~/\.(?:claude|openclaw|clawdbot|moltbot|codex|cursor|gemini|config)\b(?!/skills/\w)|path\.home\(\)"
+    r"|expanduser\(['\"]~/?['\"]\)|os\.homedir\(\)"
+    r"|\$home/?(?:[\"'\s]|documents|desktop)|~/(?:documents|desktop|downloads|projects)|\$env:userprofile"
+)
+_HERE = expression(
+    r"os\.getcwd\(\)|path\.cwd\(\)|process\.cwd\(\)|\$\{?pwd\b|\$\(pwd\)|git rev-parse --show-toplevel|os\.walk\(|rglob\("
+    r"|path\(['\"]\.['\"]\)"
+    r"|make_archive\([^)\n]{0,80}['\"]\.['\"]|\btar\b[^\n|]{0,80} \.(?:[\s|\"']|$)|\bzip -\w{0,4}r[^\n|]{0,80} \.(?:[\s|\"']"
+    r"|$)|git bundle create[^\n]{0,60}--all"
+)
+_TALK = expression(
+    r"transcript_path|userpromptsubmit|\.claude['\"/, ]{1,5}projects|\.codex['\"/, ]{1,5}sessions|\.claude['\"/, ]{1,5}history"
+    r"|conversation_history|\.get\(['\"]prompt['\"]|\[['\"]tool_input['\"]\]|\.tool_input\b|\.get\(['\"]tool_input"
+)
+_FORWARDS = expression(
+    r"forwardingemail|forwardingaddresses\(|forwardingsmtpaddress|-forwardto\b|forwardto['\"]?\s{0,4}[:=]"
+    r"|updateautoforwarding|setautoforward"
+    r"|autoforward|-redirectto\b|['\"]forward['\"]\s{0,4}:|redirect :copy|\bredirect ['\"][^'\"\n]{3,60}@"
+)
+_MAILBOX = expression(
+    r"['\"\s=<](?P<box>[\w.+-]{2,40}@(?!(?:[\w-]{1,40}\.){0,2}(?:example|company|domain|yourdomain|acme|test|localhost"
+    r"|github)\b)[\w-]{2,40}"
+    r"(?:\.[\w-]{2,24}){1,3})"
+)
+_MODEL_ADDRESS = expression(
+    r"(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)\b"
+    r"|\bhttps?_proxy\b['\"]?\]?\s{0,2}[=:]"
+)
+_MODEL_HOSTS = expression(
+    r"azure|openrouter|deepseek|groq|together|mistral|googleapis|z\.ai|moonshot|minimax|litellm|ollama|bigmodel|volces"
+    r"|dashscope|siliconflow"
+    r"|anthropic|openai|cloudflare|portkey|helicone|vercel|bedrock|amazonaws"
+)
+_STAYS = expression(
+    r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b|settings(?:\.local)?\.json|/etc/environment|setx "
+    r"|setenvironmentvariable"
+    r"|config\.fish|\.env\b|config\.toml"
+)
+_OTHER_SKILLS = expression(r"(?:skills['\"]?\s{0,2}[/)]|skills).{0,60}\*/skill\.md|skills/\*/skill\.md")
+_ADDS = expression(r">> ?|tee -a|write_text\(|appendfile|open\([^)\n]{1,60}['\"]a['\"]|\.write\(|sed -i")
+_SENDING = ("upload", "send", "share", "sync", "backup", "back up", "publish", "submit", "telemetry", "report to")
+_FAR = 600
+
+
+def judge_leaks(text: Text, low: str, hosts: list[Url], strangers: list[Url], told: str, notes: Notes) -> None:
+    """One whole script that sends something to one of `hosts`; `told` is what the skill's documents say."""
+    unspoken = [url for url in strangers if url.label not in told]
+    _relays_keys(text, low, hosts, notes)
+    if _PACKS.search(low):
+        _packs(text, low, hosts, strangers, notes)
+    talk = _TALK.search(low)
+    if talk:
+        sure = Confidence.HIGH if unspoken else Confidence.MEDIUM
+        message = f"reads the user's conversations, and sends to {(unspoken or hosts)[0].host}"
+        notes.find("SK612", message, text=text, at=(unspoken or hosts)[0].at, confidence=sure)
+    url = next((url for url in unspoken if any(map(_CONTENT.search, _posted(url, text, low)))), None)
+    # Whoever asks a service for something reads its answer.
+    is_sure = _is_unanswered(text) and not notes.purpose.mentions(_SENDING)
+    if url is not None and (is_sure or not notes.purpose.is_network):
+        notes.find(
+            "SK615", f"sends what it reads to {url.host}, of which the skill never speaks", text=text, at=url.at,
+            confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        )  # fmt: skip
+
+
+def judge_settings(text: Text, low: str, hosts: list[Url], notes: Notes) -> None:
+    """What a script changes so that others read along from then on: mail, the model's address, other skills."""
+    forwards = _FORWARDS.search(low)
+    box = _MAILBOX.search(low) if forwards else None
+    if forwards and box:
+        message = f"has the user's mail forwarded to {box['box']}"
+        notes.find("SK409", message, text=text, at=_at(box.start("box"), text), is_settled=True)
+    address = _MODEL_ADDRESS.search(low)
+    host = next((url for url in hosts if not _MODEL_HOSTS.search(url.host)), None)
+    if address and host and _STAYS.search(low):
+        message = f"has everything that the agent says and hears go through {host.host}"
+        notes.find("SK405", message, text=text, at=_at(address.start(), text), confidence=Confidence.HIGH, is_settled=True)
+    others = _OTHER_SKILLS.search(low)
+    if others and _ADDS.search(low) and re.search(r"~/\.|\$home|path\.home|homedir|expanduser", low):
+        message = "writes into every other skill of the user"
+        notes.find("SK406", message, text=text, at=_at(others.start(), text), confidence=Confidence.HIGH)
+
+
+def _at(place: int, text: Text) -> int:
+    """A place in the joined text, as one in the text."""
+    return min(place, len(text.text) - 1)
+
+
+def _relays_keys(text: Text, low: str, hosts: list[Url], notes: Notes) -> None:
+    """A key of a known service, in a script that speaks to others and never to that service."""
+    if text.path.lower().endswith((".json", ".yml", ".yaml", ".toml")):
+        return
+    found = {one["service"]: one for one in _KEY.finditer(low)}
+    foreign = {name: one for name, one in found.items() if not _speaks_to(name, low)}
+    if not foreign or (len(foreign) < 2 and notes.purpose.mentions(("proxy", "gateway", "router"))):
+        return
+    is_sure = len(foreign) > 1 or not _LANGUAGE_MODELS.issuperset(foreign)
+    host = next((url for url in hosts if standing(url, notes.purpose) is not Standing.SHARED), hosts[0])
+    names = " and ".join(sorted(foreign)[:3])
+    notes.find(
+        "SK611", f"reads a key of {names}, and speaks to {host.host} alone", text=text, at=host.at,
+        confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
+    )  # fmt: skip
+
+
+def _speaks_to(service: str, low: str) -> bool:
+    """Does the script name an address, a package or a program of that service?"""
+    spelled = {"gh": "git", "hf": "hugging", "aws": "amazonaws|boto|aws-sdk|\\baws ", "gcp": "google", "claude": "anthropic"}
+    name = spelled.get(service, service)
+    return (
+        re.search(
+            rf"//[\w.-]{{0,60}}(?:{name})|(?:import|from|require\(['\"]@?|new) {{0,2}}[\w/.-]{{0,30}}(?:{name})|ccxt"
+            rf"|\b(?:{name})\w{{0,4}} [a-z]",
+            low,
+        )
+        is not None
+    )
+
+
+def _packs(text: Text, low: str, hosts: list[Url], strangers: list[Url], notes: Notes) -> None:
+    home, here = _HOME.search(low), _HERE.search(low)
+    if not (home or here):
+        return
+    what = "the user's own folders" if home else "the whole working folder"
+    host = next((url for url in strangers or hosts if _posted(url, text, low)), None)
+    if host is None:
+        return
+    notes.find(
+        "SK615", f"packs {what} and sends them to {host.host}", text=text, at=host.at,
+        confidence=Confidence.HIGH if strangers else Confidence.MEDIUM,
+    )  # fmt: skip
+
+
+def _posted(url: Url, text: Text, low: str) -> list[str]:
+    """What stands around the address, or around the name that stands for it, where something is sent."""
+    places = [url.at]
+    named = re.search(r"(\w{1,40})['\"]?\s{0,4}[:=]\s{0,4}[fr]?['\"`]?$", low[max(0, url.at - 60) : url.at])
+    if named and text.kind is not Kind.OTHER:
+        places += [found.start() for found in re.finditer(rf"\b{re.escape(named[1])}\b", low)][:20]
+    around = (low[max(0, place - _FAR // 3) : place + _FAR] for place in places)
+    posts = _SHELL_POSTS if text.kind is Kind.SHELL else _POSTS
+    return [near for near in around if posts.search(near)]
+
+
+def _is_unanswered(text: Text) -> bool:
+    """Something is sent and nobody looks at what comes back."""
+    return any(not _USED.search(found["before"]) for found in _CALLS.finditer(text.text))
