@@ -7,24 +7,26 @@ benchmark ranks a publisher's queries with the fold that never saw that publishe
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from metier.selection.confidence import confidence
+from metier.selection.confidence import confidence, standing, tenfolds
+from metier.selection.confidence import fit as fit_of
 from metier.selection.container import Array, pack
 from metier.selection.trained import TRAINED_FORMAT, Trained
-from training.examples import FOLDS, Example, examples, folds_by_source, judgements
+from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.fitting import BRIEF, SETTINGS, Fitted, Material, fit
-from training.labels import DEFAULT, Labelled, measure, read_corpus, read_negatives, read_queries
-from training.networks import NOT_ASKED, calibrated, orders, platt
+from training.labels import DEFAULT, Labelled, gap_of, measure, read_corpus, read_negatives, read_queries
+from training.networks import NOT_ASKED, levelled, orders, shifted
 from training.vectors import make_vectors
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "selection" / "data" / "trained.bin"
+NEVER = -9.0
 Figures = dict[str, list[dict[str, float]]]
 
 
@@ -45,11 +47,12 @@ def main() -> None:
     asked = [*queries, *read_negatives(options.data), *unrelated(sorted({one.home for one in queries}))]
     material = Material(skills, asked, trained)
     print(f"{len(material.wordings)} requests read, {time.time() - begin:.0f} s", flush=True)
-    kept, calibration = cross_validate(asked, material)
-    options.folds.write_bytes(pack(kept, version=TRAINED_FORMAT))
+    kept, (shift, ease) = cross_validate(asked, material)
+    eased = {"ease": np.array([ease], dtype=np.float32)}
+    options.folds.write_bytes(pack(kept | eased, version=TRAINED_FORMAT))
     whole = fit(asked, material)
-    whole.networks["sure"] = calibrated(whole.networks["sure"], *calibration)
-    options.out.write_bytes(pack(statistics_of(trained) | whole.arrays(), version=TRAINED_FORMAT))
+    whole.networks["fit"] = shifted(whole.networks["fit"], shift)
+    options.out.write_bytes(pack(statistics_of(trained) | whole.arrays() | eased, version=TRAINED_FORMAT))
     print(f"{options.out.name}: {options.out.stat().st_size / 1e6:.1f} MB, {time.time() - begin:.0f} s")
 
 
@@ -89,12 +92,11 @@ def unrelated(publishers: list[str]) -> list[Labelled]:
 
 
 def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str, Array], tuple[float, float]]:
-    """Prints the figures; returns what each fold learnt as arrays, and the calibration."""
+    """Prints the figures; returns what each fold learnt as arrays, and what makes one threshold serve all sizes."""
     fold_of = folds_by_source([one for one in asked if one.kind != "unrelated"])
     fold_of |= {one.source: int(one.source.rpartition("-")[2]) for one in asked if one.kind == "unrelated"}
     figures: Figures = defaultdict(list)
-    logits: dict[str, list[float]] = defaultdict(list)
-    judged: list[tuple[float, float]] = []
+    answers = Answers()
     fitted: list[Fitted] = []
     for fold in range(FOLDS):
         left_out = {source for source, number in fold_of.items() if number == fold}
@@ -107,21 +109,48 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
             raw = order(one).scores(one.values)
             if one.asked.kind not in (*NOT_ASKED, "quoted", "fragment"):
                 figures[one.setting].append(measure(_best(one, raw), one.asked.skills))
-            odds = confidence(one.values, raw, made.networks["sure"])
-            logits[f"{one.setting} {one.asked.kind}"] += asked_logits(one, odds)
-            if one.setting in ("all", "own", "tiny"):
-                # Nobody looked at other publishers' skills; but a random handful holds no second right one.
-                found = judgements(one, raw, strict=one.setting == "tiny")
-                judged += [(float(odds[place]), right) for place, right in found]
+            answers.add(one, raw, made)
         print(f"fold {fold} done", flush=True)
     print_figures(figures)
-    slope, shift = platt(*np.array(judged).T)
-    print(f"calibration: {slope:.3f} x + {shift:.3f}")
-    print_curve({key: [slope * value + shift for value in values] for key, values in logits.items()})
+    shift, ease = levelled([(size, odds) for _, kind, size, odds in answers.fits if kind == "near-miss"])
+    print(f"fit: {shift:+.3f}, and {ease:+.3f} for each tenfold of a large library")
+    answers.show(shift, ease)
     for made in fitted:
-        made.networks["sure"] = calibrated(made.networks["sure"], slope, shift)
+        made.networks["fit"] = shifted(made.networks["fit"], shift)
     kept = {key: part for fold, made in enumerate(fitted) for key, part in made.arrays(f"{fold}.").items()}
-    return kept, (slope, shift)
+    return kept, (shift, ease)
+
+
+@dataclass
+class Answers:
+    """What the networks said of requests they had not seen."""
+
+    fits: list[tuple[str, str, int, float]] = field(default_factory=list)
+    """Setting, kind of request, size of the library, and the log-odds of a skill that the label names."""
+    sure: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    """By setting: the confidence of each of the first three, and whether it was right."""
+
+    def add(self, one: Example, raw: Array, made: Fitted) -> None:
+        columns = standing(one.values, raw)
+        odds = fit_of(columns, made.networks["fit"], one.size, 0.0)
+        # One that was not found at all has not been let through, and not been kept.
+        named = [float(odds.max(initial=NEVER))] if one.asked.kind == "unrelated" else odds[one.right].tolist()
+        named += [NEVER] * (len(one.asked.skills) - len(named))
+        kind = one.asked.kind if one.asked.kind in (*NOT_ASKED, "quoted", "fragment") else "asked"
+        self.fits += [(one.setting, kind, one.size, value) for value in named]
+        sure = 1 / (1 + np.exp(-confidence(columns, made.networks["sure"])))
+        self.sure[one.setting] += [(float(sure[place]), right) for place, right in judgements(one, raw)]
+
+    def show(self, shift: float, ease: float) -> None:
+        """Shares that are activated by kind and size, and the mean gap between what was said and what was so."""
+        shares: dict[tuple[str, str], list[bool]] = defaultdict(list)
+        for setting, kind, size, odds in self.fits:
+            name = f"{setting} {max(one for one in SOME if one <= size):>5,}" if setting == "some" else setting
+            shares[name, kind].append(odds + shift + ease * tenfolds(size) >= 0)
+        for (name, kind), passed in sorted(shares.items()):
+            print(f"  {name:12s} {kind:10s} {100 * float(np.mean(passed)):5.1f} % of {len(passed)} activated")
+        for setting, pairs in self.sure.items():
+            print(f"  {setting:12s} confidence is {gap_of(pairs):.1f} points off, {len(pairs)} matches")
 
 
 def _best(one: Example, scores: Array) -> list[str]:
@@ -131,29 +160,6 @@ def _best(one: Example, scores: Array) -> list[str]:
 def print_figures(figures: Figures) -> None:
     for setting, rows in sorted(figures.items()):
         print(setting, len(rows), {key: round(100 * float(np.mean([row[key] for row in rows])), 2) for key in rows[0]})
-
-
-def print_curve(logits: dict[str, list[float]]) -> None:
-    """Right skills kept, beside near misses and unrelated requests let through, over the threshold."""
-    for setting in SETTINGS:
-        kinds = [key for key in logits if key.split(" ")[0] == setting]
-        gold = np.concatenate([logits[key] for key in kinds if key.split(" ")[1] not in (*NOT_ASKED, "quoted", "fragment")])
-        false, strange = np.array(logits[f"{setting} near-miss"]), np.array(logits[f"{setting} unrelated"])
-        for threshold in (0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.3, 0.4, 0.5):
-            cut = math.log(threshold / (1 - threshold))
-            shares = ", ".join(f"{100 * float(np.mean(values > cut)):.1f}" for values in (gold, false, strange))
-            print(f"  {setting} {threshold:.2f}: kept, near-miss, unrelated {shares} %")
-            if setting in BRIEF:
-                short = (100 * float(np.mean(np.array(logits[f"{setting} {kind}"]) > cut)) for kind in ("quoted", "fragment"))
-                print("    quoted and fragments of them kept", ", ".join(f"{share:.1f}" for share in short), "%")
-
-
-def asked_logits(one: Example, odds: Array) -> list[float]:
-    """Of the skills named by the label, or of the best for an unrelated request; found nowhere counts as no."""
-    if one.asked.kind == "unrelated":
-        return [float(odds.max(initial=-9))]
-    named = [float(value) for value in odds[one.right]]
-    return named + [-9.0] * (len(one.asked.skills) - len(named))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Requests with their candidates and signals, as the ranker itself sees them: what the networks learn from.
 
-Each dev query is asked of several libraries (all skills, the publisher's own, a handful; with bodies or without),
-because the same weights must serve a home folder of ten skills and a registry of ten thousand.
+Each dev query is asked of several libraries (all skills, some of them, the publisher's own, a handful; with bodies or
+without), because the same weights must serve a home folder of ten skills and a registry of ten thousand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ from metier.selection.signals import SIGNALS, by_candidate, candidates, term_wei
 from metier.selection.trained import Trained
 from training.labels import Labelled, Plain
 
-__all__ = ["CANDIDATES", "FOLDS", "Example", "Shelves", "Wording", "examples", "folds_by_source", "judgements", "wordings"]
+__all__ = [
+    "CANDIDATES",
+    "FOLDS",
+    "Example",
+    "Shelves",
+    "Wording",
+    "asked_in",
+    "examples",
+    "folds_by_source",
+    "judgements",
+    "wordings",
+]
 
 CANDIDATES = 100
 FOLDS = 5
@@ -31,6 +42,8 @@ SMALLEST = 10
 """Skills that make a library worth ranking."""
 TINY = (1, 2, 3, 5, 10)
 """Sizes of the libraries that are a handful of random skills and the right one."""
+SOME = (30, 300, 1_500, 5_000)
+"""Sizes of the libraries that are a random part of all skills."""
 ALIKE = 20
 """Skills that share words with a request."""
 TERMS = 64
@@ -45,6 +58,8 @@ class Example:
     setting: str
     ids: tuple[str, ...]
     values: np.ndarray
+    size: int
+    """Skills in the library."""
 
     @property
     def right(self) -> np.ndarray:
@@ -74,7 +89,7 @@ def folds_by_source(queries: Iterable[Labelled]) -> dict[str, int]:
 
 
 class Shelves:
-    """Libraries, built once: "all", a publisher's "own", "tiny"; with "-front" without bodies."""
+    """Libraries, built once: "all", "some" of them, a publisher's "own", "tiny"; with "-front" without bodies."""
 
     def __init__(self, skills: Sequence[Plain], trained: Trained, smallest: int = SMALLEST) -> None:
         self.skills = skills
@@ -88,6 +103,8 @@ class Shelves:
 
     def asked_of(self, setting: str, one: Labelled) -> tuple[list[Plain], Library] | None:
         kind, _, front = setting.partition("-")
+        if kind == "some":
+            return self.some(one, SOME[zlib.crc32(one.query.encode()) % len(SOME)])
         home = {"all": "", "own": one.home, "tiny": one.query}[kind]
         if kind == "own" and len(self._by_publisher[home]) < self._smallest:
             return None
@@ -98,6 +115,17 @@ class Shelves:
             library = Library(segments=(segment,), alive=np.ones(len(own), dtype=bool), living=len(own))
             self._made[setting, home] = own, library
         return self._made[setting, home]
+
+    def some(self, one: Labelled, size: int) -> tuple[list[Plain], Library]:
+        """All skills, of which but the named ones and random others are alive; the same each time."""
+        made = self.asked_of("all", one)
+        assert made is not None
+        own, library = made
+        rng = np.random.default_rng(zlib.crc32(f"{size} {one.query}".encode()))
+        alive = np.zeros(len(own), dtype=bool)
+        alive[rng.choice(len(own), min(size, len(own)), replace=False)] = True
+        alive[[row for row, skill in enumerate(own) if skill.id in one.skills]] = True
+        return own, replace(library, alive=alive, living=int(alive.sum()))
 
     def _few(self, one: Labelled) -> list[Plain]:
         """The skills a label names and random ones; the same each time."""
@@ -122,32 +150,33 @@ class Shelves:
 def examples(
     shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str], limit: int = CANDIDATES
 ) -> list[Example]:
-    found: list[Example] = []
-    for setting in settings:
-        for one in asked:
-            if made := shelves.asked_of(setting, one):
-                own, library = made
-                evidence = gather(read_query(one.query), library, trained, limit=limit)
-                ids = tuple(own[row].id for row in evidence.rows)
-                found.append(Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS))))
-    return found
+    return [
+        asked_in(*made, one, setting, trained, limit)
+        for setting in settings
+        for one in asked
+        if (made := shelves.asked_of(setting, one))
+    ]
 
 
-def judgements(one: Example, raw: np.ndarray, *, strict: bool = False) -> list[tuple[int, float]]:
-    """The three best candidates that somebody judged, each with whether it is right.
+def asked_in(
+    own: Sequence[Plain], library: Library, one: Labelled, setting: str, trained: Trained, limit: int = CANDIDATES
+) -> Example:
+    evidence = gather(read_query(one.query), library, trained, limit=limit)
+    ids = tuple(own[row].id for row in evidence.rows)
+    return Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS)), library.living)
 
-    Judged are the right skills, the others of the same publisher, the skill that a near miss names, and everything that
-    is found for an unrelated request. Another publisher's skill may do as well: nobody looked. `strict` calls it wrong.
+
+def judgements(one: Example, raw: np.ndarray) -> list[tuple[int, float]]:
+    """The three best candidates, each with whether it is right.
+
+    Right is what the label names, although another publisher's skill may do as well. Of what is found for a near miss
+    nobody judged anything but the skill it names.
     """
     best = [int(place) for place in np.argsort(-raw, kind="stable")[:3]]
-    right = one.right
     if one.asked.kind == "near-miss":
-        return [(place, 0.0) for place in best if right[place]]
-    if one.asked.kind == "unrelated":
-        return [(place, 0.0) for place in best]
-    homes = {name.partition("#")[0] for name in one.asked.skills}
-    judged = [place for place in best if strict or right[place] or one.ids[place].partition("#")[0] in homes]
-    return [(place, float(right[place])) for place in judged]
+        return [(place, 0.0) for place in best if one.right[place]]
+    right = one.right & (one.asked.kind != "unrelated")
+    return [(place, float(right[place])) for place in best]
 
 
 def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> list[Wording]:

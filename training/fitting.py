@@ -17,17 +17,18 @@ from training.networks import (
     FEW,
     MANY,
     NOT_ASKED,
-    confidence_rows,
-    fit_confidence,
     fit_order,
     fit_salience,
+    fit_verdict,
+    fitting_rows,
     orders,
+    right_rows,
 )
 from training.quoted import fragments, quoted_requests
 
 __all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
-SETTINGS = ("all", "own", "tiny", "all-front", "own-front", "tiny-front")
+SETTINGS = ("all", "some", "own", "tiny", "all-front", "own-front", "tiny-front")
 BRIEF = ("tiny", "tiny-front")
 """The libraries that short requests are asked of, to learn how sure to be. In larger ones two words seldom tell enough."""
 
@@ -71,7 +72,8 @@ def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str
         "salience": salience,
         "many": many,
         "few": few,
-        "sure": fit_confidence(*confidence_rows([*lists, *brief], order)),
+        "fit": fit_verdict(*fitting_rows([*lists, *brief], order)),
+        "sure": fit_verdict(*right_rows([*lists, *brief], order)),
     }
     return Fitted(trained, networks)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DEFAULT", "Labelled", "Plain", "measure", "read_corpus", "read_negatives", "read_queries"]
+__all__ = ["DEFAULT", "Labelled", "Plain", "gap_of", "measure", "read_corpus", "read_negatives", "read_queries"]
 
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "selection"
 
@@ -65,6 +66,14 @@ def measure(ranked: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits))
     ideal = sum(1 / math.log2(place + 2) for place in range(min(len(right), 10)))
     return {"NDCG@10": gain / ideal, **{f"R@{k}": sum(hits[:k]) / len(right) for k in (1, 5, 10)}}
+
+
+def gap_of(pairs: Sequence[tuple[float, float]]) -> float:
+    """Mean distance, in points, between what was said and what was so, over tenths of confidence."""
+    tenths: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for said, right in pairs:
+        tenths[int(10 * said)].append((said, right))
+    return 100 * sum(abs(sum(said - right for said, right in tenth)) for tenth in tenths.values()) / max(1, len(pairs))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from metier.selection.confidence import standing
+from metier.selection.confidence import standing, tenfolds
 from metier.selection.container import Array
 from metier.selection.network import Network
+from metier.selection.trained import FEW_SKILLS
 from training.descent import Votes, descend, listwise, usual
-from training.examples import CANDIDATES, TERMS, Example, Wording
+from training.examples import CANDIDATES, TERMS, Example, Wording, judgements
 
 Orders = Callable[[Example], Network]
 """The ordering network for an example's library."""
+Rows = tuple[Array, Array, Array]
+"""Signals and standing of single candidates, labels, weights."""
 
 __all__ = [
-    "FEW", "MANY", "NOT_ASKED", "Orders", "calibrated", "confidence_rows", "fit_confidence", "fit_order", "fit_salience",
-    "orders", "platt",
+    "FEW", "MANY", "NOT_ASKED", "Orders", "fit_order", "fit_salience", "fit_verdict", "fitting_rows", "levelled", "orders",
+    "right_rows", "shifted",
 ]  # fmt: skip
 
 UNITS = 32
@@ -29,10 +32,12 @@ FEW = {"own": 1.0, "own-front": 0.3}
 QUOTED = 0.3
 """How much a quoted phrase counts beside a dev query, for the order."""
 BRIEF = 0.6
-"""How much it, or a fragment of it, counts for the confidence."""
-STRANGE = {"all": 4.0, "own": 4.0, "tiny": 8.0}
+"""How much it, or a fragment of it, counts for fit and confidence."""
+STRANGE = {"all": 4.0, "some": 4.0, "own": 4.0, "tiny": 8.0}
 """How much the best candidates for an unrelated request count: there are few such requests to learn from."""
-SURE_WEIGHT = {"all": 1.0, "own": 1.0, "tiny": 0.5, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
+VERDICT_WEIGHT = {"all": 1.0, "some": 1.0, "own": 1.0, "tiny": 1.0, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
+LET_THROUGH_SMALL, LET_THROUGH_LARGE = 0.3, 0.2
+"""Shares of near misses that may get through where skills are few, and in the largest library."""
 NOT_ASKED = ("near-miss", "unrelated")
 """Kinds of request that have no right skill."""
 
@@ -102,61 +107,82 @@ def fit_order(lists: Sequence[Example], counts: Mapping[str, float]) -> Network:
     return votes.frozen(middle, spread)
 
 
-def confidence_rows(lists: Sequence[Example], order: Orders) -> tuple[Array, Array, Array]:
-    """Signals, label and weight of single candidates: right ones, near misses, and the best wrong ones."""
-    rows, labels, weights = [], [], []
-    for one in lists:
-        if not len(one.ids):
-            continue
-        raw = order(one).scores(one.values)
-        columns = standing(one.values, raw)
-        named = one.right
-        best_first = np.argsort(-raw, kind="stable")[:3]
-        scale = SURE_WEIGHT[one.setting] * (BRIEF if one.asked.kind in ("quoted", "fragment") else 1)
+def fitting_rows(lists: Sequence[Example], order: Orders) -> Rows:
+    """Does it fit: the right ones, wherever they stand, against near misses and what is found for unrelated requests.
+
+    The best wrong ones count little: most of them fit as well.
+    """
+    found: list[tuple[Array, float, float]] = []
+    for one, raw, columns in _standings(lists, order):
+        best = np.argsort(-raw, kind="stable")[:3]
+        scale = _scale(one)
         if one.asked.kind == "near-miss":
-            picked = [(place, 0.0, 2.0 * scale) for place in np.flatnonzero(named)]
+            found += [(columns[place], 0.0, 2.0 * scale) for place in np.flatnonzero(one.right)]
         elif one.asked.kind == "unrelated":
-            picked = [(place, 0.0, STRANGE[one.setting.partition("-")[0]] * scale) for place in best_first]
+            found += [(columns[place], 0.0, STRANGE[one.setting.partition("-")[0]] * scale) for place in best]
         else:
-            picked = [(place, 1.0, scale) for place in np.flatnonzero(named)]
-            picked += [(place, 0.0, 0.1 * scale) for place in best_first if not named[place]]
-        for place, label, weight in picked:
-            rows.append(columns[place])
-            labels.append(label)
-            weights.append(weight)
-    return np.array(rows, dtype=np.float32), np.array(labels, dtype=np.float32), np.array(weights, dtype=np.float32)
+            found += [(columns[place], 1.0, scale) for place in np.flatnonzero(one.right)]
+            found += [(columns[place], 0.0, 0.1 * scale) for place in best if not one.right[place]]
+    return _columns(found)
+
+
+def right_rows(lists: Sequence[Example], order: Orders) -> Rows:
+    """Is it the one: all that is judged counts the same, so that the answer is how often such a candidate is right."""
+    found = [
+        (columns[place], right, _scale(one))
+        for one, raw, columns in _standings(lists, order)
+        for place, right in judgements(one, raw)
+    ]
+    return _columns(found)
+
+
+def _standings(lists: Sequence[Example], order: Orders) -> Iterator[tuple[Example, Array, Array]]:
+    for one in lists:
+        if len(one.ids):
+            raw = order(one).scores(one.values)
+            yield one, raw, standing(one.values, raw)
+
+
+def _scale(one: Example) -> float:
+    return VERDICT_WEIGHT[one.setting] * (BRIEF if one.asked.kind in ("quoted", "fragment") else 1)
+
+
+def _columns(found: Sequence[tuple[Array, float, float]]) -> Rows:
+    rows, labels, weights = (np.array(column, dtype=np.float32) for column in zip(*found, strict=True))
+    return rows, labels, weights
 
 
 def orders(many: Network, few: Network) -> Orders:
-    return lambda one: many if one.setting.startswith("all") else few
+    return lambda one: few if one.size <= FEW_SKILLS else many
 
 
-def fit_confidence(rows: Array, labels: Array, weights: Array) -> Network:
+def fit_verdict(rows: Array, labels: Array, weights: Array) -> Network:
+    """Yes or no, of single candidates: signals and standing, label and weight."""
     middle, spread = usual(rows)
     values = np.clip((rows - middle) / spread, -4, 4)[:, None]
     rng = np.random.default_rng(0)
-    votes = Votes.begin(rows.shape[1], 8, VOTES, rng, drop_inputs=0.1, drop_units=0.2)
+    votes = Votes.begin(rows.shape[1], 16, VOTES, rng, drop_inputs=0.1, drop_units=0.2)
 
     def step(picked: Array, rng: np.random.Generator) -> list[Array]:
         sure = 1 / (1 + np.exp(-votes.forward(values[picked], rng)[..., 0]))
         votes.backward((sure - labels[picked]) * weights[picked] / len(picked))
         return votes.gradients
 
-    descend(step, votes.parameters, len(rows), rng, batch=64, epochs=30, rate=3e-3, decay=0.3)
+    descend(step, votes.parameters, len(rows), rng, batch=64, epochs=30, rate=3e-3, decay=0.1)
     return votes.frozen(middle, spread)
 
 
-def platt(logits: Array, labels: Array) -> tuple[float, float]:
-    """Slope and shift that turn logits into the odds counted; by Newton's method."""
-    columns = np.stack([logits, np.ones(len(logits))], axis=1).astype(np.float64)
-    found = np.array([1.0, 0.0])
-    for _ in range(25):
-        sure = 1 / (1 + np.exp(-columns @ found))
-        slope = columns.T @ (labels - sure)
-        curve = (columns * (sure * (1 - sure))[:, None]).T @ columns + 1e-6 * np.eye(2)
-        found += np.linalg.solve(curve, slope)
-    return float(found[0]), float(found[1])
+def levelled(near: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """How much to add to the fit, and its `ease` in large libraries; given are the size of the library and the log-odds
+    of near misses.
+
+    A fit of one half is where so many near misses get through, so that one threshold serves libraries of all sizes.
+    """
+    small = np.quantile([odds for size, odds in near if size <= FEW_SKILLS], 1 - LET_THROUGH_SMALL)
+    largest = max(size for size, _ in near)
+    large = np.quantile([odds for size, odds in near if size == largest], 1 - LET_THROUGH_LARGE)
+    return -float(small), float(small - large) / tenfolds(largest)
 
 
-def calibrated(network: Network, slope: float, shift: float) -> Network:
-    return replace(network, output=(network.output * slope).astype(np.float32), bias=network.bias * slope + shift)
+def shifted(network: Network, shift: float) -> Network:
+    return replace(network, bias=network.bias + shift)

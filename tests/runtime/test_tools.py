@@ -25,7 +25,7 @@ class OneMatch:
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         self.recent = list(recent)
         entry = next(iter(self.catalog))
-        match = Match(skill=entry, score=0.9, confidence=0.9, decision=Decision.ACTIVATE, told=lambda: "keyword 'x'")
+        match = Match(skill=entry, score=0.9, fit=0.9, confidence=0.9, decision=Decision.ACTIVATE, told=lambda: "keyword 'x'")
         return Selection(selected=(match,), considered=len(self.catalog))
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from metier.selection.confidence import tenfolds
+from metier.selection.trained import shipped
 from training.descent import Votes, listwise
-from training.examples import folds_by_source
-from training.labels import Labelled, Plain
-from training.networks import platt
+from training.examples import Shelves, folds_by_source
+from training.labels import Labelled, Plain, gap_of
+from training.networks import levelled
 from training.quoted import quoted_requests
 from training.vectors import Bag, Static, losses
 
@@ -97,8 +99,25 @@ def test_what_an_author_quotes_becomes_a_request_and_leaves_the_skill() -> None:
     assert "term of art" in bare.body
 
 
-def test_calibration_finds_the_odds_that_were_counted() -> None:
+def test_the_same_share_of_near_misses_gets_through_in_small_and_large_libraries() -> None:
     rng = np.random.default_rng(3)
-    logits = rng.standard_normal(20_000) * 2
-    labels = (rng.random(20_000) < 1 / (1 + np.exp(-(0.5 * logits - 1)))).astype(float)
-    assert platt(logits, labels) == pytest.approx((0.5, -1), abs=0.1)
+    near = [(size, float(odds)) for size, middle in ((30, 1.0), (10_000, -2.0)) for odds in rng.normal(middle, 1, 20_000)]
+    shift, ease = levelled(near)
+    through = {
+        size: np.mean([odds + shift + ease * tenfolds(at) >= 0 for at, odds in near if at == size]) for size in (30, 10_000)
+    }
+    assert through == pytest.approx({30: 0.3, 10_000: 0.2}, abs=0.01)
+
+
+def test_a_confidence_that_says_what_was_so_has_no_gap() -> None:
+    assert gap_of([(0.25, 1.0), (0.25, 0.0), (0.25, 0.0), (0.25, 0.0)]) == 0
+    assert gap_of([(0.9, 0.0), (0.9, 1.0), (0.1, 0.0), (0.1, 0.0)]) == pytest.approx(25)
+
+
+def test_a_part_of_all_skills_holds_the_named_one() -> None:
+    skills = [Plain(f"me#{n}", f"name-{n}", "says something") for n in range(50)]
+    one = Labelled("say something", ("me#7",), "me", "task")
+    own, library = Shelves(skills, shipped()).some(one, 10)
+    there = {own[row].id for row in np.flatnonzero(library.alive)}
+    assert "me#7" in there
+    assert 10 <= library.living == len(there) <= 11

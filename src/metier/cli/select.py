@@ -23,7 +23,7 @@ _SIGNS = {Decision.ACTIVATE: ("✓", "green"), Decision.SUGGEST: ("~", "yellow")
 
 @command("skill", "select")
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
-@click.option("-k", "--limit", type=click.IntRange(min=1), help="The best so many, whatever their confidence.")
+@click.option("-k", "--limit", type=click.IntRange(min=1), help="The best so many, however well they fit.")
 @click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
 @click.option("--semantic/--words", default=None, help="By meaning too, or by words alone; the setting is selection.semantic.")
 def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
@@ -62,6 +62,7 @@ def _row(match: Match) -> dict[str, Any]:
         "name": match.name,
         "description": match.skill.description,
         "score": round(match.score, 4),
+        "fit": round(match.fit, 4),
         "confidence": round(match.confidence, 4),
         "decision": match.decision,
         "reason": match.reason,

@@ -174,13 +174,13 @@ def _said(skill: Skill) -> dict[str, str]:
 
 
 def _loaded(selector: Selector, request: str) -> dict[str, float]:
-    """Who would be loaded for it, and how sure the ranker is of each."""
+    """Who would be loaded for it, and how well each fits."""
     picked = [match for match in selector.select(request).selected if match.decision is Decision.ACTIVATE]
-    return {match.id: match.confidence for match in picked}
+    return {match.id: match.fit for match in picked}
 
 
 def _is_torn(loaded: dict[str, float], both: Sequence[str]) -> bool:
     if not all(one in loaded for one in both):
         return False
-    first, second = (math.log(sure / (1 - sure)) for sure in (min(0.999, loaded[one]) for one in both))
+    first, second = (math.log(fit / (1 - fit)) for fit in (min(0.999, loaded[one]) for one in both))
     return abs(first - second) <= _TORN

@@ -1,10 +1,13 @@
-"""How sure we may be that a candidate is right: a second small network, trained on near misses.
+"""Does a candidate fit, and is it the right one: two small networks beside the one that orders.
 
-Ordering asks "which of these"; activating asks "any of these at all". The second needs to know how the candidate
-stands to the others, and what its description says it is not for.
+Ordering asks "which of these". Activating asks "does it fit at all": two siblings may both fit, and a near miss does not.
+Confidence asks "is this the one that was meant", and is honest about siblings. All need to know how the candidate stands to
+the others, and what its description says it is not for.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -12,18 +15,20 @@ from .container import Array
 from .network import Network
 from .signals import SIGNALS
 
-__all__ = ["STANDING", "confidence", "standing"]
+__all__ = ["STANDING", "confidence", "fit", "standing", "tenfolds"]
 
 STANDING = ("raw", "lead", "share", "place")
 """Columns beside the signals: the order's own score, its lead over the best other, softmax, 1 / place."""
 
 _FRONT, _COVERAGE = SIGNALS.index("front_coverage"), SIGNALS.index("coverage")
-_BODY_ALONE, _UNSPOKEN = -1.9, -3.0
-"""Log-odds of 0.13 and 0.05."""
+_BODY_ALONE, _UNSPOKEN = -0.4, -3.0
+"""Log-odds of 0.4 and 0.05."""
+_MANY = 1_000
+"""Skills from which a library counts as large, where the right skill has more rivals and fewer near misses are found."""
 
 
 def standing(values: Array, raw: Array) -> Array:
-    """The columns that the confidence network reads, by candidate."""
+    """The columns that both networks read, by candidate."""
     if not len(raw):
         return np.zeros((0, len(SIGNALS) + len(STANDING)), dtype=np.float32)
     best = raw.max()
@@ -36,10 +41,20 @@ def standing(values: Array, raw: Array) -> Array:
     return np.concatenate([values, columns], axis=1).astype(np.float32)
 
 
-def confidence(values: Array, raw: Array, network: Network) -> Array:
-    """Log-odds that each candidate is right.
+def fit(columns: Array, network: Network, living: int, ease: float) -> Array:
+    """Log-odds that each candidate fits; `ease` is added for each tenfold of a large library.
 
     Words that stand in a body alone may suggest a skill, whatever else speaks for it; no word at all may not even that.
     """
-    most = np.where(values[:, _FRONT] > 0, np.inf, np.where(values[:, _COVERAGE] > 0, _BODY_ALONE, _UNSPOKEN))
-    return np.minimum(network.scores(standing(values, raw)) + network.bias, most)
+    most = np.where(columns[:, _FRONT] > 0, np.inf, np.where(columns[:, _COVERAGE] > 0, _BODY_ALONE, _UNSPOKEN))
+    return np.minimum(network.scores(columns) + network.bias + ease * tenfolds(living), most)
+
+
+def tenfolds(living: int) -> float:
+    """Of a library beyond its first thousand skills."""
+    return math.log10(max(living, _MANY) / _MANY)
+
+
+def confidence(columns: Array, network: Network) -> Array:
+    """Log-odds that each candidate is right."""
+    return np.minimum(network.scores(columns) + network.bias, np.where(columns[:, _COVERAGE] > 0, np.inf, _UNSPOKEN))

@@ -85,8 +85,13 @@ def parse_names(answer: object, offered: Iterable[str]) -> list[str] | None:
 
 
 def _chosen(match: Match) -> Match:
-    sure = max(match.confidence, _CHOSEN)
-    return replace(match, confidence=sure, decision=Decision.ACTIVATE, told=lambda: f"chosen by the model; {match.reason}")
+    return replace(
+        match,
+        fit=max(match.fit, _CHOSEN),
+        confidence=max(match.confidence, _CHOSEN),
+        decision=Decision.ACTIVATE,
+        told=lambda: f"chosen by the model; {match.reason}",
+    )
 
 
 def _one_line(text: str) -> str:

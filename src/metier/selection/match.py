@@ -32,8 +32,10 @@ class Match:
     skill: Skill
     score: float
     """0 to 1; orders the matches of one request."""
+    fit: float
+    """0 to 1; does it fit the request, whatever else there is? Decides; two skills may both fit, a near miss does not."""
     confidence: float
-    """0 to 1; calibrated: of matches given 0.4, about four in ten were right (docs/selection.md has the table)."""
+    """0 to 1; calibrated: of matches given 0.4, about four in ten were the one meant (docs/selection.md has the table)."""
     decision: Decision
     told: Callable[[], str] = field(repr=False, compare=False)
     """Finds the reason, which is read for few of the matches."""

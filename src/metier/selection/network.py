@@ -1,4 +1,4 @@
-"""The small network that orders the candidates, and the curve that turns its answer into a confidence.
+"""A small network: one orders the candidates, one says whether they fit, one how sure we may be.
 
 Several networks, trained from different seeds, vote with their mean: it costs microseconds and takes
 away most of the luck of one training run.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .confidence import confidence
+from .confidence import confidence, fit, standing
 from .container import Array
 from .library import Library
 from .likeness import NEAREST, TOPICAL
@@ -53,6 +53,8 @@ class Ranked:
     raw: Array
     odds: Array
     """Log-odds of the score."""
+    fit: Array
+    """Log-odds that it fits, whatever else there is."""
     sure: Array
     """Log-odds of the confidence."""
     bonus: Array | None = None
@@ -74,12 +76,19 @@ def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: 
     network = trained.order(library.living)
     # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
     raw = network.scores(evidence.values).round(4)
-    sure = confidence(evidence.values, raw, trained.networks["sure"])
-    return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, sure=sure)
+    columns = standing(evidence.values, raw)
+    return Ranked(
+        evidence=evidence,
+        network=network,
+        raw=raw,
+        odds=raw + network.bias,
+        fit=fit(columns, trained.networks["fit"], library.living, trained.ease),
+        sure=confidence(columns, trained.networks["sure"]),
+    )
 
 
 def with_meaning(ranked: Ranked, nearness: Array, weight: float) -> Ranked:
-    """Ordered anew with a sentence model's view; the confidence stays."""
+    """Ordered anew with a sentence model's view; fit and confidence stay."""
     bonus = (weight * unsaid(ranked.evidence.values) * nearness).round(4)
     return replace(ranked, odds=ranked.odds + bonus, bonus=bonus)
 
@@ -102,4 +111,6 @@ def gather(
     if extra := sorted({*also} - {*rows.tolist()}):
         rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
         behind = behind[~np.isin(behind, extra)]
-    return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained, behind)
+    # Kernels of linear algebra that read past a short row raise the flag for "invalid" now and then; all numbers are finite.
+    with np.errstate(invalid="ignore"):
+        return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained, behind)

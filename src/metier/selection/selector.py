@@ -129,7 +129,7 @@ class Selector:
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         """The skills for a request, best first.
 
-        With a `limit`, the best so many whatever their confidence, each with its decision. Without, only those worth
+        With a `limit`, the best so many however well they fit, each with its decision. Without, only those worth
         activating, at most `max_skills`. `recent` are ids used earlier in this session.
         """
         library = self._library()
@@ -172,12 +172,13 @@ class Selector:
         for place in places:
             row = int(ranked.evidence.rows[place])
             call = called.get(row) or Call()
-            sure = _probability(_raised(float(ranked.sure[place]), call))
+            fit = _probability(_raised(float(ranked.fit[place]), call))
             match = Match(
                 skill=self._skills[row],
                 score=_probability(_raised(float(ranked.odds[place]), call)),
-                confidence=sure,
-                decision=self._decide(sure),
+                fit=fit,
+                confidence=_probability(_raised(float(ranked.sure[place]), call)),
+                decision=self._decide(fit),
                 told=partial(reason, query, ranked.evidence, place, call),
                 explained=partial(ranked.shares, place),
             )
@@ -192,6 +193,7 @@ class Selector:
             Match(
                 skill=self._skills[row],
                 score=round(last * (1 - (place + 1) / (size + 1)), 6),
+                fit=0.0,
                 confidence=0.0,
                 decision=Decision.NOTHING,
                 told=_shared,
@@ -199,10 +201,10 @@ class Selector:
             for place, row in enumerate(ranked.evidence.further.tolist())
         ]
 
-    def _decide(self, sure: float) -> Decision:
-        if sure >= self.weights.activate:
+    def _decide(self, fit: float) -> Decision:
+        if fit >= self.weights.activate:
             return Decision.ACTIVATE
-        return Decision.SUGGEST if sure >= self.weights.suggest else Decision.NOTHING
+        return Decision.SUGGEST if fit >= self.weights.suggest else Decision.NOTHING
 
     def _triggers(self, row: int) -> Triggers:
         return read_triggers(self._skills[row])

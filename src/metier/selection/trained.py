@@ -19,11 +19,11 @@ from .container import Array, unpack
 from .network import Network, read_network
 from .scales import product, unit
 
-__all__ = ["TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
+__all__ = ["FEW_SKILLS", "TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
 
-TRAINED_FORMAT = 4
-NETWORKS = ("salience", "many", "few", "sure")
-_FEW = 1_500
+TRAINED_FORMAT = 5
+NETWORKS = ("salience", "many", "few", "fit", "sure")
+FEW_SKILLS = 1_500
 """Skills in the largest library that counts as small."""
 _SHORT = 64
 """Dimensions that two words, and passages, are compared in. The axes are ordered, so the first hold most."""
@@ -52,7 +52,9 @@ class Trained:
     """One signed byte a dimension."""
     networks: Mapping[str, Network]
     """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library;
-    "sure" is for the confidence."""
+    "fit" decides whether one is worth activating; "sure" is for the confidence."""
+    ease: float = 0.0
+    """Log-odds by which less fit is enough, for each tenfold of a large library."""
 
     @cached_property
     def mark(self) -> int:
@@ -83,7 +85,7 @@ class Trained:
 
     def order(self, living: int) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
-        return self.networks["few" if living <= _FEW else "many"]
+        return self.networks["few" if living <= FEW_SKILLS else "many"]
 
     def places(self, hashes: Array) -> Array:
         """Where each hash stands in the vocabulary, or -1."""
@@ -192,6 +194,7 @@ def read_trained(buffer: Any) -> Trained:
         importance=arrays["importance"],
         vectors=arrays["vectors"],
         networks={name: read_network(arrays, name) for name in NETWORKS},
+        ease=float(arrays["ease"][0]),
     )
 
 

@@ -15,10 +15,10 @@ class Weights:
     """Taken from the word index and looked at closely."""
     further: int = 400
     """Taken by words alone, behind those, when the caller asks for more."""
-    activate: float = 0.175
-    """Least confidence to load a skill unasked; docs/abstention.svg shows what moving it costs."""
-    suggest: float = 0.07
-    """Least confidence to mention one."""
+    activate: float = 0.5
+    """Least fit to load a skill unasked; docs/abstention.svg shows what moving it costs."""
+    suggest: float = 0.25
+    """Least fit to mention one."""
     meaning: float = 1.6
     """Log-odds that a sentence model adds at most for three times the usual spread; between 1.2 and 2.4 nothing changes."""
     keyword: float = 0.6
