@@ -1,13 +1,24 @@
-"""The abstention curve as SVG: right skills kept over near misses that activate their skill."""
+"""The abstention curve as SVG, right skills kept over near misses that activate their skill; and a library twice as large."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["plot"]
+import numpy as np
+
+from metier.selection.document import read_skill
+from metier.selection.scales import unit
+from metier.selection.segment import build
+from metier.selection.text import sentences
+from metier.selection.trained import Trained
+from training.labels import Plain
+
+__all__ = ["crossed", "plot"]
 
 _WIDTH, _HEIGHT, _EDGE = 520, 380, 50
 _COLOURS = ("#1f6feb", "#d1242f")
+_TWIN = 0.97
+"""Cosine above which two skills are the same one twice."""
 
 
 def plot(curves: Mapping[str, Sequence[Mapping[str, float]]], default: float) -> str:
@@ -41,3 +52,29 @@ def plot(curves: Mapping[str, Sequence[Mapping[str, float]]], default: float) ->
 def _spot(figures: Mapping[str, float]) -> tuple[float, float]:
     x = _EDGE + figures["near misses"] / 100 * (_WIDTH - 2 * _EDGE)
     return x, _HEIGHT - _EDGE - figures["kept"] / 100 * (_HEIGHT - 2 * _EDGE)
+
+
+def crossed(skills: Sequence[Plain], trained: Trained) -> Iterator[Plain]:
+    """For each skill a rival: half of what it says and half of what its nearest neighbour says, over the neighbour's body.
+
+    Harder than other people's skills would be: every right one gets a rival that says half of it.
+    """
+    vectors = build([read_skill(skill) for skill in skills], trained).vector.reshape(len(skills), -1)
+    front = unit(vectors[:, : trained.dimensions])
+    for place, skill in enumerate(skills):
+        alike = front @ front[place]
+        alike[(alike > _TWIN) | (np.arange(len(skills)) == place)] = -1
+        other = skills[int(alike.argmax())]
+        name = [*_half(skill.name.split("-"), first=True), *_half(other.name.split("-"), first=False)]
+        says = [*_half(_parts(skill.description), first=True), *_half(_parts(other.description), first=False)]
+        yield Plain(f"crossed#{place}", "-".join(name), " ".join(says), other.body)
+
+
+def _parts(text: str) -> list[str]:
+    said = sentences(text)
+    return said if len(said) > 1 else text.split()
+
+
+def _half(parts: Sequence[str], *, first: bool) -> Sequence[str]:
+    middle = (len(parts) + 1) // 2
+    return parts[:middle] if first else parts[middle:] or parts

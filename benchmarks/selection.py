@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import mmap
 import re
 import sqlite3
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,11 +33,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.abstention import plot
+from benchmarks.abstention import crossed, plot
 from benchmarks.measure import Report, Target
 from metier.disclosure import Budget, catalog_within
 from metier.selection import Selector, Weights
-from metier.selection.confidence import confidence
+from metier.selection.confidence import confidence, fit, standing
 from metier.selection.container import Array, unpack
 from metier.selection.meanings import Meanings
 from metier.selection.minilm import MiniLM
@@ -44,13 +45,14 @@ from metier.selection.network import Network, read_network
 from metier.selection.ranker import GROUPS, unsaid
 from metier.selection.signals import SIGNALS
 from metier.selection.trained import NETWORKS, TRAINED_FORMAT, Trained, shipped
-from training.examples import FOLDS, Example, Shelves, examples, folds_by_source, judgements
-from training.labels import DEFAULT, Labelled, Plain, measure, read_corpus, read_negatives, read_queries
+from training.examples import FOLDS, Example, Shelves, asked_in, examples, folds_by_source, judgements
+from training.labels import DEFAULT, Labelled, Plain, gap_of, measure, read_corpus, read_negatives, read_queries
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
 ACTIVATE, MEANING = Weights().activate, Weights().meaning
+STRANGERS = ("unrelated.jsonl", "unrelated_fresh.jsonl")
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
 Figures = dict[str, float]
@@ -80,6 +82,7 @@ class Folds:
             replace(
                 shipped(),
                 networks={name: read_network(arrays, f"{fold}.{name}") for name in NETWORKS},
+                ease=float(arrays["ease"][0]),
             )
             for fold in range(FOLDS)
         ]
@@ -92,12 +95,19 @@ class Folds:
         return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,), limit)]
 
     def order(self, one: Example) -> Network:
-        return self.without(one.asked.source).networks["many" if one.setting.startswith("all") else "few"]
+        return self.without(one.asked.source).order(one.size)
 
-    def sure(self, one: Example) -> Array:
-        """Log-odds of each candidate."""
+    def fit(self, one: Example) -> Array:
+        """Log-odds that each candidate fits."""
+        trained = self.without(one.asked.source)
+        columns = standing(one.values, self.order(one).scores(one.values))
+        return fit(columns, trained.networks["fit"], one.size, trained.ease)
+
+    def said(self, one: Example) -> list[tuple[float, float]]:
+        """The confidence of each of the first three, and whether it was right."""
         raw = self.order(one).scores(one.values)
-        return confidence(one.values, raw, self.without(one.asked.source).networks["sure"])
+        sure = confidence(standing(one.values, raw), self.without(one.asked.source).networks["sure"])
+        return [(1 / (1 + math.exp(-sure[place])), right) for place, right in judgements(one, raw)]
 
 
 def main() -> int:
@@ -129,7 +139,10 @@ def main() -> int:
     ablation(report, folds, lists["all"])
     missed = {setting: folds.asked(shelves, negatives, setting) for setting in ("all", "own")}
     curves = activation(report, folds, lists, missed)
-    reliability(report, folds, [*lists["all"], *lists["own"], *missed["all"], *missed["own"]])
+    sizes(report, folds, shelves, queries, negatives)
+    for setting, name in (("all", "whole library"), ("own", "own publisher's library")):
+        unrelated = folds.asked(shelves, strangers(queries), setting)
+        reliability(report, folds, [*lists[setting], *missed[setting], *unrelated], name)
     on_page(report, skills, queries, folds)
     if options.plot:
         options.plot.write_text(plot(curves, ACTIVATE), encoding="utf-8")
@@ -222,7 +235,7 @@ def grown(skills: Sequence[Plain], size: int) -> list[Plain]:
 def strange(report: Report, selector: Selector) -> None:
     """Requests that have nothing to do with any skill. Nothing was tuned on the second file, and none of it exchanged."""
     rows = []
-    for name in ("unrelated.jsonl", "unrelated_fresh.jsonl"):
+    for name in STRANGERS:
         lines = (UNRELATED / name).read_text(encoding="utf-8").splitlines()
         fired = statistics.mean(bool(selector.select(json.loads(line)["query"])) for line in lines)
         rows.append((name, str(len(lines)), f"{100 * fired:.1f}"))
@@ -301,47 +314,75 @@ def ablation(report: Report, folds: Folds, lists: Sequence[Example]) -> None:
 def activation(
     report: Report, folds: Folds, asked: dict[str, list[Example]], missed: dict[str, list[Example]]
 ) -> dict[str, list[Figures]]:
-    """Right skills kept and near misses let through, in per cent, over thresholds of confidence."""
-
-    def named(lists: Sequence[Example]) -> Array:
-        found = [(folds.sure(one)[one.right].tolist(), len(one.asked.skills)) for one in lists]
-        return np.array([odds for there, size in found for odds in there + [-99.0] * (size - len(there))])
-
+    """Right skills kept and near misses let through, in per cent, over thresholds of fit."""
     curves: dict[str, list[Figures]] = {}
     for setting, name in (("all", "whole library"), ("own", "own publisher's library")):
-        kept, false = named(asked[setting]), named(missed[setting])
-        curves[name] = []
-        for threshold in sorted({0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, ACTIVATE}):
-            cut = np.log(threshold / (1 - threshold))
-            shares = {"kept": 100 * float(np.mean(kept >= cut)), "near misses": 100 * float(np.mean(false >= cut))}
-            curves[name].append({"threshold": threshold, **shares})
+        kept, false = named(folds, asked[setting]), named(folds, missed[setting])
+        curves[name] = [
+            {"threshold": threshold, "kept": share(kept, threshold), "near misses": share(false, threshold)}
+            for threshold in sorted({0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, ACTIVATE})
+        ]
         now = next(figures for figures in curves[name] if figures["threshold"] == ACTIVATE)
         report.targets += [
             Target(what=f"right skills activated, {name}", value=now["kept"], limit=75, unit="%", at_least=True),
             Target(what=f"near misses activated, {name}", value=now["near misses"], limit=25, unit="%"),
         ]
         rows = [(f"{f['threshold']:g}", f"{f['kept']:.1f}", f"{f['near misses']:.1f}") for f in curves[name]]
-        report.add_table(f"Activation by confidence, {name}", ("threshold", "right kept, %", "near misses, %"), rows)
+        report.add_table(f"Activation by fit, {name}", ("threshold", "right kept, %", "near misses, %"), rows)
     return curves
 
 
-def reliability(report: Report, folds: Folds, lists: Sequence[Example]) -> None:
-    """What was said and what was so, among the three best of each request; `judgements` says who is counted."""
-    said: list[tuple[float, float]] = []
-    for one in lists:
-        raw = folds.order(one).scores(one.values)
-        sure = 1 / (1 + np.exp(-folds.sure(one)))
-        said += [(float(sure[place]), right) for place, right in judgements(one, raw)]
+def sizes(report: Report, folds: Folds, shelves: Shelves, queries: Sequence[Labelled], negatives: Sequence[Labelled]) -> None:
+    """The same threshold in random parts of the library, in all of it, and in one twice as large (see `crossed`)."""
+    everyone = list(shelves.skills)
+    more = [*everyone, *crossed(everyone, shipped())]
+    twice = Shelves(more, shipped()).some(queries[0], len(more))
+
+    def asked(of: Sequence[Labelled], size: int) -> Iterator[Example]:
+        for one in of:
+            own, library = shelves.some(one, size) if size <= len(everyone) else twice
+            yield asked_in(own, library, one, "some", folds.without(one.source), Weights().candidates)
+
     rows = []
-    gap = 0.0
+    for size in (30, 300, 1_500, 5_000, len(everyone), len(more)):
+        kept, false = (share(named(folds, asked(of, size)), ACTIVATE) for of in (queries, negatives))
+        loud = share(np.array([folds.fit(one).max(initial=-99) for one in asked(strangers(queries), size)]), ACTIVATE)
+        rows.append((f"{size:,}", f"{kept:.1f}", f"{false:.1f}", f"{loud:.1f}"))
+    head = ("skills", "right kept, %", "near misses, %", "unrelated, %")
+    report.add_table("Activation by size: random parts, all, and all with as many crossed ones", head, rows)
+
+
+def strangers(queries: Sequence[Labelled]) -> list[Labelled]:
+    """The unrelated requests, each asked where one of the queries is at home, and judged by the networks that never saw it."""
+    lines = [line for name in STRANGERS for line in (UNRELATED / name).read_text(encoding="utf-8").splitlines()]
+    return [
+        Labelled(json.loads(line)["query"], (f"{one.home}#",), one.source, "unrelated")
+        for line, one in zip(lines, itertools.cycle(queries), strict=False)
+    ]
+
+
+def named(folds: Folds, lists: Iterable[Example]) -> Array:
+    """Log-odds that the skills of the labels fit; one that was not found does not."""
+    found = [(folds.fit(one)[one.right].tolist(), len(one.asked.skills)) for one in lists]
+    return np.array([odds for there, size in found for odds in there + [-99.0] * (size - len(there))])
+
+
+def share(odds: Array, threshold: float) -> float:
+    return 100 * float(np.mean(odds >= math.log(threshold / (1 - threshold))))
+
+
+def reliability(report: Report, folds: Folds, lists: Sequence[Example], name: str) -> None:
+    """What was said and what was so, among the three best of each request; `judgements` says who is counted."""
+    said = [pair for one in lists for pair in folds.said(one)]
+    rows = []
     for low, high in itertools.pairwise((0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)):
         inside = [pair for pair in said if low <= pair[0] < high]
         if inside:
             told, so = (statistics.mean(column) for column in zip(*inside, strict=True))
-            gap += len(inside) / len(said) * abs(told - so)
             rows.append((f"{low:.2f} to {high:.2f}", f"{100 * told:.0f}", f"{100 * so:.0f}", str(len(inside))))
-    rows.append(("mean gap, points", "", f"{100 * gap:.1f}", str(len(said))))
-    report.add_table("Confidence, whole and own libraries", ("confidence", "said %", "right %", "matches"), rows)
+    rows.append(("mean gap, points", "", f"{gap_of(said):.1f}", str(len(said))))
+    report.add_table(f"Confidence, {name}", ("confidence", "said %", "right %", "matches"), rows)
+    report.targets.append(Target(what=f"mean gap of the confidence, {name}", value=gap_of(said), limit=3, unit=" points"))
 
 
 @dataclass(frozen=True)
