@@ -24,7 +24,7 @@ from .text import Kind, Text
 __all__ = ["is_script", "judge_deeds", "judge_embedded"]
 
 _CODE = expression(
-    r"\.(?:rb|go|php|pl|rs|java|cs|lua|swift|kt|scala|applescript|scpt|vbs|r|jl|dart|c|cpp|ex|exs|nim|groovy|html?|hta|wsf|mk"
+    r"\.(?:rb|go|php|pl|rs|java|cs|lua|swift|kt|scala|applescript|scpt|vbs|r|jl|dart|c|cpp|ex|exs|nim|groovy|gs|html?|hta|wsf|mk"
     r"|ya?ml|toml|json)$"
 )
 _SENDS = expression(

@@ -91,7 +91,7 @@ def _foreign(rest: str, text: Text, at: int, notes: Notes) -> None:
         # An index that stands in for the public one answers for every name, also for those of its own.
         is_own = url.label in rest.replace(url.text, "") or notes.purpose.mentions((url.label,))
         is_foreign = bool(index) if url.is_plain_http else not is_own and is_stranger(url, notes.purpose)
-        is_grave = is_foreign and ("extra-index" not in rest or ("--trusted-host" in rest and not is_own))
+        is_grave = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
         sure = Confidence.HIGH if is_grave else None
         notes.find("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
 

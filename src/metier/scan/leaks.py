@@ -7,9 +7,10 @@ written into it, of which no page speaks, has decided for its user.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from .expressions import expression
-from .known.hosts import Standing, Url, standing
+from .known.hosts import Standing, Url, standing, urls_in
 from .notes import Notes
 from .scale import Confidence
 from .text import Kind, Text, words
@@ -20,11 +21,11 @@ _LANGUAGE_MODELS = words("openai anthropic claude gemini google groq mistral coh
 _SERVICES = (
     r"openai|anthropic|claude|gemini|groq|mistral|cohere|deepseek|openrouter|github|gh|gitlab|aws|azure|gcp|google|stripe"
     r"|paypal|binance|bybit"
-    r"|coinbase|kraken|okx|kucoin|bitget|gate|mexc|huobi|hyperliquid|alpaca|robinhood|slack|discord|telegram|twilio|sendgrid"
+    r"|coinbase|kraken|okx|kucoin|bitget|mexc|huobi|hyperliquid|alpaca|robinhood|slack|discord|telegram|twilio|sendgrid"
     r"|mailgun|notion"
     r"|shopify|figma|cloudflare|vercel|netlify|supabase|linear|jira|atlassian|twitter|npm|pypi|hf|huggingface|heroku"
     r"|digitalocean|datadog"
-    r"|sentry|plaid|wise|revolut|hubspot|salesforce|airtable|dropbox|reddit|linkedin|facebook|instagram|spotify|zoom"
+    r"|sentry|plaid|revolut|hubspot|salesforce|airtable|dropbox|reddit|linkedin|facebook|instagram|spotify|zoom"
 )
 _KEY = expression(
     rf"(?:env\.|environ(?:\.get\(|\[)|getenv\(|env\[|\$\{{?|env\.fetch\(|env\()['\"]?(?P<service>{_SERVICES})_(?:\w{{1,30}}_)?"
@@ -74,7 +75,7 @@ _TALK = expression(
 _FORWARDS = expression(
     r"forwardingemail|forwardingaddresses\(|forwardingsmtpaddress|-forwardto\b|forwardto['\"]?\s{0,4}[:=]"
     r"|updateautoforwarding|setautoforward"
-    r"|autoforward|-redirectto\b|['\"]forward['\"]\s{0,4}:|redirect :copy|\bredirect ['\"][^'\"\n]{3,60}@"
+    r"|autoforward|-redirectto\b|\bforward['\"]?\s{0,4}:\s{0,4}['\"\w]|redirect :copy|\bredirect ['\"][^'\"\n]{3,60}@"
 )
 _MAILBOX = expression(
     r"['\"\s=<](?P<box>[\w.+-]{2,40}@(?!(?:[\w-]{1,40}\.){0,2}(?:example|company|domain|yourdomain|acme|test|localhost"
@@ -82,8 +83,8 @@ _MAILBOX = expression(
     r"(?:\.[\w-]{2,24}){1,3})"
 )
 _MODEL_ADDRESS = expression(
-    r"(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)\b"
-    r"|\bhttps?_proxy\b['\"]?\]?\s{0,2}[=:]"
+    r"(?:(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)|\bhttps?_proxy)['\"]?\]?"
+    r"\s{0,2}[=:](?!=)"
 )
 _MODEL_HOSTS = expression(
     r"azure|openrouter|deepseek|groq|together|mistral|googleapis|z\.ai|moonshot|minimax|litellm|ollama|bigmodel|volces"
@@ -91,12 +92,15 @@ _MODEL_HOSTS = expression(
     r"|anthropic|openai|cloudflare|portkey|helicone|vercel|bedrock|amazonaws"
 )
 _STAYS = expression(
-    r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b|settings(?:\.local)?\.json|/etc/environment|setx "
+    r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b|settings(?:\.local)?\.json|/etc/environment|setx |config\.fish"
     r"|setenvironmentvariable"
-    r"|config\.fish|\.env\b|config\.toml"
 )
+_KEEPS = expression(r">>|\.write\(|write_text\(|writefile|json\.dump\(|setx |setenvironmentvariable|tee -a|appendfile")
 _OTHER_SKILLS = expression(r"(?:skills['\"]?\s{0,2}[/)]|skills).{0,60}\*/skill\.md|skills/\*/skill\.md")
-_ADDS = expression(r">> ?|tee -a|write_text\(|appendfile|open\([^)\n]{1,60}['\"]a['\"]|\.write\(|sed -i")
+_ADDS = expression(
+    r">> ?['\"]?\$|tee -a|appendfile|open\([^)\n]{1,60}['\"]a['\"]|\b(\w{1,20})\.write_text\([^)\n]{0,40}\b\1\.read_text|sed -i"
+    r"|writefile\w{0,4}\((\w{1,20}), ?\w{0,30}\b\2\b"
+)
 _SENDING = ("upload", "send", "share", "sync", "backup", "back up", "publish", "submit", "telemetry", "report to")
 _FAR = 600
 
@@ -124,20 +128,37 @@ def judge_leaks(text: Text, low: str, hosts: list[Url], strangers: list[Url], to
 
 def judge_settings(text: Text, low: str, hosts: list[Url], notes: Notes) -> None:
     """What a script changes so that others read along from then on: mail, the model's address, other skills."""
-    forwards = _FORWARDS.search(low)
-    box = _MAILBOX.search(low) if forwards else None
-    if forwards and box:
+    box = _forwarded_to(low)
+    if box:
         message = f"has the user's mail forwarded to {box['box']}"
         notes.find("SK409", message, text=text, at=_at(box.start("box"), text), is_settled=True)
     address = _MODEL_ADDRESS.search(low)
-    host = next((url for url in hosts if not _MODEL_HOSTS.search(url.host)), None)
-    if address and host and _STAYS.search(low):
+    near = low[address.start() : address.start() + 160] if address else ""
+    host = next((url for url in (*hosts, *urls_in(near)) if not _is_of_models(url, notes)), None)
+    if address and host and _STAYS.search(low) and _KEEPS.search(low):
         message = f"has everything that the agent says and hears go through {host.host}"
         notes.find("SK405", message, text=text, at=_at(address.start(), text), confidence=Confidence.HIGH, is_settled=True)
     others = _OTHER_SKILLS.search(low)
     if others and _ADDS.search(low) and re.search(r"~/\.|\$home|path\.home|homedir|expanduser", low):
         message = "writes into every other skill of the user"
         notes.find("SK406", message, text=text, at=_at(others.start(), text), confidence=Confidence.HIGH)
+
+
+def _forwarded_to(low: str) -> re.Match[str] | None:
+    """The mailbox that a rule for mail forwards to: spelled there, or by a name that stands for it."""
+    for forwards in islice(_FORWARDS.finditer(low), 20):
+        after = low[forwards.start() : forwards.end() + 160]
+        for box in islice(_MAILBOX.finditer(low), 20):
+            named = re.search(r"(\w{2,40})\s{0,4}[:=]\s{0,4}$", low[max(0, box.start() - 50) : box.start() + 1].rstrip("'\""))
+            if box["box"] in after or (named and re.search(rf"\b{named[1]}\b", after)):
+                return box
+    return None
+
+
+def _is_of_models(url: Url, notes: Notes) -> bool:
+    """A provider of models that people know, or a machine of the user's own."""
+    kind = standing(url, notes.purpose)
+    return kind in (Standing.KNOWN, Standing.LOCAL) or url.is_placeholder or bool(_MODEL_HOSTS.search(url.host))
 
 
 def _at(place: int, text: Text) -> int:
@@ -153,7 +174,10 @@ def _relays_keys(text: Text, low: str, hosts: list[Url], notes: Notes) -> None:
     foreign = {name: one for name, one in found.items() if not _speaks_to(name, low)}
     if not foreign or (len(foreign) < 2 and notes.purpose.mentions(("proxy", "gateway", "router"))):
         return
-    is_sure = len(foreign) > 1 or not _LANGUAGE_MODELS.issuperset(foreign)
+    is_for_models = _LANGUAGE_MODELS.issuperset(foreign)
+    if is_for_models and all(_is_of_models(url, notes) for url in hosts):
+        return
+    is_sure = len(foreign) > 1 or not is_for_models
     host = next((url for url in hosts if standing(url, notes.purpose) is not Standing.SHARED), hosts[0])
     names = " and ".join(sorted(foreign)[:3])
     notes.find(
@@ -164,7 +188,17 @@ def _relays_keys(text: Text, low: str, hosts: list[Url], notes: Notes) -> None:
 
 def _speaks_to(service: str, low: str) -> bool:
     """Does the script name an address, a package or a program of that service?"""
-    spelled = {"gh": "git", "hf": "hugging", "aws": "amazonaws|boto|aws-sdk|\\baws ", "gcp": "google", "claude": "anthropic"}
+    spelled = {
+        "gh": "git",
+        "hf": "hugging",
+        "aws": "amazonaws|boto|aws-sdk|\\baws ",
+        "gcp": "google",
+        "claude": "anthropic",
+        "twitter": "twitter|x\\.com",
+        "instagram": "instagram|facebook",
+        "jira": "jira|atlassian",
+        "hubspot": "hubspot|hubapi",
+    }
     name = spelled.get(service, service)
     return (
         re.search(

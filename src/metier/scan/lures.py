@@ -15,7 +15,7 @@ from .notes import Notes
 from .scale import Confidence
 from .text import Text
 
-__all__ = ["judge_addresses", "judge_lures"]
+__all__ = ["judge_addresses", "judge_lures", "judge_packages"]
 
 _PROGRAM = expression(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
 _WINDOWS_OR_MAC = expression(r"\b(?:windows|macos|mac os|mac)\b")
@@ -60,7 +60,8 @@ _COAXED = expression(
     r"|admin(?:istrator)? password|as administrator"
 )
 _ALL_DEPENDS = expression(
-    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works)"
+    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works|here works|will"
+    r" work)"
     r"|none of the|rejects? all|must (?:have|be running"
     r"|be active)|only works? (?:when|after|with)|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless"
     r"|stops) without|without (?:it|\w+),? (?:the|all|no)"
@@ -73,6 +74,22 @@ _SET_UP = expression(
 _DOCUMENT = expression(
     r"github\.com/[^/]+/[^/]+/?$|//docs?\.|/docs?/|\.(?:md|html?|pdf|png|jpe?g)$|//(?:www\.)?(?:youtube|twitter|x"
     r"|reddit|medium)\.com"
+)
+_PACKAGE = expression(
+    r"\b(?:npx (?:-y |--yes )?|bunx |pnpm dlx |uvx |pipx run |pip3? install (?:-u |--upgrade )?|npm (?:i|install) (?:-g "
+    r"|--global )"
+    r"|git clone (?:https://)?github\.com/)(?P<name>@?[a-z0-9][\w.@/-]{2,80})"
+)
+_KNOWN_SCOPE = expression(
+    r"^@?(?:modelcontextprotocol|anthropic|openai|angular|vercel|google|microsoft|aws|azure|playwright|github|cloudflare"
+    r"|supabase|stripe"
+    r"|sentry|expo|nestjs|vue|svelte|prisma|storybook|typescript|tailwindcss|shadcn|eslint|prettier|requests|numpy|pandas"
+    r"|torch|clawhub"
+    r"|skills|uv|ruff|pytest|wrangler|create-)\b"
+)
+_FIRST = expression(
+    r"\bfirst\b|before (?:anything|you|using|any|the first|use|starting)|prerequisites?|must (?:be |first"
+    r" )?(?:run|install)|setup|required"
 )
 _SURE = 4
 _INSTALL = expression(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
@@ -120,6 +137,17 @@ def judge_lures(text: Text, notes: Notes) -> None:
             notes.find("SK503", message, text=text, at=url.at, is_settled=True)
         elif kind is Standing.LOOSE and not _is_public_share(url):
             notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
+
+
+def judge_packages(text: Text, notes: Notes) -> None:
+    """A package that nobody speaks of, to be run before anything works. What a vendor's skill needs bears the vendor's name."""
+    for found in islice(_PACKAGE.finditer(text.low), _MOST):
+        names = [part for part in re.split(r"[@/._-]+", found["name"].split("@latest")[0]) if len(part) > 3]
+        is_spoken_of = notes.purpose.mentions(names) or _KNOWN_SCOPE.search(found["name"]) or text.low.count(found["name"]) > 3
+        near = text.low[max(0, found.start() - 240) : found.end() + 240]
+        if not is_spoken_of and _ALL_DEPENDS.search(near) and _FIRST.search(near):
+            message = f"nothing works before the package {found['name'][:60]} has run"
+            notes.find("SK503", message, text=text, at=found.start(), is_settled=True)
 
 
 def judge_addresses(text: Text, notes: Notes) -> None:

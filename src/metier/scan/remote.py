@@ -63,7 +63,7 @@ _STAYS = expression(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.m
 """It stays."""
 _SIGNS = (_AGAIN, _ABOVE, _COMMANDS, _UNSEEN, _STAYS)
 _FOR_AGENTS = expression(
-    r"\.(?:txt|md)$|/(?:latest|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook|rules|agent"
+    r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook|rules|agent"
     r"|heartbeat|route"
     r"|config|bootstrap|policy|orders)s?(?:/|$|\?)"
 )

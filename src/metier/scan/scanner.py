@@ -13,13 +13,14 @@ from .hidden import judge_hidden, visible
 from .javascript.judge import judge_javascript
 from .known.hosts import urls_in
 from .layers import layers
-from .lures import judge_addresses, judge_lures
+from .lures import judge_addresses, judge_lures, judge_packages
 from .notes import Notes
 from .obscurity import judge_obscurity
 from .orders import judge_orders, units
 from .phrases.instructions import INSTRUCTIONS
 from .phrases.lookup import look_up
 from .phrases.misdeeds import MISDEEDS
+from .phrases.outlets import OUTLETS
 from .phrases.secrecy import SECRECY
 from .phrases.signatures import SIGNATURES
 from .python.judge import judge_python
@@ -37,7 +38,8 @@ from .wording import judge_wording
 __all__ = ["PHRASES", "scan"]
 
 _TOLD = (*INSTRUCTIONS, *SECRECY, *MISDEEDS)
-PHRASES = (*_TOLD, *SIGNATURES)
+_SHAPES = (*SIGNATURES, *OUTLETS)
+PHRASES = (*_TOLD, *_SHAPES)
 _DEEPEST = 6
 _MOST_INNER = 400
 _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
@@ -55,6 +57,8 @@ def scan(files: Files, *, folder: str | None = None, options: Limits = Limits())
     for text in subject.raw:
         judge_hidden(text, notes)
         judge_dependencies(text, notes)
+        if text.kind is Kind.PROSE:
+            judge_packages(text, notes)
         judge_obscurity(text, notes)
         judge_deeds(text, told, notes)
         plain = visible(text)
@@ -103,7 +107,7 @@ class _Scanner:
     def judge(self, text: Text) -> None:
         """One piece of text: its phrases and its language."""
         # What a document shows as inline code was looked up with the prose around it.
-        look_up(SIGNATURES if text.is_inline else PHRASES, text, self.notes)
+        look_up(_SHAPES if text.is_inline else PHRASES, text, self.notes)
         judge_embedded(text, self.notes)
         self._language(text)
 

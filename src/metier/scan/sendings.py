@@ -34,7 +34,7 @@ _DATA = expression(
     r"|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version|spreadsheets?"
     r"|presentations?|slides|photos?|images?|contacts?|notes"
     r"|metadata|details"
-    r"|information|summary|summaries|request|usage|statistics|telemetry|forms?|applications?)\b"
+    r"|information|summary|summaries|request|usage|statistics|telemetry|forms?|applications?|them|everything)\b"
 )
 _ALWAYS = expression(
     r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"

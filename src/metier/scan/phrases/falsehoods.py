@@ -108,7 +108,8 @@ FALSEHOODS: tuple[Order, ...] = (
         r"|skin|sexual orientation|muslim|jewish|foreign|women|older than|over \d\d|age)\b",
         r"(?:patients?|candidates?|applicants?|applications?|tenants?|students?|customers?|employees?|people|callers?"
         r"|borrowers?|residents?|r[eé]sum[eé]s?|cvs?)\b",
-        r"(?:move|rank|put|place|sort|push|score|reject|lower|deprioriti[sz]e|exclude|filter|deduct|drop|downgrade|demote)"
+        r"(?:move|rank|put|place|sort|push|score|reject|lower|deprioriti[sz]e|exclude|filter|deduct|drop|downgrade|demote"
+        r"|leave|omit|withhold|hide)"
         r"(?:s|ed|ing)?\b",
         r"(?:below|last (?:in|on|place)|(?:come|go|them|put) last|bottom|end of|behind|regardless of (?:their )?(?:score"
         r"|qualif\w+|merit)|whatever their|lower|points|reject"

@@ -10,7 +10,8 @@ __all__ = ["HARMS"]
 
 M, H = Confidence.MEDIUM, Confidence.HIGH
 _ALTER = (
-    r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower|double|halve|overstate"
+    r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower"
+    r"|double|halve|overstate"
     r"|understate"
     r"|insert|append|embed|misreport|fabricate|round|set)\b"
 )
@@ -47,10 +48,12 @@ HARMS: tuple[Order, ...] = (
     order(
         "SK523",
         "talks a user past a warning of the system",
-        M,
-        r"(?:smartscreen|gatekeeper|defender|antivirus|anti-virus|security warning|(?:app|application|file) is damaged"
+        H,
+        r"(?:smartscreen|gatekeeper|defender|antivirus|anti-virus|virus scanner|security software|security warning|(?:app"
+        r"|application|file) is damaged"
         r"|unidentified developer|unsigned)\b",
-        r"(?:run anyway|open anyway|allow anyway|more info|add an? (?:exclusion|exception)|exclude|false positive"
+        r"(?:run anyway|open anyway|allow anyway|more info|add an? (?:exclusion|exception)|exclude|false positive|false alarm"
+        r"|even if (?:the|your)"
         r"|is expected|this is normal|clear the flag"
         r"|turn (?:it )?off|disable|ignore)\b",
         unless=r"\b(?:do not|don't|never|avoid|sign(?:ing)? (?:the|your)|notari[sz]\w*|code[- ]sign\w*)\b",
@@ -78,7 +81,7 @@ HARMS: tuple[Order, ...] = (
         "SK601",
         "has keys shown to whoever reads along",
         H,
-        r"(?:output of )?`(?:env|printenv|export -p|cat \.env|set)`|contents? of (?:the |your )?`?\.env\b"
+        r"(?:output of )?`(?:env|printenv|export -p|cat \.env|set)(?: ?\|[^`]{0,40})?`|contents? of (?:the |your )?`?\.env\b"
         r"|values? of (?:all )?(?:the )?environment variables",
         r"(?:paste|include|add|attach|post|put|append|show)\b",
         r"(?:pull request|issue|comment|report|description|reviewers?|channel|ticket|page|message|public|template)\b",
@@ -216,7 +219,7 @@ HARMS: tuple[Order, ...] = (
     order(
         "SK523",
         "has the user's code made unsafe",
-        M,
+        H,
         r"(?:disable|turn off|switch off|skip|bypass|remove|omit|leave out|weaken)\b",
         r"(?:certificate|tls|ssl|authentication|authorization|csrf|input validation|access control|permission checks?"
         r"|security "
@@ -256,7 +259,7 @@ HARMS: tuple[Order, ...] = (
     order(
         "SK534",
         "has history overwritten each time",
-        M,
+        H,
         r"push (?:--force|-f)\b|push --force",
         r"(?:after every|always|each time|every "
         r"(?:change|commit)|automatically)\b",
@@ -368,7 +371,7 @@ HARMS: tuple[Order, ...] = (
     order(
         "SK541",
         "has the machine used up",
-        M,
+        H,
         r"as many (?:copies|processes|instances|threads|workers|requests)(?: \w+){0,4} as (?:the machine|possible|it can"
         r"|memory|you can)",
         r"(?:spawn|start|launch|run|open|fork|send)\b",

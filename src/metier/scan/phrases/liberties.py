@@ -116,6 +116,17 @@ LIBERTIES: tuple[Order, ...] = (
         r"|insecure)\b",
     ),
     order(
+        "SK603",
+        "has a key written where others read it",
+        H,
+        r"(?:write|put|commit|store|save|paste|document|add|print)(?:s|ing)? (?:it|them|the (?:key|token|password|secret)s?"
+        r"|all (?:keys|tokens|passwords))"
+        r" (?:in|to|into|on) (?:the |a |our |every )*(?:read-?me|wiki|repo\w*|docs|documentation|issue|pull request|changelog"
+        r"|homepage|channel)\b",
+        r"(?:tokens?|api keys?|passwords?|private keys?|credentials?|secrets?)\b",
+        unless=_UNLESS + _SHOWN + r"|\b(?:names? (?:only|of)|redact\w*|mask\w*|encrypt\w*|secret manager|vault|not)\b",
+    ),
+    order(
         "SK409",
         "steers the user's choice for somebody else",
         H,
@@ -247,5 +258,56 @@ LIBERTIES: tuple[Order, ...] = (
         + _SHOWN
         + r"|\b(?:page|site|website|app|deploy\w*|build|browser tab|element|poll\w*|canvas|simulator|emulator|game|visual"
         r"|regression|video|url)\b",
+    ),
+    order(
+        "SK503",
+        "has the user paste a command unseen",
+        H,
+        r"win(?:dows)?(?: key)? ?\+ ?r\b|(?:the )?run (?:dialog|box|window)\b",
+        r"(?:paste|ctrl ?\+ ?v|insert)\b",
+        r"(?:enter|return|clipboard|human|verif\w+|ok)\b",
+        unless=_UNLESS + r"|\b(?:attack\w*|clickfix|scam\w*|phish\w*|malware|type)\b",
+    ),
+    order(
+        "SK410",
+        "gives a stranger the run of a wallet",
+        H,
+        r"(?:max_?uint\w*|uint256\.max|unlimited (?:allowance|approval|spending)|infinite (?:allowance|approval)|maxuint256)\b",
+        r"(?:approve|approval|allowance|increaseallowance|permit)\b|approve\(",
+        r"0x[0-9a-f]{40}\b|(?:before|without|always|automatically)\b",
+        unless=_UNLESS + _SHOWN + r"|\b(?:risk\w*|revoke\w*|audit|check|danger\w*|vulnerab\w*|finding|instead)\b",
+    ),
+    order(
+        "SK410",
+        "has the user let a stranger into an account",
+        H,
+        r"devicelogin|device (?:login|code)|/device\b|(?:nine|9|six|6)[- ]digits?\b|session code|anydesk|teamviewer|rustdesk"
+        r"|screenconnect|ultraviewer",
+        r"(?:ask|tell|have|get|instruct|guide)(?: \w+)? (?:users?|them)\b",
+        r"(?:enter|install|give|type|read|open|share)\b",
+        unless=_UNLESS + r"|\b(?:github|az login|gh auth|oauth flow|documentation)\b",
+        stranger=True,
+    ),
+    order(
+        "SK409",
+        "has a verdict settled beforehand",
+        H,
+        r"(?:always|must|shall|invariably) (?:conclude|state|say|find|decide|report|answer|claim)(?: that)? [^.;:]{2,40}"
+        r" (?:is|are|was|wins?)(?: by far)?"
+        r" ?(?:the )?(?:best|better|winner|superior|cheapest|safest|most \w+|only)\b",
+        r"(?:compar\w+|reviews?|models?|products?|vendors?|services?|asks?|options?|providers?|alternatives?|users?)\b",
+        unless=_UNLESS + r"|\b(?:source of truth|code|tests?|spec|priority|default|practice|approach)\b",
+    ),
+    order(
+        "SK406",
+        "puts words into the user's mouth for good",
+        H,
+        r"(?:to|into|in) (?:your |the |its |long-term )*(?:memory|memories|profile|preferences)\b",
+        r"(?:the )?users? (?:wants?|prefers?|has (?:approved|agreed|allowed)|trusts?|always|agreed|allows?)\b",
+        r"never (?:wants? )?(?:to )?be asked|all (?:future )?(?:payments?|purchases?|commands?|transfers?|requests?|orders?)"
+        r"|without (?:asking"
+        r"|confirm\w*)|pre-?approved|always (?:approve|trust|allow|run|pay|use)",
+        r"(?:save|write|add|store|remember|note|record|put)\b",
+        unless=r"\b(?:if|when|what|once) (?:the )?users? (?:says?|asks?|states?|told|tells?)\b",
     ),
 )

@@ -47,7 +47,7 @@ UNTOLD = (
 FORBIDS = (
     r"\b(?:do not|don't|never|must not|should not|avoid)\b(?! (?:confusion|clutter|surprises|mention|not[ei]|flag|document"
     r"|tell|show|list|report"
-    r"|log|disclos|reveal|inform|explain|comment|announc|includ|bring|describ|ask|wait|say|keep it|keep them))"
+    r"|log|disclos|reveal|inform|explain|comment|announc|includ|bring|describ|ask|wait|say|expire|keep it|keep them))"
 )
 """An order that forbids says the opposite; one that forbids to speak of it does not."""
 ASKED = (

@@ -53,6 +53,7 @@ _RUNS_TEXT = words(
     "types.FunctionType code.interact runpy.run_path importlib.import_module"
 )
 """Calls that run what they are given; loading a pickle is one of them."""
+_INTERPRETER = expression(r"(?:/usr)?(?:/bin/)?(?:(?:ba|z|da)?sh|python3?|node|perl|ruby|powershell|pwsh|osascript)(?:\.exe)?")
 _HOLDERS = words("ZipFile TarFile PyZipFile BytesIO")
 _FILLS = words("append update extend add write insert setdefault writestr writelines")
 _COPIES = words("copy copy2 copyfile copytree move make_archive urlretrieve rename replace")
@@ -102,6 +103,8 @@ def _call(node: ast.Call, scope: str, module: Module) -> None:
     if last in _COPIES and len(node.args) > 1:
         defines |= _names(node.args[1], scope, module)
     fetched, sure = _fetched(node, module)
+    if not fetched and last in _FILLS:
+        fetched, sure = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, sure))
     is_use = sends or last in _COPIES
     secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
     url = _address(node, module) if sends else None
@@ -128,10 +131,15 @@ def _runs(node: ast.Call, called: str, scope: str, module: Module) -> None:
         return
     command = node.args[0]
     if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
-        command = command.elts[0]
+        # What an interpreter is handed runs, and not the interpreter.
+        is_handed = len(command.elts) > 1 and _INTERPRETER.fullmatch(module.string(command.elts[0]))
+        command = command.elts[1 if is_handed else 0]
     elif not is_code and not _is_through_shell(node):
         return
-    if isinstance(command, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
+    is_path = (
+        isinstance(command, ast.Constant) and isinstance(command.value, str) and command.value.startswith(("/", "~", "./"))
+    )
+    if is_path or isinstance(command, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
         used = frozenset(_names(command, scope, module))
         module.notes.steps.append(Step(module.text, module.at(node), used, runs=called))
 
