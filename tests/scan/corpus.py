@@ -2,7 +2,7 @@
 
 `shapes.jsonl` has a hit and a near miss for each rule, `attacks.jsonl` whole attacks in many wordings with the verdict that
 they get: also those that pass, because a scanner should say what it misses. `honest.jsonl` has skills that do for good reasons
-what attacks do. Half of the attacks and all of the honest were written by somebody who had not seen the rules.
+what attacks do. A third of the attacks and all of the honest were written by people who had not seen the rules.
 """
 
 from __future__ import annotations

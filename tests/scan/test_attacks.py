@@ -35,6 +35,15 @@ def test_most_attacks_are_blocked_and_what_a_machine_runs_more_than_what_a_model
     assert min(shares.values()) >= 0.8, shares
 
 
+def test_what_strangers_wrote_is_all_there_and_nearly_all_of_it_is_blocked() -> None:
+    """Learnt from, so no measure of the next stranger's attack; see docs/scan.md."""
+    blind = [attack for attack in ATTACKS if attack.is_blind]
+    words = [attack for attack in blind if attack.category in ("instruction", "order in context")]
+    assert (len(blind), len(words), len(HONEST)) == (245, 120, 102)
+    assert sum(attack.verdict is Verdict.BLOCK for attack in blind) >= 224
+    assert sum(attack.verdict is Verdict.BLOCK for attack in words) >= 103
+
+
 @pytest.mark.parametrize("honest", HONEST, ids=lambda honest: str(honest["why"])[:40])
 def test_an_honest_skill_that_looks_like_an_attack_is_not_blocked(honest: dict[str, dict[str, str]]) -> None:
     report = scanned({path: text.encode() for path, text in honest["files"].items()})

@@ -54,6 +54,7 @@ _COPIES = expression(
 _CONTACT = expression(
     r"\bcontact\b|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
 )
+_OPEN = expression(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no log-?in")
 # What is the user's, and not a question or a report about the skill itself.
 _WORK = expression(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
@@ -110,6 +111,7 @@ def _of_url(url: Url, text: Text, notes: Notes) -> Confidence | None:
         _INTAKE.search(url.text.lower()) is not None,
         _ALWAYS.search(sentence) is not None,
         not notes.purpose.is_network,
+        _OPEN.search(sentence) is not None,
     ))  # fmt: skip
     return Confidence.HIGH if signs >= 2 else Confidence.MEDIUM if signs else None
 

@@ -13,7 +13,7 @@ M, H = Confidence.MEDIUM, Confidence.HIGH
 _RECORDS = (
     r"(?:read-?me|change ?log|commit (?:message|report|body)|pull request|review|summar(?:y|ies)|overview|documentation|docs"
     r"|release notes|tool list|list|preview|report|protocol|minutes|invoice|log|\w+\.md|conversation|chat|answer|reply"
-    r"|description|diff|handover|confirmation)"
+    r"|description|diff|handover|confirmation|caveats|notes)"
 )
 UNWRITTEN = (
     r"(?:leave|keep) (?:it|this|that|them|these|those|both|the (?:change|addition|step|line|module|tool|endpoint|account|branch"
@@ -167,6 +167,18 @@ FALSEHOODS: tuple[Order, ...] = (
         + r"|\b(?:only (?:when|if|after)|until|instead of|rather than|not|wrong|bad|anti-?pattern|red flag|mistake|cheat\w*"
         r"|lie|lying)\b",
         across=True,
+    ),
+    order(
+        "SK407",
+        "has an approval or a check passed off as given",
+        H,
+        r"treat(?: [\w'-]+){1,5} as (?:passed|approved|given|done|confirmed|signed|complete)\b|(?:tick|mark|check)(?:"
+        r" [\w\"'-]+){1,7} box(?:es)?\b"
+        r"[^.]{0,40}(?:anyway|regardless)|(?:record|note|enter|log)(?:ed)?(?: \w+){0,3} as \W?(?:given|approved|verbal\w*"
+        r"|agreed)",
+        r"(?:approval|tests?|pre-?flight|review|checks?|sign-?off|consent|production|deploy\w*|merge|release|verification)\b",
+        unless=FORBIDS + r"|\b(?:if (?:the )?user|after the user|once|only (?:if|when)|unless|not|cached|mock\w*|missing"
+        r"|empty)\b",
     ),
     order(
         "SK409",

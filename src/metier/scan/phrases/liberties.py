@@ -189,14 +189,16 @@ LIBERTIES: tuple[Order, ...] = (
         "SK534",
         "has the only copy overwritten",
         H,
-        r"(?:overwrit\w+|replac\w+|swap)(?: \w+(?:'s)?){0,4} (?:originals?|source|raw|master)(?: \w+)? (?:photos?|files?"
+        r"(?:overwrit\w+|replac\w+|swap|(?:save|write|store)(?: \w+){0,5} over)(?: \w+(?:'s)?){0,4} (?:originals?|source|raw"
+        r"|master)(?: \w+)? (?:photos?|files?"
         r"|documents?|images?|recordings?"
         r"|data|videos?|scans?)\b",
         r"(?:with|by|using|in place|directly)\b",
         unless=_UNLESS
         + "|"
         + ASKED
-        + r"|\b(?:copy|copies|backup|back up|git|version\w*|undo|mode|option|flag|code|not|optional|--in-place|template)\b",
+        + r"|\b(?:(?:a|the|first|keep|safe|work on) cop(?:y|ies)|copy first|backup|back up|git|version\w*|undo|mode|option"
+        r"|flag|code|not|optional|--in-place|template)\b",
     ),
     order(
         "SK534",

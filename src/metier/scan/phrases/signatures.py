@@ -163,6 +163,24 @@ SIGNATURES: tuple[Phrase, ...] = (
         kinds=_CODE,
     ),
     phrase(
+        "SK534",
+        "deletes every branch that others work on",
+        "git push |xargs ",
+        r"(?:xargs [^\n;]{0,40}?git push \S{1,30} (?:--delete|-d)\b|git push \S{1,30} (?:--delete|-d) \$\(git branch)",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
+        "SK507",
+        "puts a stranger's script where git runs it",
+        "curl |wget ",
+        r"(?:curl|wget) (?=[^\n]{0,200}?hooks/?[\")]{0,3}/?(?:pre|post"
+        r"|commit)-?)[^\n]{0,80}?https?://(?!(?:[\w-]{1,40}\.){0,3}(?:github\w*|gitlab|gerrit"
+        r"[\w-]*|googlesource|localhost|example)\b|localhost|\W)[^\n]{0,240}?chmod \+x",
+        H,
+        kinds=_CODE,
+    ),
+    phrase(
         "SK418",
         "runs something when a folder is opened",
         '"runon": "folderopen"|"runon":"folderopen"',
@@ -234,7 +252,7 @@ SIGNATURES: tuple[Phrase, ...] = (
         "truncate |delete from |drop table ",
         r"(?:truncate (?:table )?|delete from |drop table (?:if exists )?)(?:\w+, ){0,4}\"?\w{0,20}(?:audit|login"
         r"|access)_?(?:log|event|trail|histor)\w*",
-        M,
+        H,
     ),
     phrase(
         "SK542",

@@ -89,7 +89,7 @@ def _uploads(command: Command, pipeline: Pipeline, text: Text, notes: Notes) -> 
         notes.find("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
         return
     keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
-    key = next((found for found in keys if found[:3].lower() not in url.text.lower()), "")
+    key = next((found for found in keys if found[:3].lower() not in url.host), "")
     if key and text.is_shown and notes.mentioned[url.label] <= 1:
         # A key that is named after another service, handed to a host that the page names only here.
         notes.find("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
