@@ -34,10 +34,27 @@ def test_stems_are_porters(word: str, wanted: str) -> None:
         ("write", "writer", "written", "writing"),
         ("behavior", "behaviour"),
         ("kubernetes", "k8s"),
+        ("summarize", "summarise", "summarising", "summarised"),
+        ("organizations", "organisations"),
+        ("dotnet", ".net"),
+        ("csharp", "c#"),
     ],
 )
 def test_what_is_one_word_to_a_reader_shares_a_stem(family: tuple[str, ...]) -> None:
     assert len({stem(word) for word in family}) == 1
+
+
+@pytest.mark.parametrize("word", ["promise", "promised", "enterprise", "expertise", "sunrise", "raise", "precise", "otherwise"])
+def test_what_only_ends_like_a_british_verb_stays(word: str) -> None:
+    assert "z" not in stem(word)
+    assert stem(word).startswith(word[:6].removesuffix("e"))
+
+
+def test_a_platform_that_begins_with_a_dot_is_not_a_domain() -> None:
+    assert words("port it to .NET 9 (.net Core), see example.net and ASP.NET") == [
+        "port", "it", "to", ".NET", "9", ".net", "Core", "see", "example", "net", "and", "ASP", "NET",
+    ]  # fmt: skip
+    assert terms_of(".NET") == ("dotnet", "net")
 
 
 def test_related_forms_share_a_stem() -> None:
@@ -50,7 +67,7 @@ def test_related_forms_share_a_stem() -> None:
         ("camelCase", ("camelcas", "camel", "case")),
         ("HTTPServer", ("httpserver", "http", "server")),
         ("python3", ("python3", "python")),
-        ("C++", ("c++",)),
+        ("C++", ("cpp",)),
         ("the", ()),
         ("Café", ("cafe",)),
         ("合并文件", ("合并", "并文", "文件")),

@@ -25,7 +25,7 @@ __all__ = [
     "BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build", "follower_bit", "open_segment", "starts",
 ]  # fmt: skip
 
-FORMAT = 3
+FORMAT = 4
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 

@@ -33,6 +33,12 @@ _STEP_4 = (
 )  # fmt: skip
 
 
+_BRITISH = re.compile(
+    r"(?!(?:advert|comprom|expert|merchand|parad|pract|prem|prom|sunr|treat)is)"
+    r"([a-z]{3,}[dglmnrt])(?<!pr)is(e[drs]?|ers|ing|ations?)"
+)
+"""Verbs that the rest of the world ends in -ize, and their nouns; not `promise` or `surprise`."""
+
 _FAMILIES = """
     analyz analysi analys | deploy deploi | verifi verif | classifi classif | identifi identif | certifi certif
     modifi modif | notifi notif | configur config | autom automat | repositori repo | fail failur | creat creation
@@ -42,10 +48,11 @@ _FAMILIES = """
     submit submiss | regist registr | reduc reduct | categori categor | explain explan | transcrib transcript
     compliant complianc | resolv resolut | scan scanner | edit editor | audit auditor | track tracker
     kubernet k8s | javascript js | databas db | color colour | behavior behaviour | favorit favourit | center centr
-    catalog catalogu | licens licenc | week weekli | month monthli
+    catalog catalogu | licens licenc | week weekli | month monthli | dotnet .net | csharp c# | cpp c++
 """
-"""Stems that are one word to a reader: nouns beside their verbs, irregular verbs, short forms, British spellings. Gathered
-from stems of public skills that begin alike and keep the same company; the first of each stands for all."""
+"""Stems that are one word to a reader: nouns beside their verbs, irregular verbs, short forms, British spellings, names
+with signs in them. Gathered from stems of public skills that begin alike and keep the same company; the first of each stands
+for all."""
 _FAMILY = {
     other: first
     for first, *others in (family.split() for line in _FAMILIES.strip().splitlines() for family in line.split("|"))
@@ -66,6 +73,8 @@ def stem(word: str) -> str:
     """`word` must be lowercase; words with anything but a-z in them have no endings."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return _FAMILY.get(word, word)
+    if british := _BRITISH.fullmatch(word):
+        word = f"{british[1]}iz{british[2]}"
     found = _without_suffix(_without_inflection(word))
     return _FAMILY.get(found, found)
 

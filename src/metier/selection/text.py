@@ -1,6 +1,6 @@
 """How text becomes terms: words, identifiers and their parts, stems, sentences.
 
-Skills speak of `camelCase` names, `kebab-case` tools and C++, so a word is kept whole *and* in parts.
+Skills speak of `camelCase` names, `kebab-case` tools, .NET and C++, so a word is kept whole *and* in parts.
 Chinese and Japanese are written without spaces: their runs become pairs of characters, the usual
 compromise that needs no dictionary.
 """
@@ -16,7 +16,7 @@ from .stem import stem
 
 __all__ = ["STOP_WORDS", "clauses", "sentences", "term_hash", "terms_of", "words"]
 
-_WORD = re.compile(r"[^\W_]+(?:\+\+|#(?!\w))?")
+_WORD = re.compile(r"(?<![^\s(\[\"'`/])\.(?:NET|net)\b|[^\W_]+(?:\+\+|#(?!\w))?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+|\s[-•–—]\s")
 _CLAUSE_END = re.compile(r"""[,;:()"“”'‘’/.!?]+\s+["(“'‘]*|\s+["(“'‘]+|\n+|\s[-–—]\s""")
