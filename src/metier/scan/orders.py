@@ -19,6 +19,7 @@ from .phrases.harms import HARMS
 from .phrases.liberties import LIBERTIES
 from .phrases.loyalty import LOYALTY
 from .phrases.order import UNTOLD, Order
+from .phrases.shortcuts import SHORTCUTS
 from .text import Text
 
 __all__ = ["ORDERS", "Unit", "judge_orders", "sentences", "units"]
@@ -35,7 +36,7 @@ _FORBIDS = expression(
     r"|out of scope|limits|without asking"
     r"|ask (?:first|before)|red flags|warnings?|requires? (?:approval|confirmation))\b|❌|🚫|⛔"
 )
-_TURNED, _UNTRUE = (*LOYALTY, *HARMS), (*FALSEHOODS, *EXPOSURE, *LIBERTIES)
+_TURNED, _UNTRUE = (*LOYALTY, *HARMS), (*FALSEHOODS, *EXPOSURE, *LIBERTIES, *SHORTCUTS)
 ORDERS = (*_TURNED, *_UNTRUE)
 _ACROSS = tuple(order for order in ORDERS if order.is_across)
 # A sentence that speaks of the one before it, and says what nobody should see or how it should look.
@@ -80,7 +81,14 @@ _GATE = expression(
     r"|\.(?:md|ssh|env|aws|netrc|crx|xpi|mobileconfig)\b|=[<{\[]| mode\b"
 )
 _GATE_OF_REST = expression(
-    r"(?<!\w)(?:as if|as though|(?:look|appear|seem)s? (?:right|corr|norm|natu|plau|genu|orig|unto|cons|high|low|bett|wors"
+    r"(?<!\w)(?:so (?:that )?no |(?:under|below|beneath) the (?:app|rep|rev|aud|auth)|unlock|disarm|detector|garage|cameras?"
+    r"|without (?:ask|conf|warn|prom|tell|info|their|the other|any cons)|no (?:conf|appr|need to)|(?:not|n't) (?:ask|wait)"
+    r"|commit (?:it|them|the|both)|push (?:it|them|the)|(?:reset|verification|security|one-time|confirmation) (?:code|ques"
+    r"|answ|link)"
+    r"|side effect|contraindic|disclaimer|risk (?:sec|warn|disc)|safety (?:warn|not|sec)|allergen|competitor|(?:5|five)[- ]star"
+    r"|positive rev|repost|retweet|upvote|(?:to|on|in|against) (?:main|master|prod)|private (?:repo|code|proj|sour)|as if|as"
+    r" though|(?:look|appear|seem)s? (?:right|corr|norm|natu|plau|genu|orig|unto|cons"
+    r"|high|low|bett|wors"
     r"|small"
     r"|larg|like)|until (?:the|p)|facts?\b|made[- ]up|invent|fake|fictitious|fabricat|insur|national|ethnic|gender|origin\b"
     r"|surname|first language|foreign|women|muslim|jewish|out of|not part of|(?:not|n't|never) (?:docu|ment|list|show|repo|note"
@@ -101,13 +109,13 @@ _GATE_OF_REST = expression(
     r"|plain ?text"
     r"|clear ?text|unencrypted|unhashed|including (?:the )?(?:pass|tok|sec|auth)|(?:always|must|shall) (?:recom|rank|place|sugg"
     r"|pref|prom|fav|put|list|choose|book|pick|conc|state|say|find|deci|repo|answ|claim)|anything by|affiliate|referral|on file"
-    r"|consent|terms|marketing|overwrit|(?:save|write|store)\b|replac\w+ (?:the )?(?:user|orig|source|raw|master)|without"
+    r"|consent|terms|marketing|overwrit|over the (?:source|orig|raw)|replac\w+ (?:the )?(?:user|orig|source|raw|master)|without"
     r" (?:a|any|mak|tak|back|copy"
     r"|dump"
     r"|snap)|sent (?:fold|item|mail|mess)|(?:browser|browsing|edit|version) history|activity (?:log|feed)|(?:other|every|all)"
     r" agents?"
     r"|screenshots?|webcam|microphone|clipboard|keystrokes)"
-    r"|\?ref=|[?&](?:tag|aff)|(?:claude|agents|gemini|memory|soul)\.md\b|\.cursorrules|\w@\w"
+    r"|\?ref=|[?&](?:tag|aff)|(?:claude|agents|gemini|memory|soul)\.md\b|\.cursorrules|\w@\w|\.gitignore"
 )
 _GATED = ((_GATE, _TURNED), (_GATE_OF_REST, _UNTRUE))
 

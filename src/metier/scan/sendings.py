@@ -19,6 +19,7 @@ __all__ = ["judge_sendings"]
 
 _SENDS = expression(
     r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b"
+    r"|(?:invite|cc|bcc|add|copy|notify|include|subscribe)(?:s|ing)?[ `\"']{1,3}\x1e"
     r"|(?:is|are|gets?|be) (?:sent|copied|mailed|e-?mailed|forwarded|uploaded|shared|submitted)\b"
     r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
     r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"

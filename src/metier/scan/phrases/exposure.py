@@ -39,7 +39,8 @@ EXPOSURE: tuple[Order, ...] = (
         r"|dataset)|--public\b|public-read|anyone (?:who has|with)"
         r" the"
         r" (?:link|address|url)|allusers|publicly (?:available|accessible|readable|visible))",
-        r"(?:raw (?:file|data)|repository|the repo\b|whole project|user's (?:files?|data|documents?|work|folder|project)|data"
+        r"(?:raw (?:file|data)|location history|patient names?|salar(?:y|ies)|repository|the repo\b|whole project|user's"
+        r" (?:files?|data|documents?|work|folder|project)|data"
         r" ?sets?|workbook|documents?|deck"
         r"|records?"
         r"|customer|patients?|contracts?|transcripts?|recordings?|photos|source files?|whole folder|working (?:folder"

@@ -13,7 +13,7 @@ _ALTER = (
     r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower"
     r"|double|halve|overstate"
     r"|understate"
-    r"|insert|append|embed|misreport|fabricate|round|set|(?<!not )(?:omit|drop|leave out))\b"
+    r"|insert|append|embed|misreport|fabricate|round|set|(?<!not )(?:omit|drop|leave out|soften|weaken|strengthen))\b"
 )
 _KEPT = (
     r"~/\.\w+|\.ssh\b|id_rsa|\.env\b|\.?(?:bash|zsh)_history|\.aws\b|\.netrc|(?:browser|session) cookies|keychain"
@@ -117,7 +117,7 @@ HARMS: tuple[Order, ...] = (
         r"|clauses?|law|terms"
         r"|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)|records?|hours|metrics?|percentages?"
         r"|revenues?|sales"
-        r"|costs?|grades?|ratings?|margins?|months|rows|entries|reviews)\b",
+        r"|costs?|grades?|ratings?|margins?|expenses?|months|rows|entries|reviews)\b",
         unless=r"\bkeys?\b|secret|credential|\.env|tokens?\b|password",
         across=True,
     ),
@@ -176,7 +176,7 @@ HARMS: tuple[Order, ...] = (
         "SK603",
         "asks for a recovery phrase",
         H,
-        r"(?:seed|recovery|mnemonic|secret) phrases?\b|wallet private keys?",
+        r"(?:seed|recovery|mnemonic|secret) (?:phrases?|words?)\b|wallet private keys?",
         r"(?:ask|request|prompt|get|obtain|collect|require|have the user|tell the user|enter|paste|provide)\b",
         unless=(
             r"\b(?:do not|don't|never|not|no one|nobody|avoid|warn|beware|without|scam|phish\w*|back(?:ed)? ?up"

@@ -62,7 +62,7 @@ LIBERTIES: tuple[Order, ...] = (
         r" filter|firewall)\b",
         r"(?:turn(?:s|ing)?(?: \w+){0,4} off|switch(?:es|ing)?(?: \w+){0,4} off|disabl\w+|lift|suspend|deactivat\w+|remov\w+"
         r"|bypass\w*|relax)\b",
-        r"(?:before|leave it|stay off|so that|breaks?|otherwise|faster|for (?:all|every|each)|always|in all|you generate"
+        r"(?:before|leave it|stay off|so that|breaks?|otherwise|faster|for (?:all|every|each)|while|always|in all|you generate"
         r"|automation|again"
         r"|permanently|to (?:avoid|save|speed|keep))\b",
         unless=(

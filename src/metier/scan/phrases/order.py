@@ -39,7 +39,7 @@ NOT = (
 UNTOLD = (
     rf"{NOT}(?: \w+){{0,3}} (?:tell|telling|inform\w*|mention\w*|reveal\w*|disclos\w*|notify\w*|alert\w*|point\w*"
     rf"|admit\w*|draw\w*"
-    r"|announc\w*|bring\w*|say|speak\w*|flag\w*|highlight\w*|acknowledg\w*|comment\w*)\b"
+    r"|announc\w*|bring\w*|say|speak\w*|flag\w*|highlight\w*|acknowledg\w*|comment\w*|mark\w*|itemi[sz]\w*)\b"
     r"|(?:never|nobody|no one|none of them) (?:learns?|knows?|finds? out|notices?|hears?)\b"
     r"|keep (?:it|this|that) (?:secret|quiet|to yourself|hidden)|(?:leave|keep) (?:it|this|that|the \w+) out of"
     r"|as if nothing|unnoticed|without (?:\w+ ){0,3}(?:knowing|noticing)"
