@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,12 +53,17 @@ class Ranked:
     raw: Array
     odds: Array
     """Log-odds of the score."""
-    fit: Array
-    """Log-odds that it fits, whatever else there is."""
-    sure: Array
-    """Log-odds of the confidence."""
+    living: int
+    """Skills in the library."""
+    trained: Trained
     bonus: Array | None = None
     """What a sentence model added to the score."""
+
+    def verdicts(self, places: Sequence[int]) -> tuple[Array, Array]:
+        """Log-odds that each fits, and that each is the one that was meant; few are ever asked for."""
+        columns = standing(self.evidence.values, self.raw).take(places, axis=0)
+        networks = self.trained.networks
+        return fit(columns, networks["fit"], self.living, self.trained.ease), confidence(columns, networks["sure"])
 
     def shares(self, place: int) -> tuple[Share, ...]:
         """How much of a candidate's score goes when a group of signals is set to what is usual."""
@@ -76,15 +81,7 @@ def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: 
     network = trained.order(library.living)
     # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
     raw = network.scores(evidence.values).round(4)
-    columns = standing(evidence.values, raw)
-    return Ranked(
-        evidence=evidence,
-        network=network,
-        raw=raw,
-        odds=raw + network.bias,
-        fit=fit(columns, trained.networks["fit"], library.living, trained.ease),
-        sure=confidence(columns, trained.networks["sure"]),
-    )
+    return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, living=library.living, trained=trained)
 
 
 def with_meaning(ranked: Ranked, nearness: Array, weight: float) -> Ranked:

@@ -169,15 +169,15 @@ class Selector:
 
     def _matches(self, query: Query, ranked: Ranked, places: list[int], called: dict[int, Call]) -> list[Match]:
         found = []
-        for place in places:
+        for place, fits, sure in zip(places, *(odds.tolist() for odds in ranked.verdicts(places)), strict=True):
             row = int(ranked.evidence.rows[place])
             call = called.get(row) or Call()
-            fit = _probability(_raised(float(ranked.fit[place]), call))
+            fit = _probability(_raised(fits, call))
             match = Match(
                 skill=self._skills[row],
                 score=_probability(_raised(float(ranked.odds[place]), call)),
                 fit=fit,
-                confidence=_probability(_raised(float(ranked.sure[place]), call)),
+                confidence=_probability(_raised(sure, call)),
                 decision=self._decide(fit),
                 told=partial(reason, query, ranked.evidence, place, call),
                 explained=partial(ranked.shares, place),
