@@ -10,6 +10,7 @@ from metier.scan.text import Kind, Text
 from scan.corpus import scanned, skill
 
 HONEST = (
+    "Rent and insurance are costs that don't drop while you are away; do not mention them as savings.",
     "Never tell the user to open an editor or run the script themselves.",
     "Tell the user to back up their seed phrase securely: it controls their funds.",
     "Clean pull requests must include positive evidence and must not fabricate findings.",
