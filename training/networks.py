@@ -33,7 +33,7 @@ QUOTED = 0.3
 """How much a quoted phrase counts beside a dev query, for the order."""
 BRIEF = 0.6
 """How much it, or a fragment of it, counts for fit and confidence."""
-STRANGE = {"all": 4.0, "some": 4.0, "own": 4.0, "tiny": 8.0}
+STRANGE = {"all": 3.0, "some": 3.0, "own": 3.0, "tiny": 6.0}
 """How much the best candidates for an unrelated request count: there are few such requests to learn from."""
 VERDICT_WEIGHT = {"all": 1.0, "some": 1.0, "own": 1.0, "tiny": 1.0, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
 LET_THROUGH_SMALL, LET_THROUGH_LARGE = 0.3, 0.2
