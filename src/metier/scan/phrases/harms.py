@@ -13,7 +13,8 @@ _ALTER = (
     r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower"
     r"|double|halve|overstate"
     r"|understate"
-    r"|insert|append|embed|misreport|fabricate|round|set|(?<!not )(?<!n't )(?<!n’t )(?:omit|drop|leave out|soften|weaken|strengthen))\b"
+    r"|insert|append|embed|misreport|fabricate|round|set"
+    r"|(?<!not )(?<!n't )(?<!n’t )(?:omit|drop|leave out|soften|weaken|strengthen))\b"
 )
 _KEPT = (
     r"~/\.\w+|\.ssh\b|id_rsa|\.env\b|\.?(?:bash|zsh)_history|\.aws\b|\.netrc|(?:browser|session) cookies|keychain"
