@@ -39,7 +39,7 @@ def test_what_strangers_wrote_is_all_there_and_nearly_all_of_it_is_blocked() -> 
     """Learnt from, so no measure of the next stranger's attack; see docs/scan.md."""
     blind = [attack for attack in ATTACKS if attack.is_blind]
     words = [attack for attack in blind if attack.category in ("instruction", "order in context")]
-    assert (len(blind), len(words), len(HONEST)) == (245, 120, 102)
+    assert (len(blind), len(words), len(HONEST)) == (245, 120, 99)
     assert sum(attack.verdict is Verdict.BLOCK for attack in blind) >= 224
     assert sum(attack.verdict is Verdict.BLOCK for attack in words) >= 103
 
