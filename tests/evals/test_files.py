@@ -140,4 +140,6 @@ def test_a_lopsided_set_is_noted() -> None:
 def test_a_file_of_another_skill_is_noted() -> None:
     files = eval_files(evals__evals={"skill_name": "cook", "evals": []}, evals={"skill_name": "plot", "evals": []})
     assert meant_for_others(files, "plot") == ("evals/evals.json says that it is for 'cook'",)
+    queries = eval_files(evals__eval_queries={"skill_name": "cook", "queries": ASKED})
+    assert meant_for_others(queries, "plot") == ("evals/eval_queries.json says that it is for 'cook'",)
     assert meant_for_others(eval_files(evals__evals=[]), "plot") == ()

@@ -120,7 +120,7 @@ def meant_for_others(files: Files, skill: str) -> tuple[str, ...]:
     """Files that name another skill than the one they lie in: copied along with a template, most often."""
     return tuple(
         f"{file} says that it is for {document['skill_name']!r}"
-        for file, document in _documents(files, CASE_FILES)
+        for file, document in _documents(files, (*QUERY_FILES, *CASE_FILES))
         if isinstance(document, dict) and document.get("skill_name", skill) != skill
     )
 

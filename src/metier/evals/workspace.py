@@ -55,7 +55,7 @@ class Workspace:
         ended = [place for place in self._begun if os.path.exists(os.path.join(place, _LAST_OF_A_RUN))]
         cases = [os.path.join(self.iteration, case) for case in os.listdir(self.iteration)] if ended else [self.iteration]
         for folder in (*cases, *self._begun):
-            if not any(f"{place}/".startswith(f"{folder}/") for place in ended):
+            if not any(os.path.commonpath((place, folder)) == folder for place in ended):
                 shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # it holds earlier iterations
             os.rmdir(self.folder)
@@ -102,10 +102,9 @@ class Workspace:
 
     def _next(self) -> str:
         """A folder that did not exist before; two evaluations at once get two."""
-        os.makedirs(self.folder, exist_ok=True)
         for number in range(1, _MOST_ITERATIONS):
             try:
-                os.mkdir(place := os.path.join(self.folder, f"iteration-{number}"))
+                os.makedirs(place := os.path.join(self.folder, f"iteration-{number}"))
             except FileExistsError:
                 continue
             return place

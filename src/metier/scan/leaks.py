@@ -86,10 +86,9 @@ _MODEL_ADDRESS = expression(
     r"(?:(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)|\bhttps?_proxy)['\"]?\]?"
     r"\s{0,2}[=:](?!=)"
 )
-_MODEL_HOSTS = expression(
-    r"azure|openrouter|deepseek|groq|together|mistral|googleapis|z\.ai|moonshot|minimax|litellm|ollama|bigmodel|volces"
-    r"|dashscope|siliconflow"
-    r"|anthropic|openai|cloudflare|portkey|helicone|vercel|bedrock|amazonaws"
+_MODEL_LABELS = words(
+    "azure openrouter deepseek groq together mistral googleapis z moonshot minimax minimaxi bigmodel volces aliyuncs"
+    " siliconflow anthropic openai cloudflare portkey helicone vercel amazonaws"
 )
 _STAYS = expression(
     r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b|settings(?:\.local)?\.json|/etc/environment|setx |config\.fish"
@@ -158,7 +157,7 @@ def _forwarded_to(low: str) -> re.Match[str] | None:
 def _is_of_models(url: Url, notes: Notes) -> bool:
     """A provider of models that people know, or a machine of the user's own."""
     kind = standing(url, notes.purpose)
-    return kind in (Standing.KNOWN, Standing.LOCAL) or url.is_placeholder or bool(_MODEL_HOSTS.search(url.host))
+    return kind in (Standing.KNOWN, Standing.LOCAL) or url.is_placeholder or url.label in _MODEL_LABELS
 
 
 def _at(place: int, text: Text) -> int:

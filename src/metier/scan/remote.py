@@ -74,7 +74,7 @@ def judge_remote(text: Text, notes: Notes) -> None:
     """One document's prose."""
     for url in islice(urls_in(text.text), _MOST):
         kind = standing(url, notes.purpose)
-        if kind in (Standing.LOCAL, Standing.KNOWN) or url.is_placeholder or "github.com" in url.host:
+        if kind in (Standing.LOCAL, Standing.KNOWN) or url.is_placeholder or f".{url.host}".endswith(".github.com"):
             continue
         sure = _weigh(url, text, is_stranger(url, notes.purpose))
         if sure is not None:
