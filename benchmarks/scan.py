@@ -28,7 +28,7 @@ from benchmarks.measure import Contender, Report, Target, child_environment, com
 from benchmarks.peers import python_peer
 from metier.app import App
 from metier.app.judging import Case, Judging
-from metier.cli.asked_models import model_of
+from metier.cli.core.models import model_of
 from metier.errors import MetierError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.scan import ScanReport, scan

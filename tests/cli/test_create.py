@@ -6,7 +6,7 @@ import pexpect
 import pytest
 
 from cli.shell import Shell
-from metier.cli.templates import TEMPLATES
+from metier.cli.skill.create_templates import TEMPLATES
 
 WORDS = ("-d", "Reads pages. Use when a page must be read.")
 

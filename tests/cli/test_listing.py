@@ -9,7 +9,7 @@ import pexpect
 import pytest
 
 from cli.shell import Shell, escapes, plain
-from metier.cli.terminal import cells
+from metier.cli.core.terminal import cells
 
 
 @pytest.fixture

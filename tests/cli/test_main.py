@@ -16,7 +16,7 @@ import pytest
 
 from cli.shell import Shell
 from metier import __version__
-from metier.cli.commands import DEFAULTS, GROUPS
+from metier.cli.core.commands import DEFAULTS, GROUPS
 
 
 def test_the_version_is_printed(shell: Shell) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metier.cli.commands import GROUPS
-from metier.cli.groups import _by_click, root_command
-from metier.cli.install import install
-from metier.cli.options import Command, Declared, argument, option
+from metier.cli.core.click_groups import _by_click, root_command
+from metier.cli.core.commands import GROUPS
+from metier.cli.core.options import Command, Declared, argument, option
+from metier.cli.skill.install import install
 
 QUICK = ("skill install",)
 _SPELLED = [each.words[0] for each in install.params if isinstance(each, Declared)]

@@ -21,7 +21,7 @@ import pytest
 
 from builders import aged, skill_text, write_skill
 from cli.shell import Ran, Shell, Zygote
-from metier.cli import remembered
+from metier.cli.core import listing_cache as remembered
 
 LIST = ("skill", "list", "--json")
 

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.shell import Ran, Shell
-from metier.cli import groups, run
-from metier.cli.commands import GROUPS
+from metier.cli.core import click_groups as groups
+from metier.cli.core import dispatch as run
+from metier.cli.core.commands import GROUPS
 
 # Exit codes, each with a command that ends with it: 0 ok, 1 problems found, 2 usage, 3 not found, 5 refused, 6 conflict.
 # 130 and 141 are in test_main; 4 (unavailable) is for networks, and no command here waits for one.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.cli.talk.markdown import finished
+from metier.cli.chat.markdown import finished
 
 
 @pytest.mark.parametrize(

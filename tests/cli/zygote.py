@@ -33,10 +33,19 @@ def serve() -> None:
 
 
 def _warm_up() -> None:
-    from metier.cli.commands import GROUPS
+    from metier.cli.core.commands import GROUPS
 
     rooms = {module.partition(":")[0] for rows in GROUPS.values() for module, _ in rows.values() if module}
-    for room in (*rooms, "metier.cli.main", "metier.cli.run", "metier.cli.remembered", "sqlite3", "zlib", "tomlkit", "tomllib"):
+    for room in (
+        *rooms,
+        "metier.cli.main",
+        "metier.cli.core.dispatch",
+        "metier.cli.core.listing_cache",
+        "sqlite3",
+        "zlib",
+        "tomlkit",
+        "tomllib",
+    ):
         if util.find_spec(room):
             try:
                 import_module(room)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from install.making import scope_in
-from metier.cli.remembered import AGENT_VARIABLES
+from metier.cli.core.listing_cache import AGENT_VARIABLES
 from metier.errors import BadUsage
 from metier.install.clients import ALIASES, CLIENTS
 from metier.install.sight import Sight

@@ -161,7 +161,7 @@ PREFIXES = words("sudo doas env command nohup nice time builtin xargs timeout st
 
 @pytest.mark.skipif(not REAL.exists(), reason="the collection of real skills is not here")
 def test_real_shell_gives_every_command_that_tree_sitter_finds() -> None:
-    """docs/adr/0017-scan.md has the figures."""
+    """docs/adr/0015-scan.md has the figures."""
     language = pytest.importorskip("tree_sitter_bash")
     tree_sitter = pytest.importorskip("tree_sitter")
     parser = tree_sitter.Parser(tree_sitter.Language(language.language()))

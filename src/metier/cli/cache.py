@@ -9,8 +9,8 @@ import click
 from metier.app import App
 from metier.errors import BadUsage
 
-from .result import Result
-from .run import command
+from .core.dispatch import command
+from .core.result import Result
 
 __all__ = ["clean", "info"]
 

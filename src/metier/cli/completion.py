@@ -8,9 +8,9 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 from metier.app import App
 from metier.errors import MetierError
 
-from .groups import root_command
-from .result import Result
-from .run import command
+from .core.click_groups import root_command
+from .core.dispatch import command
+from .core.result import Result
 
 __all__ = ["completion", "skill_names"]
 

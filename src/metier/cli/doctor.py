@@ -20,10 +20,10 @@ from metier.install.targets import Level
 from metier.runtime.health import health
 from metier.values import dataclass
 
-from .result import Result
-from .rows import count
-from .run import command
-from .terminal import Terminal, padded, shown
+from .core.dispatch import command
+from .core.entry_rows import count
+from .core.result import Result
+from .core.terminal import Terminal, padded, shown
 
 __all__ = ["doctor"]
 

@@ -11,9 +11,9 @@ from metier.app import App
 from metier.config import KEYS, set_value
 from metier.errors import BadUsage, Refused
 
-from .result import Result
-from .run import command
-from .terminal import shown
+from .core.dispatch import command
+from .core.result import Result
+from .core.terminal import shown
 
 __all__ = ["login", "logout"]
 

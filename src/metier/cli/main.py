@@ -74,19 +74,19 @@ def _answer_at_once(words: list[str]) -> int | None:
         sys.stdout.write(f"metier {__version__}\n")
         return 0
     if not words or words in (["--help"], ["-h"]):
-        from .commands import usage
+        from .core.commands import usage
 
         sys.stdout.write(usage("") + "\n")
         return 0
     if words[:2] == ["skill", "list"]:
-        from .remembered import answer
+        from .core.listing_cache import answer
 
         return answer(words)
     return None
 
 
 def _run(words: list[str]) -> int:
-    from .run import run
+    from .core.dispatch import run
 
     return run(words)
 

@@ -16,10 +16,10 @@ from metier.runtime import Answer, Pattern, Question, tree_digest
 from metier.runtime.permissions import Approve
 from metier.sources import DiskFiles
 
-from .find import entry_named
-from .result import Result
-from .run import command
-from .terminal import Terminal, padded, shown
+from .core.dispatch import command
+from .core.result import Result
+from .core.skill_argument import entry_named
+from .core.terminal import Terminal, padded, shown
 
 __all__ = ["allow", "ask_on_terminal", "deny", "show"]
 

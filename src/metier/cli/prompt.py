@@ -32,9 +32,9 @@ from metier.selection import Match
 from metier.spec import Skill, estimated_tokens
 from metier.spec.scripts import summary_of
 
-from .result import Result
-from .run import command
-from .select import request_text
+from .core.dispatch import command
+from .core.result import Result
+from .skill.select import request_text
 
 __all__ = ["prompt"]
 

@@ -12,9 +12,9 @@ from metier.app import App
 from metier.runtime import Usage
 from metier.runtime.store import Used
 
-from .result import Result
-from .run import command
-from .terminal import Terminal, cells, padded, shown
+from .core.dispatch import command
+from .core.result import Result
+from .core.terminal import Terminal, cells, padded, shown
 
 __all__ = ["bar", "sparkline", "stats"]
 

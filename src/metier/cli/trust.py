@@ -12,10 +12,10 @@ from metier.app import App
 from metier.catalog import State
 from metier.errors import NotFound
 
-from .result import Result
-from .rows import entry_lines
-from .run import command
-from .terminal import Terminal, shown
+from .core.dispatch import command
+from .core.entry_rows import entry_lines
+from .core.result import Result
+from .core.terminal import Terminal, shown
 
 __all__ = ["trust"]
 

@@ -1,6 +1,6 @@
 """Shell text cut into pipelines of commands, well enough to judge and never failing.
 
-Why not a full parser: docs/adr/0017-scan.md has the figures. Markdown is full of commands that are no valid shell
+Why not a full parser: docs/adr/0015-scan.md has the figures. Markdown is full of commands that are no valid shell
 (`<file>`, `[options]`, `$ ` prompts), and a parser that stops at the first of them sees nothing of the rest. This one knows
 quotes, escapes, comments, operators, redirections, here-documents, substitutions and continuation lines; it understands no
 control flow, because a command inside `if` is still a command.

@@ -1,0 +1,1 @@
+"""`metier agent`: one module per command."""

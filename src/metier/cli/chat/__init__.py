@@ -1,0 +1,1 @@
+"""`metier chat`: the command, its prompt and its view of a turn."""

@@ -1,0 +1,326 @@
+"""What can be typed besides a message: `/skills`, `/why`, a project's own commands, a skill's name.
+
+Every command answers with lines, so it does the same on a terminal, in a pipe and as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import asdict
+
+from metier.agents import AgentEngine, Command
+from metier.agents.chats import as_markdown
+from metier.agents.events import Spent
+from metier.app import App
+from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
+from metier.errors import BadUsage, Conflict, MetierError, nearest
+from metier.runtime.permissions import Approve
+from metier.selection import Match
+from metier.sources.atomic import replace_text
+from metier.spec.extensions import first_sentence
+from metier.values import dataclass
+
+__all__ = ["COMMANDS", "Entered", "Talk", "money"]
+
+_WORD = re.compile(r"/([\w][\w:.-]*)(?:\s+|$)")
+_MOST = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """What came of something that was typed."""
+
+    lines: tuple[str, ...] = ()
+    message: str = ""
+    """For the model."""
+    leave: bool = False
+
+
+class Talk:
+    """A conversation and what it can be told to do."""
+
+    def __init__(
+        self, app: App, *, agent: str = "", model: str | None = None, session: str | None = None,
+        variables: Mapping[str, str] | None = None, commands: Mapping[str, Command] | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.app, self.agent, self.model = app, agent, model
+        self.variables = dict(variables or {})
+        self.commands = commands or {}
+        self.warnings = warnings
+        self.terminal = Terminal()
+        self.approve: Approve | None = None
+        self._wanted = session
+        self._engine: AgentEngine | None = None
+        self._name = ""
+        self._making = threading.Lock()
+
+    @property
+    def engine(self) -> AgentEngine:
+        """Made when it is first needed: showing a prompt needs none. Once, also when it is made ready behind the prompt."""
+        with self._making:
+            if self._engine is None:
+                self._engine = self.app.engine(
+                    self._wanted, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
+                )
+                self._wanted, self._name = self._engine.id, self._engine.model_name
+            return self._engine
+
+    @property
+    def started(self) -> AgentEngine | None:
+        return self._engine
+
+    @property
+    def session(self) -> str | None:
+        """The id of the conversation, once there is one."""
+        return self._wanted
+
+    @property
+    def model_name(self) -> str:
+        return self._engine.model_name if self._engine is not None else self._name
+
+    async def close(self) -> None:
+        if self._engine is not None:
+            await self._engine.close()
+            self._engine = None
+
+    async def entered(self, text: str) -> Entered:
+        """Commands are done here; a message is handed back."""
+        found = _WORD.match(text)
+        if not found:
+            return Entered(message=text)
+        name, rest = found[1], text[found.end() :].strip()
+        try:
+            if name in COMMANDS:
+                answer = COMMANDS[name].work(self, rest)
+                return answer if isinstance(answer, Entered) else await answer
+            if name in self.commands:
+                return Entered(message=self.commands[name].filled(rest))
+            if name in self.engine.session.catalog:
+                return _activated(self, name, rest)
+        except MetierError as error:
+            return Entered(lines=(self.terminal.paint(shown(f"{error}; {error.hint}"), "red"),))
+        near = nearest(name, [*COMMANDS, *self.commands])
+        hint = f"did you mean /{near}?" if near else "/help lists what there is"
+        return Entered(lines=(self.terminal.paint(shown(f"there is no command and no skill {name!r}; {hint}"), "red"),))
+
+    async def switch(self, session: str | None, *, agent: str | None = None) -> None:
+        await self.close()
+        self._wanted = session
+        self.agent = self.agent if agent is None else agent
+
+
+Work = Callable[[Talk, str], Entered | Awaitable[Entered]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    usage: str
+    about: str
+    work: Work
+
+
+def _help(talk: Talk, _: str) -> Entered:
+    rows = [(each.usage, each.about) for each in COMMANDS.values()]
+    rows += [(f"/{name}", command.description) for name, command in talk.commands.items()]
+    rows += [("/NAME, $NAME", "activate the skill of that name")]
+    return Entered(lines=tuple(_table(talk.terminal, rows)))
+
+
+def _skills(talk: Talk, _: str) -> Entered:
+    session = talk.engine.session
+    active = session.active_names
+    entries = sorted(session.catalog, key=lambda entry: entry.name not in active)
+    rows = [
+        (f"{'●' if entry.name in active else ' '} {entry.name}", first_sentence(entry.description)) for entry in entries[:_MOST]
+    ]
+    more = [f"{len(entries) - _MOST:,} more; `metier skill list` has them all"] if len(entries) > _MOST else []
+    return Entered(lines=(*_table(talk.terminal, rows), *more) or ("there is no skill; `metier skill create` makes one",))
+
+
+def _skill(talk: Talk, rest: str) -> Entered:
+    name, _, arguments = rest.partition(" ")
+    if not name:
+        raise BadUsage("which skill?", hint="/skills lists them")
+    return _activated(talk, name, arguments.strip(), says=False)
+
+
+def _activated(talk: Talk, name: str, arguments: str, *, says: bool = True) -> Entered:
+    """`/name words` also says the words: they are what the skill is wanted for."""
+    activation = talk.engine.session.activate(name, arguments=arguments)
+    left = f"; {', '.join(activation.evicted)} left to make room" if activation.evicted else ""
+    line = talk.terminal.paint(shown(f"● {name} is active ({activation.tokens:,} tokens){left}"), "green")
+    return Entered(lines=(line, *map(shown, activation.warnings)), message=arguments if says else "")
+
+
+def _unskill(talk: Talk, rest: str) -> Entered:
+    if not rest:
+        raise BadUsage("which skill?", hint="/skills lists the active ones first")
+    gone = talk.engine.session.deactivate(rest)
+    return Entered(lines=(shown(f"○ {', '.join(gone)}: no longer active"),))
+
+
+def _tools(talk: Talk, _: str) -> Entered:
+    rows = [(tool.name, tool.description) for tool in talk.engine.tools()]
+    return Entered(lines=tuple(_table(talk.terminal, rows)) or ("the model has no tools: there is no skill",))
+
+
+def _why(talk: Talk, _: str) -> Entered:
+    return Entered(lines=tuple(_reasons(talk)))
+
+
+def _reasons(talk: Talk) -> Iterator[str]:
+    terminal, selection = talk.terminal, talk.engine.selection
+    chosen = {match.name for match in selection.selected} if selection else set()
+    if selection is not None:
+        rows = [("✓", match) for match in selection.selected] + [("·", match) for match in selection.rejected[:5]]
+        widest = max((cells(shown(match.name)) for _, match in rows), default=0)
+        for sign, match in rows:
+            yield _scored(terminal, sign, match, widest)
+        yield terminal.paint(f"of {selection.considered:,} skills, for the last message", "dim")
+    for row in talk.engine.session.active:
+        if row.name not in chosen:
+            yield f"● {shown(row.name)}  active since {row.since.astimezone():%H:%M}, by {row.by}"
+    if selection is None and not talk.engine.session.active:
+        yield "no message was said yet, and no skill is active"
+
+
+def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
+    name = terminal.paint(padded(shown(match.name), widest), "bold")
+    room = terminal.width - widest - 11 if terminal.width else None
+    colour = "green" if sign == "✓" else "dim"
+    return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {clipped(shown(match.reason), room)}"
+
+
+def _usage(talk: Talk, _: str) -> Entered:
+    engine = talk.engine
+    lines = [spent_line(engine.spent)]
+    for name, used in engine.session.usage.items():
+        if name:
+            scripts = f"{used.runs} scripts ({used.seconds:.1f} s)"
+            lines.append(f"  {shown(name)}: {used.activations} activations, {used.tokens:,} tokens, {scripts}")
+    return Entered(lines=tuple(lines))
+
+
+def spent_line(spent: Spent) -> str:
+    cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
+    price = f", {money(spent.cost)}" if spent.cost is not None else ""
+    return (
+        f"{spent.requests} requests, {spent.input_tokens:,} tokens in{cached}, {spent.output_tokens:,} out, "
+        f"{spent.calls} tool calls{price}"
+    )
+
+
+def money(cost: float) -> str:
+    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+def _save(talk: Talk, rest: str) -> Entered:
+    engine = talk.engine
+    chat, turns = talk.app.chats.get(engine.id), talk.app.chats.turns(engine.id)
+    name = rest or f"chat-{engine.id}.md"
+    file = os.path.join(talk.app.folder, os.path.expanduser(name))
+    if os.path.lexists(file):
+        raise Conflict(f"{name!r} exists already", hint="say another name: /save FILE")
+    replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else as_markdown(chat, turns))
+    return Entered(lines=(shown(f"saved {len(turns)} turns to {name}"),))
+
+
+def exported(app: App, chat: str) -> str:
+    """A whole conversation as JSON."""
+    turns = [
+        {"number": turn.number, "started": turn.started.isoformat(), "message": turn.message, "answer": turn.answer,
+         "ending": turn.ending, "reason": turn.reason, "active": list(turn.active), "usage": asdict(turn.spent),
+         "messages": json.loads(turn.messages)}
+        for turn in app.chats.turns(chat)
+    ]  # fmt: skip
+    found = app.chats.get(chat)
+    head = {"id": found.id, "title": found.title, "created": found.created.isoformat(), "agent": found.agent,
+            "version": found.version, "model": found.model}  # fmt: skip
+    return json.dumps({**head, "turns": turns}, ensure_ascii=False, indent=2) + "\n"
+
+
+async def _resume(talk: Talk, rest: str) -> Entered:
+    if not rest:
+        chats = talk.app.chats.chats(10)
+        rows = [(chat.id, f"{chat.updated.astimezone():%Y-%m-%d %H:%M}  {chat.title}") for chat in chats]
+        return Entered(
+            lines=(*_table(talk.terminal, rows), "/resume ID goes on with one") if rows else ("nothing was said yet",)
+        )
+    chat = talk.app.chats.get(rest)
+    await talk.switch(chat.id, agent=chat.agent)
+    return Entered(lines=tuple(resumed(talk)))
+
+
+def resumed(talk: Talk) -> Iterator[str]:
+    """Where a conversation was left."""
+    turns = talk.app.chats.turns(talk.engine.id)
+    if not turns:
+        return
+    last = turns[-1]
+    active = ", ".join(talk.engine.session.active_names) or "none"
+    yield talk.terminal.paint(shown(f"{len(turns)} turns so far; active skills: {active}"), "dim")
+    yield f"> {clipped(shown(last.message), talk.terminal.width)}"
+    if last.ending is None:
+        yield talk.terminal.paint("this turn was not finished; say it again if you still want it", "yellow")
+    else:
+        yield shown(last.answer or last.reason)
+
+
+def _search(talk: Talk, rest: str) -> Entered:
+    if not rest:
+        raise BadUsage("what should be found?", hint="/search WORDS")
+    found = talk.app.chats.search(rest)
+    rows = [(each.chat, each.text) for each in found]
+    return Entered(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
+
+
+async def _model(talk: Talk, rest: str) -> Entered:
+    if not rest:
+        name = talk.engine.model_name or "none; set one with /model NAME or `metier config set model.name NAME`"
+        return Entered(lines=(shown(f"model: {name}"),))
+    talk.model = rest
+    await talk.switch(talk.engine.id)
+    return Entered(lines=(shown(f"model: {talk.engine.model_name}"),))
+
+
+async def _new(talk: Talk, _: str) -> Entered:
+    await talk.switch(None)
+    return Entered(lines=("a new conversation",))
+
+
+def _leave(_: Talk, __: str) -> Entered:
+    return Entered(leave=True)
+
+
+COMMANDS: dict[str, Slash] = {
+    "skills": Slash("/skills", "list the skills, the active ones first", _skills),
+    "skill": Slash("/skill NAME [WORDS]", "activate a skill", _skill),
+    "unskill": Slash("/unskill NAME", "deactivate a skill", _unskill),
+    "tools": Slash("/tools", "list what the model can call now", _tools),
+    "why": Slash("/why", "say why these skills: scores and reasons", _why),
+    "usage": Slash("/usage", "say what was used: tokens, cost, scripts", _usage),
+    "save": Slash("/save [FILE]", "write the conversation to a Markdown or .json file", _save),
+    "resume": Slash("/resume [ID]", "go on with an earlier conversation", _resume),
+    "search": Slash("/search WORDS", "find what was said in any conversation", _search),
+    "model": Slash("/model [NAME]", "show the model, or go on with another", _model),
+    "new": Slash("/new", "begin a new conversation", _new),
+    "help": Slash("/help", "this list", _help),
+    "quit": Slash("/quit", "leave; Ctrl-D does too", _leave),
+}
+
+
+def _table(terminal: Terminal, rows: list[tuple[str, str]]) -> Iterator[str]:
+    widest = max((cells(name) for name, _ in rows), default=0)
+    for name, about in rows:
+        room = terminal.width - widest - 3 if terminal.width else None
+        yield f"{terminal.paint(padded(shown_cell(name), widest), 'bold')}  {clipped(shown(about), room)}".rstrip()
+
+
+def shown_cell(name: str) -> str:
+    """One line, safe for a terminal, with the mark in front of it kept."""
+    return f"  {shown(name)}" if name.startswith("  ") else shown(name)

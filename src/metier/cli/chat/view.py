@@ -1,0 +1,187 @@
+"""A turn on a terminal: Markdown as it comes, a spinner while tools work, a line for everything that happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.text import Text as Line
+
+from metier.agents import Ending, events
+from metier.agents.events import Event, TurnFinished
+from metier.cli.core.terminal import cells, clipped, shown, unarmed
+from metier.runtime.events import Deactivated, Refused, ScriptStarted, SkillActivated
+
+from .markdown import finished
+
+__all__ = ["View"]
+
+_BY = {
+    "user": "you asked for it",
+    "trigger": "a trigger",
+    "ranker": "it fits",
+    "model": "the model",
+    "dependency": "another needs it",
+}
+
+
+class View:
+    """Listens to turns. What is finished is printed for good; the rest is drawn again and again below it."""
+
+    def __init__(self, console: Console | None = None, *, sandbox: Callable[[], str] = lambda: "") -> None:
+        self.console = console or Console(highlight=False)
+        self._sandbox = sandbox
+        self._text = ""
+        self._blocks = 0
+        self._noted = False
+        self._busy: dict[str, str] = {}
+        self._live: Live | None = None
+        self._waiting = "thinking"
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case events.TurnStarted():
+                self._text, self._blocks, self._busy, self._waiting = "", 0, {}, "choosing skills"
+                self.go_on()
+            case SkillActivated(name=name, by=by, tokens=tokens) if tokens:
+                self._note(f"● {name}", f"{_BY.get(by, by)}, {tokens:,} tokens", "green")
+            case Deactivated(name=name, reason=reason):
+                self._note(f"○ {name}", f"left ({reason})", "dim")
+            case events.PromptBuilt():
+                self._waiting = "thinking"
+            case events.Text(text=text):
+                self._spoke(text)
+            case events.ToolCalling():
+                self._flush()
+                self._busy[event.id] = f"{event.tool} {_brief(event.arguments)}"
+            case ScriptStarted(script=script):
+                self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
+            case events.ToolAnswered():
+                self._answered(event)
+            case Refused(what=what, rule=rule):
+                self._note(f"✗ {what}", f"not allowed ({rule})", "red")
+            case events.Retrying(seconds=seconds, reason=reason):
+                self._text = ""
+                self._note("↻", f"{reason}; again in {seconds:.0f} s", "yellow")
+            case events.Compacted(turns=turns, before=before, after=after):
+                self._note("⇣", f"{turns} earlier turns are no longer sent ({before:,} -> {after:,} tokens)", "dim")
+            case events.Warned(message=message):
+                self._note("!", message, "yellow")
+            case TurnFinished():
+                self._end(event)
+        self._draw()
+
+    def hold(self) -> None:
+        """Take the moving part away, so that something can be asked."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def go_on(self) -> None:
+        if self._live is None:
+            self._live = Live(console=self.console, refresh_per_second=12, transient=True, vertical_overflow="crop")
+            self._live.start()
+
+    def _spoke(self, text: str) -> None:
+        self._text += unarmed(text)
+        end = finished(self._text)
+        if end:
+            self._block(self._text[:end])
+            self._text = self._text[end:]
+
+    def _answered(self, event: events.ToolAnswered) -> None:
+        what = self._busy.pop(event.id, event.tool)
+        self._waiting = "thinking"
+        level = f", {event.level} sandbox" if event.level else ""
+        if event.ok:
+            self._note(f"✓ {what}", f"{event.duration:.1f} s{level}", "cyan")
+        else:
+            self._note(f"✗ {what}", f"{event.code}{level}", "red")
+
+    def _end(self, event: TurnFinished) -> None:
+        self._busy = {}
+        self._flush()
+        self.hold()
+        if event.ending not in (Ending.DONE, Ending.PREVIEW):
+            colour = "red" if event.ending is Ending.FAILED else "yellow"
+            self.console.print(Line(shown(event.reason), style=colour))
+            if event.hint:
+                self.console.print(Line(f"hint: {shown(event.hint)}", style="dim"))
+
+    def _flush(self) -> None:
+        if self._text.strip():
+            self._block(self._text)
+        self._text, self._blocks = "", 0
+
+    def _block(self, text: str) -> None:
+        """A finished part of the answer, a line below the one before."""
+        if self._live is not None:
+            # It is in the moving part too, and would be seen twice for a moment.
+            self._live.update(Line())
+        if self._blocks or self._noted:
+            self.console.print()
+        self._noted = False
+        self._blocks += 1
+        self.console.print(_Tight(text))
+
+    def _note(self, sign: str, about: str, style: str) -> None:
+        about = shown(about)
+        line = Line(clipped(shown(sign), max(20, self.console.width - cells(about) - 2)), style=style)
+        line.append(f"  {about}", style="dim")
+        self._noted = True
+        self.console.print(line, no_wrap=True, overflow="ellipsis")
+
+    def _draw(self) -> None:
+        if self._live is None:
+            return
+        tail: list[RenderableType] = []
+        if self._text.strip():
+            # Only the end of it: a region higher than the screen cannot be drawn over.
+            lines = self._text.splitlines()
+            tail += [Line()] if self._blocks or self._noted else []
+            tail.append(_Tight("\n".join(lines[-max(4, self.console.height - 6) :])))
+        doing = list(self._busy.values())
+        label = shown("; ".join(doing)) if doing else ("" if self._text else self._waiting)
+        if doing and self._waiting != "thinking":
+            label = f"{label}  ({self._waiting})"
+        if label:
+            tail.append(Spinner("dots", text=Line(label, style="dim", no_wrap=True, overflow="ellipsis")))
+        self._live.update(Group(*tail))
+
+
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _words(each)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+class _Tight:
+    """Markdown without the empty lines that tables and code put around themselves: blocks are one line apart."""
+
+    def __init__(self, text: str) -> None:
+        self._markdown = Markdown(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._markdown, options, pad=False)
+        full = [number for number, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+        for line in lines[full[0] : full[-1] + 1] if full else ():
+            yield from line
+            yield Segment.line()
+
+
+def _brief(arguments: str, most: int = 48) -> str:
+    """The values of a call, as far as they fit."""
+    try:
+        given = json.loads(arguments or "{}")
+        text = " ".join(_words(given))
+    except ValueError:
+        text = arguments
+    text = shown(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

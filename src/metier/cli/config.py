@@ -1,0 +1,110 @@
+"""`metier config`: settings, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.config import KEYS, Key, Value, parse_words, set_value, unknown_key, unset_value
+from metier.errors import Refused
+
+from .core.dispatch import command
+from .core.result import Result
+from .core.terminal import Terminal, shown
+
+__all__ = ["get", "path", "set_setting", "show", "unset_setting"]
+
+
+@command("config", "show")
+def show(app: App) -> Result:
+    """Show every setting, its value and where it came from."""
+    values = list(app.settings)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        widest = max(len(value.key.name) for value in values)
+        for value in values:
+            name, origin = terminal.paint(value.key.name.ljust(widest), "bold"), terminal.paint(f"({value.origin})", "dim")
+            yield f"{name}  {_shown(value.value)}  {origin}"
+            yield f"{'':{widest}}  {terminal.paint(value.key.text, 'dim')}"
+
+    return Result(
+        data={"settings": {value.key.name: _row(value) for value in values}}, lines=lines, notes=app.settings.warnings
+    )
+
+
+@command("config", "get")
+@click.argument("key")
+def get(app: App, *, key: str) -> Result:
+    """Print one setting."""
+    value = app.settings[key]
+    return Result(data={"key": key, **_row(value)}, lines=lambda _: (_shown(value.value),))
+
+
+@command("config", "set")
+@click.argument("key")
+@click.argument("values", nargs=-1, required=True)
+@click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
+def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
+    """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
+    known = _key(key)
+    parsed = parse_words(known, values)
+    file = _file(app, project=project)
+    set_value(file, known, parsed)
+    return _changed(app, known, file)
+
+
+@command("config", "unset")
+@click.argument("key")
+@click.option("--project", is_flag=True, help="In this project's .metier/config.toml instead of your own.")
+def unset_setting(app: App, *, key: str, project: bool) -> Result:
+    """Go back to a setting's default."""
+    file = _file(app, project=project)
+    unset_value(file, _key(key))
+    return _changed(app, _key(key), file)
+
+
+@command("config", "path")
+def path(app: App) -> Result:
+    """Print where the configuration file is."""
+    return Result(data={"path": str(app.config_file)}, lines=lambda _: (str(app.config_file),))
+
+
+def _key(name: str) -> Key:
+    if name not in KEYS:
+        raise unknown_key(name)
+    return KEYS[name]
+
+
+def _file(app: App, *, project: bool) -> Path:
+    if not project:
+        return app.config_file
+    if not app.is_trusted:
+        # It would be written and then not read, which looks like a bug.
+        raise Refused(
+            f"{app.folder} is not trusted, so its settings are not read", rule="trust", hint="run `metier trust` first"
+        )
+    return app.project_config_file
+
+
+def _changed(app: App, key: Key, file: Path) -> Result:
+    now = App(environment=app.environment, folder=app.folder).settings[key.name]
+    line = f"{key.name} is {_shown(now.value)} ({now.origin})"
+    notes = () if now.origin.startswith(str(file)) or now.origin == "default" else (f"{now.origin} has the last word",)
+    return Result(data={"key": key.name, **_row(now), "file": str(file)}, lines=lambda _: (line,), notes=notes)
+
+
+def _row(value: Value) -> dict[str, Any]:
+    plain = list(value.value) if isinstance(value.value, tuple) else value.value
+    return {"value": plain, "origin": value.origin, "type": value.key.kind, "about": value.key.text}
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return shown(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

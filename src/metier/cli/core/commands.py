@@ -1,0 +1,170 @@
+"""The names of all commands, and where each one lives.
+
+`metier --help` is printed from this table alone, and a command's module is imported only when it is used: a command that
+needs nothing from the others starts as if they did not exist.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DEFAULTS", "GROUPS", "usage"]
+
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "": {
+        "skill": ("", "Write, check, find and list skills."),
+        "agent": ("", "Make agents with skills, and keep every version."),
+        "chat": ("metier.cli.chat.chat:chat", "Talk with an agent that uses your skills."),
+        "run": ("metier.cli.run:ask", "Have one request done, with your skills."),
+        "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
+        "mcp": ("", "Serve skills over MCP, and use those of other servers."),
+        "session": ("", "List, show and clear sessions."),
+        "policy": ("", "Show and change what skills may do."),
+        "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
+        "registry": ("", "Run a registry of your own."),
+        "login": ("metier.cli.login:login", "Log in to a registry."),
+        "logout": ("metier.cli.login:logout", "Forget the token of a registry."),
+        "trust": ("metier.cli.trust:trust", "Trust a project folder, so that its skills are used."),
+        "config": ("", "Show and change settings."),
+        "cache": ("", "Show and clean the cache of downloaded skills."),
+        "doctor": ("metier.cli.doctor:doctor", "Check this machine, its settings and its skills."),
+        "completion": ("metier.cli.completion:completion", "Print a completion script for your shell."),
+    },
+    "skill": {
+        "create": ("metier.cli.skill.create:create", "Write a new skill."),
+        "install": ("metier.cli.skill.install:install", "Install skills from anywhere, or restore what is locked."),
+        "search": ("metier.cli.skill.search:search", "Search a registry for skills."),
+        "info": ("metier.cli.skill.search:info", "Show a skill of a registry."),
+        "versions": ("metier.cli.skill.search:versions", "List every version of a skill in a registry."),
+        "publish": ("metier.cli.skill.publish:publish", "Publish a skill to a registry."),
+        "yank": ("metier.cli.skill.publish:yank", "Withdraw a version from a registry."),
+        "unyank": ("metier.cli.skill.publish:unyank", "Take a yank back."),
+        "list": ("metier.cli.skill.list:list_skills", "List every skill on this machine with its state."),
+        "show": ("metier.cli.skill.show:show", "Show one skill, or the state of all of them."),
+        "select": ("metier.cli.skill.select:select", "Pick the skills that fit a request."),
+        "activate": ("metier.cli.skill.activate:activate", "Print exactly what a model gets when a skill is activated."),
+        "resources": ("metier.cli.skill.resources:resources", "List the files of a skill."),
+        "read": ("metier.cli.skill.resources:read", "Print one file of a skill."),
+        "run": ("metier.cli.skill.run:run_script", "Run a script of a skill in a sandbox."),
+        "validate": ("metier.cli.skill.validate:validate", "Check skills against the standard."),
+        "lint": ("metier.cli.skill.validate:lint", "Check skills against the standard and good practice."),
+        "scan": ("metier.cli.skill.scan:scan", "Say what a skill could do and whether it looks safe."),
+        "test": ("metier.cli.skill.test:test", "Run a skill's own tests in the sandbox."),
+        "eval": ("metier.cli.skill.eval:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
+        "optimize": ("metier.cli.skill.optimize:optimize", "Propose a better description from the evals that fail."),
+        "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
+        "fix": ("metier.cli.skill.fix:fix", "Repair what is mechanical, and keep the rest byte for byte."),
+        "explain": ("metier.cli.skill.explain:explain", "Explain a problem's code."),
+        "enable": ("metier.cli.skill.enable:enable", "Switch a skill on."),
+        "disable": ("metier.cli.skill.enable:disable", "Switch a skill off without removing it."),
+        "delete": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
+        "remove": ("metier.cli.skill.delete:delete", "Remove an installed skill: folder, lock and agents."),
+        "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
+        "outdated": ("metier.cli.skill.verify:outdated", "Say which installed skills have something newer."),
+        "update": ("metier.cli.skill.update:update", "Take newer versions, and say what changed."),
+        "pin": ("metier.cli.skill.verify:pin", "Keep a skill at the version it has."),
+        "unpin": ("metier.cli.skill.verify:unpin", "Let a skill be updated again."),
+        "sync": ("metier.cli.skill.sync:sync", "Repair what agents see of installed skills."),
+        "manage": ("", "Enable, disable, update, remove and list skills."),
+    },
+    "skill manage": {
+        "enable": ("metier.cli.skill.enable:enable", "Switch a skill on."),
+        "disable": ("metier.cli.skill.enable:disable", "Switch a skill off without removing it."),
+        "update": ("metier.cli.skill.update:update", "Take newer versions, and say what changed."),
+        "remove": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
+        "list": ("metier.cli.skill.list:list_plugins", "List installed plugins."),
+    },
+    "agent": {
+        "create": ("metier.cli.agent.create:create", "Make an agent."),
+        "list": ("metier.cli.agent.create:list_agents", "List the agents that there are."),
+        "show": ("metier.cli.agent.create:show", "Show an agent as it is written."),
+        "edit": ("metier.cli.agent.create:edit", "Change an agent, by options or in your editor."),
+        "delete": ("metier.cli.agent.create:delete", "Delete an agent and its history."),
+        "history": ("metier.cli.agent.create:history", "List every version of an agent."),
+        "diff": ("metier.cli.agent.create:diff", "Show what changed between two versions."),
+        "rollback": ("metier.cli.agent.create:rollback", "Go back to an earlier version."),
+        "export": ("metier.cli.agent.create:export", "Write an agent down as one file."),
+        "import": ("metier.cli.agent.create:import_agent", "Take in an agent that was exported."),
+        "skill": ("", "Give skills to an agent and take them away."),
+    },
+    "agent skill": {
+        "add": ("metier.cli.agent.create:add_skill", "Give an agent more skills."),
+        "remove": ("metier.cli.agent.create:remove_skill", "Take skills away from an agent."),
+        "list": ("metier.cli.agent.create:list_skills", "List an agent's skills."),
+    },
+    "session": {
+        "list": ("metier.cli.session:list_sessions", "List the sessions that are kept."),
+        "show": ("metier.cli.session:show", "Show what is active in a session."),
+        "clear": ("metier.cli.session:clear", "Forget a session, or all of them."),
+    },
+    "policy": {
+        "show": ("metier.cli.policy:show", "Show what skills may do."),
+        "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
+        "deny": ("metier.cli.policy:deny", "Forbid a tool pattern, for all skills, or take back an approval of one."),
+    },
+    "mcp": {
+        "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),
+        "install": ("metier.cli.mcp.install:install", "Configure a client to start the server."),
+        "list": ("metier.cli.mcp.list:list_servers", "List the MCP servers whose skills you use."),
+        "refresh": ("metier.cli.mcp.list:refresh", "Ask those servers what they offer now."),
+    },
+    "registry": {
+        "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),
+        "key": ("", "The key that you sign releases with."),
+        "token": ("", "Make, list and revoke tokens of your registry."),
+        "stats": ("metier.cli.registry.admin:stats", "Say how much your registry holds."),
+        "migrate": ("metier.cli.registry.admin:migrate", "Copy a registry to other engines."),
+        "backup": ("metier.cli.registry.admin:backup", "Copy a registry into a folder."),
+        "restore": ("metier.cli.registry.admin:restore", "Bring back what was backed up."),
+        "gc": ("metier.cli.registry.admin:gc", "Delete archives that no release names."),
+    },
+    "registry key": {
+        "new": ("metier.cli.registry.key:new", "Make a key."),
+        "show": ("metier.cli.registry.key:show", "Show the public half of your key."),
+        "register": ("metier.cli.registry.key:register", "Tell a registry that your key signs for a namespace."),
+    },
+    "registry token": {
+        "create": ("metier.cli.registry.admin:create_token", "Make a token; it is shown once."),
+        "list": ("metier.cli.registry.admin:list_tokens", "List all tokens by their first characters."),
+        "revoke": ("metier.cli.registry.admin:revoke_token", "End a token."),
+    },
+    "cache": {
+        "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
+        "clean": ("metier.cli.cache:clean", "Delete downloaded skills."),
+    },
+    "config": {
+        "show": ("metier.cli.config:show", "Show every setting and where it came from."),
+        "get": ("metier.cli.config:get", "Print one setting."),
+        "set": ("metier.cli.config:set_setting", "Change one setting."),
+        "unset": ("metier.cli.config:unset_setting", "Go back to a setting's default."),
+        "path": ("metier.cli.config:path", "Print where the configuration file is."),
+    },
+}
+DEFAULTS = {"mcp": "serve"}
+"""The command that a group stands for when none is named: clients are configured with `metier mcp`."""
+_ABOUT = {
+    "": "metier gives any agent the right skill at the right moment, safely.",
+    "skill": "Write, check, find and list skills.",
+    "agent": "Make agents with skills, and keep every version.",
+    "agent skill": "Give skills to an agent and take them away.",
+    "session": "List, show and clear sessions.",
+    "policy": "Show and change what skills may do.",
+    "mcp": "Serve skills over the Model Context Protocol, and use those of other servers.",
+    "skill manage": "Enable, disable, update, remove and list skills.",
+    "registry": "Run a registry of your own.",
+    "registry key": "The key that you sign releases with.",
+    "registry token": "Make, list and revoke tokens of your registry.",
+    "cache": "Show and clean the cache of downloaded skills.",
+    "config": "Show and change settings.",
+}
+
+
+def usage(group: str) -> str:
+    """The help page of a group."""
+    program = f"metier {group}".strip()
+    rows = GROUPS[group]
+    width = max(map(len, rows)) + 2
+    lines = [f"Usage: {program} COMMAND [ARGUMENTS]", "", f"  {_ABOUT[group]}", "", "Commands:"]
+    lines += [f"  {name:<{width}}{text}" for name, (_, text) in rows.items()]
+    lines += ["", "Options:", f"  {'--help':<{width}}Show this page; every command has one."]
+    if not group:
+        lines.append(f"  {'--version':<{width}}Print the version.")
+    return "\n".join(lines)

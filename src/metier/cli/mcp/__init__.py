@@ -1,0 +1,1 @@
+"""`metier mcp`: one module per command."""

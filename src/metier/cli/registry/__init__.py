@@ -1,0 +1,1 @@
+"""`metier registry`: one module per command."""

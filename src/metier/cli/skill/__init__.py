@@ -1,0 +1,1 @@
+"""`metier skill`: one module per command."""

@@ -1,0 +1,75 @@
+"""`metier skill activate`: exactly what a model gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.policy import ask_on_terminal
+from metier.errors import BadUsage
+from metier.runtime import By, Mode
+
+__all__ = ["activate"]
+
+
+@command("skill", "activate")
+@click.argument("name", shell_complete=skill_names)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter that the skill declares."
+)
+@click.option("--session", "session_id", metavar="ID", help="Activate it in this session, and keep that.")
+@click.option(
+    "--mode", type=click.Choice([mode.value for mode in Mode]), help="How long it stays active.  [default: session.mode]"
+)
+@click.option("--pin", is_flag=True, help="It never leaves the session to make room.")
+def activate(
+    app: App,
+    *,
+    name: str,
+    arguments: tuple[str, ...],
+    parameters: tuple[str, ...],
+    session_id: str | None,
+    mode: str | None,
+    pin: bool,
+) -> Result:
+    """Print exactly what a model gets when a skill is activated, byte for byte.
+
+    ARGUMENTS fill in $ARGUMENTS. Without --session nothing is kept.
+    """
+    # Empty is an unset variable in somebody's script, and must not name a session.
+    session = app.session(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
+    try:
+        activation = session.activate(
+            name, by=By.USER, arguments=" ".join(arguments), parameters=dict(map(_pair, parameters)),
+            mode=Mode(mode) if mode else None, pinned=pin,
+        )  # fmt: skip
+    finally:
+        session.close()
+    data: dict[str, Any] = {
+        "name": activation.name,
+        "path": activation.path,
+        "text": activation.text,
+        "tokens": activation.tokens,
+        "injected": activation.injected,
+        "trimmed": activation.trimmed,
+        "by": activation.by,
+        "since": activation.since.isoformat(),
+        "dependencies": list(activation.dependencies),
+        "evicted": list(activation.evicted),
+        "session": session.id if session_id else None,
+    }
+    told = f"about {activation.tokens:,} tokens" + (", trimmed" if activation.trimmed else "")
+    return Result(data=data, lines=lambda _: (), text=f"{activation.text}\n", info=told, notes=activation.warnings)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise BadUsage(f"{text!r} is not of the form NAME=VALUE", hint="such as -p style=formal")
+    return name, value

@@ -1,0 +1,69 @@
+"""`metier skill conflicts`: which installed skills compete for the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from metier.app import App
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entry_named
+from metier.cli.core.terminal import Terminal, clipped, shown
+from metier.errors import MetierError
+from metier.evals.conflicts import Contest
+from metier.evals.conflicts import conflicts as competing
+from metier.evals.files import read_queries
+from metier.selection import Skill
+from metier.sources import DiskFiles
+from metier.sources.index import IndexedSkill
+
+__all__ = ["conflicts"]
+
+_MOST_SHOWN = 100
+
+
+@command("skill", "conflicts")
+@click.argument("names", nargs=-1, shell_complete=skill_names)
+@click.option("--fail", is_flag=True, help="End with 1 when there is a conflict.")
+def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
+    """Find skills that compete for the same requests.
+
+    Each pair with a request that both would be loaded for, who comes first, and the words that they share. With names, only
+    the pairs that one of them is part of.
+    """
+    wanted = {entry_named(app, name).folder for name in names}
+    skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
+    found = competing(skills, app.selector, requests=_requests, among=wanted or None)
+    untried = f"{found.untried:,} pairs that are less alike were not tried; name a skill to try all of its pairs"
+    return Result(
+        data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untried": found.untried},
+        lines=lambda terminal: _lines(found, len(skills), terminal),
+        notes=(untried,) if found.untried else (),
+        status=1 if fail and found.conflicts else 0,
+    )
+
+
+def _requests(skill: Skill) -> Iterable[str]:
+    try:
+        return [query.text for query in read_queries(DiskFiles(skill.id)) if query.should_trigger]
+    except (MetierError, OSError):
+        # None, or broken ones, which `metier skill eval` tells about.
+        return ()
+
+
+def _lines(found: Contest, considered: int, terminal: Terminal) -> Iterator[str]:
+    pairs = found.conflicts
+    for pair in pairs[:_MOST_SHOWN]:
+        first, second = (terminal.paint(shown(name), "bold") for name in pair.names)
+        yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(shown, pair.shared))}"
+        room = terminal.width - 26 - len(pair.winner) if terminal.width else None
+        yield f"    for {clipped(repr(shown(pair.request)), max(room, 20) if room else None)} comes first {shown(pair.winner)}"
+    if len(pairs) > _MOST_SHOWN:
+        yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json has them all"
+    if not pairs:
+        yield f"none of {considered:,} skills competes with another"
+        return
+    yield terminal.paint(f"{len(pairs):,} pairs among {considered:,} skills; say in each description what it is not for", "dim")

@@ -1,0 +1,172 @@
+"""`metier skill delete` and `remove`: a skill's folder, gone whole or not at all; an installed one leaves its lock too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from metier.app import App
+from metier.catalog import Entry, Source
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entry_named, listing_plugins
+from metier.cli.core.terminal import shown
+from metier.config import KEYS, change_rows
+from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
+from metier.install.dependencies import dependents
+from metier.install.steps import Verb
+from metier.install.store import Store
+from metier.install.targets import Level
+from metier.sources import BUNDLED
+
+if TYPE_CHECKING:
+    from metier.install.listed import Plugin
+
+__all__ = ["delete"]
+
+
+@command("skill", "delete")
+@click.argument("name", metavar="NAME|FOLDER", shell_complete=skill_names)
+@click.option(
+    "--source",
+    type=click.Choice([source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]),
+    help="Which one, if several have the name.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Also if another installed skill needs it.")
+@click.option("--target", "targets", multiple=True, help="Only take it away from these agents: cursor,codex,…")
+def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, targets: tuple[str, ...]) -> Result:
+    """Delete a skill's folder, after asking. An installed skill also leaves the lock and every agent that saw it.
+
+    With --target an installed skill stays, and only these agents no longer see it.
+    """
+    owner = _owner(app, name, source)
+    if targets:
+        if owner is None:
+            raise BadUsage(f"{name} was not installed for any agent", hint="--target is for installed skills")
+        return _taken_away(*owner, targets)
+    if owner is not None:
+        listed = listing_plugins(app, owner[1])
+        result = _uninstall(*owner, yes=yes, force=force)
+        if listed and result.data["deleted"]:
+            _forget(app, listed)
+        return result
+    entry = _chosen(app, name, source)
+    if entry.source is Source.BUNDLED:
+        raise Refused(f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off")
+    if entry.source is Source.MCP:
+        raise Refused(f"{name} is on another server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here")
+    files = sum(len(names) for _, _, names in os.walk(entry.folder))
+    data = {"name": entry.name, "folder": entry.folder, "files": files}
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadUsage(f"deleting {name} needs a yes", hint="add --yes")
+        if not click.confirm(f"Delete {shown(entry.folder)} with {files} files?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {entry.name}"),), status=1)
+    _remove(entry.folder)
+    line = shown(f"deleted {entry.name} ({entry.folder}, {files} files)")
+    return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
+
+
+def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
+    """The store that installed it, and its name there, if nothing else can be meant."""
+    stores = [store for level in (Level.PROJECT, Level.USER) if (store := app.installed(level)).exists]
+    owned = {
+        os.path.realpath(path): (store, entry.name)
+        for store in stores
+        for entry in store.lock()
+        for path in store.placed(entry).paths
+    }
+    try:
+        return owned.get(_chosen(app, name, source).folder)
+    except SkillNotFound:
+        # Its folder is gone, and the lock still promises it.
+        return next(((store, name) for store in stores if name in store.lock()), None)
+    except Ambiguous:
+        folder = {entry.folder for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)}
+        # The copies that one installation made are one skill.
+        owners = {owned.get(each) for each in folder if not each.startswith(BUNDLED)}
+        if len(owners) == 1 and None not in owners:
+            return owners.pop()
+        raise
+
+
+def _taken_away(store: Store, name: str, words: tuple[str, ...]) -> Result:
+    from metier.install.targets import read_targets
+
+    targets = read_targets(words, store.scope)
+    outcome = store.take_away(name, targets)
+    left = outcome.lock[name].targets
+    shared = [each for each in targets if store.scope.folder_of(each) == store.scope.shared and left]
+    notes = tuple(
+        f"{each} still sees {name}: it reads {store.scope.shared}, where the other agents' copy is" for each in shared
+    )
+    data = {"name": name, "deleted": False, "taken_from": list(targets), "targets": list(left),
+            "paths": [step.path for step in outcome.steps if step.verb is not Verb.KEEP]}  # fmt: skip
+    line = shown(f"{name} is no longer for {', '.join(targets)}; it stays for {', '.join(left) or 'metier'}")
+    return Result(data=data, lines=lambda _: (line,), notes=notes)
+
+
+def _forget(app: App, plugins: Iterable[Plugin]) -> None:
+    """What the configuration lists would come back with the next restore; so it leaves that too, unless it brought more."""
+    lock = app.installed(Level.USER).lock()
+    gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.brought, lock))}
+    if gone:
+        change_rows(app.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone)
+
+
+def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
+    lock = store.lock()
+    needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
+    if needed and not force:
+        raise Conflict(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
+    folder = store.folder_of(lock[name])
+    files = len(lock[name].files)
+    data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadUsage(f"deleting {name} needs a yes", hint="add --yes")
+        edited = [step.note for step in store.remove([name], dry_run=True).steps if step.note]
+        more = f" ({'; '.join(edited)})" if edited else ""
+        if not click.confirm(f"Delete {shown(folder)} with {files} files{shown(more)}?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {name}"),), status=1)
+    outcome = store.remove([name])
+    notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
+    gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
+    line = shown(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")
+    return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
+
+
+def _chosen(app: App, name: str, source: str | None) -> Entry:
+    entries = [entry for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)]
+    if os.sep in name:
+        entries = [entry for entry in app.catalog.entries if entry.folder == os.path.abspath(os.path.join(app.folder, name))]
+    mine = [entry for entry in entries if entry.source is not Source.BUNDLED]
+    if len(mine) > 1:
+        places = sorted({str(entry.source) for entry in mine})
+        hint = f"say which with --source: {', '.join(places)}" if len(places) > 1 else "name its folder instead"
+        folders = ", ".join(entry.folder for entry in mine)
+        raise Ambiguous(f"several skills are named {name!r}: {folders}", hint=hint)
+    if source and not mine:
+        # Never another one of that name: what was asked for is not here.
+        raise SkillNotFound(name, hint=f"there is none of that name among the {source} skills")
+    return (mine or entries or [entry_named(app, name)])[0]
+
+
+def _remove(folder: str) -> None:
+    # First out of sight in one step, so that no reader ever meets half a skill; then away.
+    aside = tempfile.mkdtemp(prefix=".metier-deleted-", dir=os.path.dirname(folder))
+    try:
+        # No search for skills enters a folder of this name.
+        os.rename(folder, os.path.join(aside, ".Trash"))
+    except OSError:
+        os.rmdir(aside)
+        raise
+    shutil.rmtree(aside)

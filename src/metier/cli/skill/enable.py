@@ -1,0 +1,81 @@
+"""`metier skill enable` and `metier skill disable`: on and off without removing anything."""
+
+from __future__ import annotations
+
+import click
+
+from metier.app import App
+from metier.catalog import Entry, Source, State
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entry_named, listing_plugins
+from metier.cli.core.terminal import shown
+from metier.config import KEYS, change_rows, change_words
+from metier.errors import Refused
+
+__all__ = ["disable", "enable"]
+
+
+@command("skill", "enable")
+@click.argument("name", shell_complete=skill_names)
+def enable(app: App, *, name: str) -> Result:
+    """Switch a skill on."""
+    entry = entry_named(app, name)
+    _switch_plugin(app, name, on=True)
+    for key in ("skills.disabled", "skills.disabled_bundled"):
+        if name in app.settings.words(key):
+            change_words(app.config_file, KEYS[key], remove=[name])
+    if entry.source is Source.BUNDLED and app.settings.words("skills.enabled_bundled"):
+        change_words(app.config_file, KEYS["skills.enabled_bundled"], add=[name])
+    if not entry.manifest.extensions.default_enabled:
+        change_words(app.config_file, KEYS["skills.enabled"], add=[name])
+    return _after(app, entry)
+
+
+@command("skill", "disable")
+@click.argument("name", shell_complete=skill_names)
+def disable(app: App, *, name: str) -> Result:
+    """Switch a skill off without removing it. `metier skill enable NAME` brings it back."""
+    entry = entry_named(app, name)
+    if not _switch_plugin(app, name, on=False):
+        key = "skills.disabled_bundled" if entry.source is Source.BUNDLED else "skills.disabled"
+        change_words(app.config_file, KEYS[key], add=[name])
+    change_words(app.config_file, KEYS["skills.enabled"], remove=[name])
+    return _after(app, entry)
+
+
+def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
+    """A plugin that the configuration lists is on or off there, as far as that is about this skill alone."""
+    plugins = listing_plugins(app, name)
+    if not on:
+        plugins = {plugin: others for plugin, others in plugins.items() if not others}
+    if not plugins:
+        return False
+    rows = {(plugin.url, plugin.name) for plugin in plugins}
+
+    def change(row: dict[str, object]) -> bool:
+        if (row.get("url"), row.get("name", "")) in rows:
+            row["enabled"] = on
+        return True
+
+    # Switched on with its plugin, the others that it brings stay as they are: off.
+    others = [other for plugin, names in plugins.items() if not plugin.enabled for other in names]
+    change_rows(app.config_file, KEYS["skills.plugins"], change)
+    if others:
+        change_words(app.config_file, KEYS["skills.disabled"], add=others)
+    return True
+
+
+def _after(app: App, entry: Entry) -> Result:
+    """Look again: a filter or a missing command may still have the last word, and the user should hear it."""
+    now = entry_named(App(environment=app.environment, folder=app.folder, flags=app.flags), entry.name)
+    if now.state is State.UNTRUSTED:
+        raise Refused(
+            f"{entry.name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder"
+        )
+    reason = f" ({now.reason})" if now.reason else ""
+    line = shown(f"{now.name} is {now.state}{reason}")
+    return Result(
+        data={"name": now.name, "source": now.source, "state": now.state, "reason": now.reason}, lines=lambda _: (line,)
+    )

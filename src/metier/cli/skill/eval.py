@@ -1,0 +1,197 @@
+"""`metier skill eval`: does a skill trigger when it should, and does it help when it does?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from metier.app import App
+from metier.catalog import Entry
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.models import model_of
+from metier.cli.core.progress import progress
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entries_named
+from metier.cli.core.terminal import Terminal
+from metier.errors import NotFound
+from metier.evals.chat import Chat, Endpoint, HttpChat
+from metier.evals.files import Case, Query, balance, meant_for_others, read_cases, read_queries
+from metier.evals.junit import junit_triggers
+from metier.evals.outputs import Evaluation, OutputReport, run_outputs
+from metier.evals.page import page
+from metier.evals.ranking import contest
+from metier.evals.suites import Suite, Trial, find_suites, run_suites
+from metier.evals.triggers import TriggerReport, run_triggers
+from metier.evals.workspace import Workspace
+from metier.runtime import Answer
+from metier.sources import DiskFiles
+from metier.sources.atomic import replace_bytes
+from metier.values import dataclass
+
+from .eval_judges import judge_of
+from .eval_report import output_lines, trigger_lines
+from .test import runner_for, test_lines
+
+__all__ = ["evaluate"]
+
+T = TypeVar("T")
+
+
+@command("skill", "eval")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
+@click.option("--triggers", is_flag=True, help="Only whether it is picked for the right requests.")
+@click.option("--outputs", is_flag=True, help="Only whether it helps: its tasks with the skill and without. Needs a model.")
+@click.option("--tests", is_flag=True, help="Run its own tests too, as `metier skill test` does.")
+@click.option("--offline", is_flag=True, help="Ask the local ranker, though a model is configured.")
+@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="How often a model is asked each.")
+@click.option("--baseline", type=click.Path(exists=True, file_okay=False), help="Compare with this older version of the skill.")
+@click.option(
+    "--workspace", type=click.Path(file_okay=False), help="Where results of tasks are kept; by default NAME-workspace."
+)
+@click.option("--html", type=click.Path(dir_okay=False), help="Also write the report to this file, as one page.")
+@click.option("--junit", type=click.Path(dir_okay=False), help="Also write the trigger results to this file, as JUnit XML.")
+@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has evals; for CI.")
+@click.option("-v", "--verbose", is_flag=True, help="List the requests that passed too.")
+def evaluate(
+    app: App, *, targets: tuple[str, ...], triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
+    baseline: str | None, workspace: str | None, html: str | None, junit: str | None, allow_none: bool, verbose: bool,
+) -> Result:  # fmt: skip
+    """Measure whether a skill triggers when it should, and helps when it does.
+
+    evals/eval_queries.json holds requests and whether the skill should be picked for each; they go to the model of your
+    settings, or without one to the local ranker, among all installed skills. evals/evals.json holds tasks; a model does each
+    with the skill and without. Ends with 1 when a request fails, a test fails, or the skill makes results worse.
+    """
+    entries = entries_named(app, targets)
+    model = model_of(app, offline=offline, needed_by="output evals need" if outputs else "")
+    jobs = _Jobs(
+        queries=_having(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
+        cases=_having(entries, lambda files, name: read_cases(files, skill=name))
+        if model and (outputs or not triggers)
+        else [],
+        suites=_having(entries, lambda files, name: find_suites(name, files.folder)) if tests else [],
+        runs=runs,
+        old=entries_named(app, [baseline])[0] if baseline else None,
+        workspace=workspace,
+    )
+    if not allow_none:
+        jobs.check(entries, outputs=outputs)
+    done = asyncio.run(_done(app, jobs, model))
+    if junit:
+        replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
+    if html:
+        title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
+        report = page(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
+        replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
+    asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
+    without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
+    strange = tuple(
+        f"{entry.name}: {note}" for entry in entries for note in meant_for_others(DiskFiles(entry.folder), entry.name)
+    )
+    return _result(done, (*without, *strange), verbose=verbose)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Jobs:
+    queries: Sequence[tuple[Entry, tuple[Query, ...]]]
+    cases: Sequence[tuple[Entry, tuple[Case, ...]]]
+    suites: Sequence[tuple[Entry, tuple[Suite, ...]]]
+    runs: int
+    old: Entry | None
+    workspace: str | None
+
+    def check(self, entries: Sequence[Entry], *, outputs: bool) -> None:
+        """Say what is missing where nothing is left to do."""
+        if not self.queries and not self.cases and not self.suites:
+            (read_cases if outputs else read_queries)(DiskFiles(entries[0].folder), skill=entries[0].name)
+
+    @property
+    def total(self) -> int:
+        asked, tasks, tested = (sum(len(each) for _, each in jobs) for jobs in (self.queries, self.cases, self.suites))
+        return asked + tasks * 2 * self.runs + tested
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Done:
+    triggers: Sequence[TriggerReport]
+    trials: Sequence[Trial]
+    outputs: Sequence[OutputReport]
+
+
+def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> list[tuple[Entry, T]]:
+    """Those of the skills that have such files, with what is in them."""
+    found = []
+    for entry in entries:
+        try:
+            found.append((entry, read(DiskFiles(entry.folder), entry.name)))
+        except NotFound:
+            continue
+    return found
+
+
+async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
+    with progress("evaluating", jobs.total) as told:
+        async with AsyncExitStack() as stack:
+            chat = await stack.enter_async_context(HttpChat(model)) if model else None
+            triggers = await _triggered(app, jobs, chat, lambda: told(1))
+            suites = [suite for _, found in jobs.suites for suite in found]
+            limits = app.session_options().limits
+            trials = await run_suites(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
+            outputs = await _helped(app, jobs, chat, lambda: told(1)) if chat else []
+    return _Done(triggers=triggers, trials=trials, outputs=outputs)
+
+
+async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[], None]) -> list[TriggerReport]:
+    if not jobs.queries:
+        return []
+    selector = contest(app.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
+    reports = []
+    for entry, queries in jobs.queries:
+        judge = judge_of(app, selector, entry, chat)(entry.description)
+        reports.append(await run_triggers(entry.name, queries, judge, runs=jobs.runs, told=told, notes=balance(queries)))
+    return reports
+
+
+async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -> list[OutputReport]:
+    # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
+    permissions = app.permissions(lambda _: Answer.ONCE)
+    reports = []
+    for entry, cases in jobs.cases:
+        evaluation = Evaluation(
+            entry=entry, cases=cases, chat=chat, runner=app.runner, permissions=permissions, runs=jobs.runs, old=jobs.old,
+            limits=app.session_options().limits,
+        )  # fmt: skip
+        folder = jobs.workspace or f"{entry.name}-workspace"
+        with Workspace(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
+            report = await run_outputs(evaluation, workspace, told=told)
+            workspace.finish(report.data(), cases, page(f"Evals of {entry.name}", outputs=[report]))
+        reports.append(report)
+    return reports
+
+
+def _result(done: _Done, notes: tuple[str, ...], *, verbose: bool) -> Result:
+    failed = sum(len(report.failures) for report in done.triggers)
+    wrong = failed + sum(not trial.ok for trial in done.trials) + sum(not report.ok for report in done.outputs)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield from trigger_lines(done.triggers, terminal, verbose=verbose)
+        yield from test_lines(done.trials, terminal, verbose=verbose) if done.trials else ()
+        yield from output_lines(done.outputs, terminal)
+        if not (done.triggers or done.trials or done.outputs):
+            yield "no evals"
+
+    return Result(
+        data={
+            "triggers": [report.data() for report in done.triggers], "tests": [trial.data() for trial in done.trials],
+            "outputs": [{**report.data(), "workspace": report.folder} for report in done.outputs], "failed": failed,
+        },
+        lines=lines,
+        status=1 if wrong else 0,
+        notes=(*notes, *(f"{report.skill}: {note}" for report in done.triggers for note in report.notes)),
+    )  # fmt: skip

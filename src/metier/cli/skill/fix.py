@@ -1,0 +1,94 @@
+"""`metier skill fix`: what is mechanical is repaired, the rest stays byte for byte."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import folders_named
+from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.errors import NotFound, Refused
+from metier.sources import BUNDLED, DiskFiles
+from metier.sources.atomic import replace_bytes
+from metier.spec import SKILL_FILE, check
+from metier.spec.fix import Fixed
+from metier.spec.fix import fix as repaired
+from metier.spec.skill import LONGEST_SKILL_FILE
+
+__all__ = ["fix"]
+
+
+@command("skill", "fix")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+def fix(app: App, *, targets: tuple[str, ...], dry_run: bool) -> Result:
+    """Repair what is mechanical, and keep comments, order and body byte for byte.
+
+    Quotes a value with a colon in it, writes allowed-tools and metadata as the standard has them, sets the name to the
+    folder's, removes a byte order mark. Ends with 1 when a skill is still not valid afterwards.
+    """
+    rows = [_repair(folder, dry_run=dry_run) for folder in folders_named(app, targets)]
+    failed = sum(not row["ok"] for row in rows)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for row in rows:
+            yield from _lines(row, terminal, dry_run=dry_run)
+
+    data = {"dry_run": dry_run, "skills": rows, "changed": sum(bool(row["changes"]) for row in rows), "failed": failed}
+    return Result(data=data, lines=lines, status=1 if failed else 0)
+
+
+def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
+    name = os.path.basename(folder)
+    if folder.startswith(BUNDLED + os.sep):
+        raise Refused(
+            f"{name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
+        )
+    try:
+        data = DiskFiles(folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+    except (NotFound, Refused):
+        # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
+        return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
+    fixed = repaired(data, folder=name)
+    if fixed.data != data and not dry_run:
+        file = os.path.join(folder, SKILL_FILE)
+        replace_bytes(file, fixed.data)
+    report = check(DiskFiles(folder), folder=name) if not dry_run else None
+    changes = [{"code": change.code, "line": change.line, "message": change.message} for change in fixed.changes]
+    return {
+        "folder": folder,
+        "changes": changes,
+        "diff": _diff(data, fixed, os.path.join(name, SKILL_FILE)),
+        "ok": report is None or report.ok,
+        "left": len(report.errors) if report is not None else 0,
+    }
+
+
+def _diff(data: bytes, fixed: Fixed, name: str) -> str:
+    before, after = (text.decode("utf-8", "replace").splitlines() for text in (data, fixed.data))
+    return "\n".join(unified_diff(before, after, name, name, lineterm=""))
+
+
+def _lines(row: dict[str, Any], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
+    did = "would change" if dry_run else "changed"
+    changes = row["changes"]
+    name = shown(os.path.basename(row["folder"]))
+    yield f"{name}: {did} {len(changes)}" if changes else f"{name}: nothing to repair"
+    for change in row["changes"]:
+        yield f"  line {change['line']}: {change['code']}: {shown(change['message'])}"
+    if dry_run:
+        styles = {"+": "green", "-": "red", "@": "cyan"}
+        yield from (
+            terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
+            for line in row["diff"].split("\n")
+            if line
+        )
+    if row["left"]:
+        yield f"  {row['left']} errors are left for you: `metier skill validate {name}`"

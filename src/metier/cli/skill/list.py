@@ -1,0 +1,152 @@
+"""`metier skill list`: every skill on this machine, with its state."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.catalog import Catalog, Entry, Source, State
+from metier.cli.core.dispatch import command, envelope
+from metier.cli.core.entry_rows import count, entry_lines, entry_row, glyph
+from metier.cli.core.listing_cache import note_commands, remembering
+from metier.cli.core.result import Result
+from metier.cli.core.terminal import Terminal, shown
+from metier.install.targets import Level
+from metier.sources import Update
+
+__all__ = ["list_plugins", "list_skills"]
+
+
+@command("skill", "list")
+@click.argument("globs", nargs=-1)
+@click.option(
+    "--source",
+    type=click.Choice([source.value for source in Source]),
+    multiple=True,
+    help="Only skills from this source; repeatable.",
+)
+@click.option(
+    "--state", type=click.Choice([state.value for state in State]), multiple=True, help="Only skills in this state; repeatable."
+)
+@click.option("--tag", "tags", multiple=True, help="Only skills with this tag; repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), help="Show at most this many.")
+@click.option("--watch", is_flag=True, help="Keep running and print what changes.")
+def list_skills(
+    app: App, *, globs: tuple[str, ...], source: tuple[str, ...], state: tuple[str, ...], tags: tuple[str, ...],
+    limit: int | None, watch: bool,
+) -> Result:  # fmt: skip
+    """List every skill on this machine with its state.
+
+    GLOBS filter by name: `metier skill list 'pdf-*'`. A skill is enabled (✓), disabled (○), unavailable (✗, something is
+    missing), shadowed (≡, another source has the same name), untrusted (?, in a folder nobody trusted) or skipped (!).
+    """
+
+    def wanted(entry: Entry) -> bool:
+        return (
+            (not source or entry.source in source)
+            and (not state or entry.state in state)
+            and (not globs or any(fnmatchcase(entry.name, glob) for glob in globs))
+            and (not tags or bool(set(tags) & set(entry.manifest.extensions.tags)))
+        )
+
+    if watch:
+        _watch(app, wanted)
+    remembering(app)
+    catalog = app.catalog
+    note_commands(app.machine.commands)
+    selects = bool(globs or source or state or tags)
+    entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
+    sight = app.sight
+    # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
+    stable = not app.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    return _result(entries, catalog, limit, sight.of, remember=stable)
+
+
+@command("skill manage", "list")
+def list_plugins(app: App) -> Result:
+    """List installed plugins: where each is from, which version, whether it is on, and since when it is here."""
+    # Imported here: a plain listing must not pay for what installs.
+    from .install_common import entry_row as installed_row
+
+    stores = [store for level in Level if (store := app.installed(level)).exists]
+    locked = {os.path.realpath(store.folder_of(entry)): (store, entry) for store in stores for entry in store.lock()}
+    entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
+    waiting = [plugin for plugin in app.plugins if not any(plugin.brought(one) for _, one in locked.values())]
+    rows = []
+    for entry in entries:
+        row = {**entry_row(entry), "enabled": entry.state is State.ENABLED}
+        if entry.folder in locked:
+            row["installed_from"] = installed_row(locked[entry.folder][1], locked[entry.folder][0])
+        rows.append(row)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for entry in entries:
+            yield f"{glyph(entry.state, terminal)} {terminal.paint(shown(entry.name), 'bold')} ({entry.source}, {entry.state})"
+            if entry.folder in locked:
+                one = locked[entry.folder][1]
+                at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
+                pinned = ", pinned" if one.pinned else ""
+                yield f"    {shown(f'{one.origin.url} {one.origin.path}'.rstrip())}{shown(at)}, {shown(one.installed)}{pinned}"
+        for plugin in waiting:
+            yield f"{terminal.paint('-', 'dim')} {shown(plugin.name or plugin.url)} (listed, not installed)"
+        if waiting:
+            yield terminal.paint("`metier skill install` installs what the configuration lists", "dim")
+        if not entries and not waiting:
+            yield "no plugins yet; see `metier skill install --help`"
+
+    listed = [{"url": plugin.url, "ref": plugin.ref, "name": plugin.name, "enabled": plugin.enabled} for plugin in waiting]
+    data = {"skills": rows, "shown": len(rows), "found": len(rows), "not_installed": listed}
+    return Result(data=data, lines=lines, notes=app.catalog.warnings)
+
+
+def _is_unreadable(entry: Entry) -> bool:
+    return '"SK015"' in entry.offer.problems
+
+
+def _result(
+    entries: Sequence[Entry], catalog: Catalog, limit: int | None, agents: Callable[[str], tuple[str, ...]], *, remember: bool
+) -> Result:
+    seen = entries[:limit] if limit else entries
+    rows = [{**entry_row(entry), "agents": list(agents(entry.folder))} for entry in seen]
+    data = {"skills": rows, "shown": len(seen), "found": len(entries)}
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        if not entries:
+            yield "no skills match" if catalog.entries else "no skills yet; write one with `metier skill create NAME`"
+            return
+        yield from entry_lines(seen, terminal, agents)
+        rest = f"; {len(entries) - len(seen):,} more, raise --limit to see them" if len(seen) < len(entries) else ""
+        yield terminal.paint(f"{count(seen)}{rest}", "dim")
+
+    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, remember=remember)
+
+
+def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries
+    """Until interrupted: the list, then a line (or an envelope) for each change."""
+    as_json = "--json" in sys.argv
+    terminal = Terminal.of()
+    for update in app.watch():
+        sys.stdout.buffer.write(_update_bytes(update, wanted, terminal, as_json=as_json))
+        sys.stdout.buffer.flush()
+
+
+def _update_bytes(update: Update, wanted: Any, terminal: Terminal, *, as_json: bool) -> bytes:  # Any: see _watch
+    if as_json:
+        changes = [{"kind": change.kind, **entry_row(change.entry)} for change in update.changes if wanted(change.entry)]
+        first = [entry_row(entry) for entry in update.catalog.entries if wanted(entry)] if not update.changes else None
+        return envelope("skill list --watch", data={"changes": changes} if first is None else {"skills": first})
+    if not update.changes:
+        lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "watching; Ctrl-C ends"]
+    else:
+        lines = [
+            f"{change.kind:8} {glyph(change.entry.state, terminal)} {shown(change.entry.name)} ({change.entry.source})"
+            for change in update.changes
+            if wanted(change.entry)
+        ]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")

@@ -1,0 +1,120 @@
+"""`metier skill optimize`: a better description, from the requests that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from difflib import unified_diff
+
+import click
+
+from metier.app import App
+from metier.catalog import Entry
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.models import model_of
+from metier.cli.core.progress import progress
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entries_named
+from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.errors import Ambiguous, Refused
+from metier.evals.chat import Endpoint, HttpChat
+from metier.evals.files import read_queries
+from metier.evals.optimizing import Candidate, Optimized
+from metier.evals.optimizing import optimize as improved
+from metier.evals.proposing import CountedWords, ModelProposals, Propose
+from metier.evals.ranking import contest
+from metier.sources import BUNDLED, DiskFiles
+from metier.sources.atomic import replace_bytes
+from metier.spec import SKILL_FILE
+from metier.spec.fix.describing import described
+from metier.spec.skill import LONGEST_SKILL_FILE
+
+from .eval_judges import judge_of
+
+__all__ = ["optimize"]
+
+
+@command("skill", "optimize")
+@click.argument("target", metavar="NAME|PATH", shell_complete=skill_names)
+@click.option("--write", is_flag=True, help="Write the better description into SKILL.md.")
+@click.option("--offline", is_flag=True, help="Use the local ranker, though a model is configured.")
+@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="How often a model is asked each.")
+@click.option("--rounds", type=click.IntRange(1, 20), default=5, show_default=True, help="How often it may propose.")
+def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, rounds: int) -> Result:
+    """Propose a better description from the evals that fail.
+
+    The requests of its trigger evals are split. Proposals come from failures of the one part (by the model, or from the words
+    of failed requests), and the best is chosen on the other. Shown as a diff; nothing is written without --write.
+    """
+    entry = _only(entries_named(app, [target]), target)
+    if write and entry.folder.startswith(BUNDLED + os.sep):
+        raise Refused(
+            f"{entry.name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
+        )
+    model = model_of(app, offline=offline)
+    with progress("trying descriptions", rounds) as told:
+        found = asyncio.run(_improved(app, entry, model, runs=runs, rounds=rounds, told=lambda: told(1)))
+    data = DiskFiles(entry.folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+    changed = described(data, found.best.description) if found.is_better else data
+    if write and changed != data:
+        replace_bytes(os.path.join(entry.folder, SKILL_FILE), changed)
+    diff = _diff(data, changed, f"{entry.name}/{SKILL_FILE}")
+    return Result(
+        data={
+            "skill": entry.name, "judge": found.before.report.judge, "before": found.before.data(), "best": found.best.data(),
+            "tried": [one.data() for one in found.tried], "diff": diff, "written": write and changed != data,
+        },
+        lines=lambda terminal: _lines(entry.name, found, diff, terminal, write=write),
+    )  # fmt: skip
+
+
+async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: object) -> Optimized:
+    queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
+    selector = contest(app.selector, [entry], app.catalog.entries)
+    async with AsyncExitStack() as stack:
+        chat = await stack.enter_async_context(HttpChat(model)) if model else None
+        propose: Propose = ModelProposals(chat, entry.name) if chat else CountedWords(entry.name)
+        judge = judge_of(app, selector, entry, chat)
+        return await improved(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
+
+
+def _only(entries: list[Entry], target: str) -> Entry:
+    if len(entries) > 1:
+        names = ", ".join(entry.name for entry in entries[:5])
+        raise Ambiguous(f"{target!r} holds {len(entries)} skills: {names}", hint="name one of them")
+    return entries[0]
+
+
+def _diff(before: bytes, after: bytes, name: str) -> str:
+    old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
+    return "\n".join(unified_diff(old, new, name, name, lineterm="", n=1))
+
+
+def _lines(name: str, found: Optimized, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
+    title = terminal.paint(shown(name), "bold")
+    tried = len(found.tried) - 1
+    yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
+    yield f"  now   {_rates(found.before)}"
+    if not found.is_better:
+        yield f"  {_why_not(found)}; the description stays"
+        return
+    yield f"  best  {_rates(found.best)}"
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in diff.split("\n"):
+        yield terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
+    yield f"{'written to' if write else 'write it with --write to'} {shown(name)}/{SKILL_FILE}"
+
+
+def _why_not(found: Optimized) -> str:
+    if found.before.report.ok:
+        return "every request passes"
+    if len(found.tried) > 1:
+        return "none did better on the requests held back"
+    return "only requests fail that are held back" if found.before.train == 1.0 else "no proposal could be used"
+
+
+def _rates(candidate: Candidate) -> str:
+    return f"train {candidate.train:4.0%}, validation {candidate.validation:4.0%}"

@@ -1,0 +1,89 @@
+"""`metier skill select`: which skills fit a request, and why."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
+from metier.errors import BadUsage
+from metier.selection import Decision, Match, Selection
+
+__all__ = ["request_text", "select"]
+
+_SIGNS = {Decision.ACTIVATE: ("✓", "green"), Decision.SUGGEST: ("~", "yellow"), Decision.NOTHING: ("·", "dim")}
+
+
+@command("skill", "select")
+@click.argument("query", nargs=-1, required=True, metavar="REQUEST")
+@click.option("-k", "--limit", type=click.IntRange(min=1), help="The best so many, however well they fit.")
+@click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
+@click.option("--semantic/--words", default=None, help="By meaning too, or by words alone; the setting is selection.semantic.")
+def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
+    """Pick the skills that fit a request, locally: no network, no language model.
+
+    Prints those worth activating (✓); with -k also what is only worth a mention (~) or nothing (·). `-` reads the request
+    from standard input, for whole task descriptions.
+    """
+    text = request_text(query)
+    selector = app.selector if semantic is None else app.selector_of(app.catalog, semantic=semantic)
+    selection = selector.select(text, limit=limit)
+    return Result(
+        data={
+            "query": text,
+            "considered": selection.considered,
+            "selected": [_row(match) for match in selection.selected],
+            "rejected": [_row(match) for match in selection.rejected],
+        },
+        lines=lambda terminal: _lines(selection, terminal, explain=explain),
+    )
+
+
+def request_text(words: Sequence[str]) -> str:
+    """What was asked: the words of the command line, or standard input for `-`."""
+    text = " ".join(words)
+    if text == "-":
+        text = sys.stdin.read(1 << 20)
+    if not text.strip():
+        raise BadUsage("the request is empty", hint="say what you want done")
+    return text
+
+
+def _row(match: Match) -> dict[str, Any]:
+    return {
+        "id": match.id,
+        "name": match.name,
+        "description": match.skill.description,
+        "score": round(match.score, 4),
+        "fit": round(match.fit, 4),
+        "confidence": round(match.confidence, 4),
+        "decision": match.decision,
+        "reason": match.reason,
+        "shares": {share.signal: round(share.value, 4) for share in match.shares},
+    }
+
+
+def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
+    if not selection.selected:
+        yield f"none of {selection.considered:,} skills fits well enough to be activated"
+        near = [match.name for match in selection.rejected if match.decision is Decision.SUGGEST]
+        if near:
+            yield f"nearest: {', '.join(map(shown, near[:3]))}"
+        return
+    widest = max(cells(shown(match.name)) for match in selection.selected)
+    for match in selection.selected:
+        sign, style = _SIGNS[match.decision]
+        name = terminal.paint(padded(shown(match.name), widest), "bold")
+        sure = f"{match.confidence:4.0%}"
+        room = terminal.width - widest - 11 if terminal.width else None
+        yield f"{terminal.paint(sign, style)} {name}  {sure}  {clipped(shown(match.reason), room)}"
+        if explain:
+            for share in sorted(match.shares, key=lambda share: -abs(share.value)):
+                yield f"    {padded(share.signal, 24)} {share.value:+.3f}"
+    yield terminal.paint(f"of {selection.considered:,} skills", "dim")

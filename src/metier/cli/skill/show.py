@@ -1,0 +1,209 @@
+"""`metier skill show`: one skill in full, or the state of all of them by source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.catalog import Entry, Source, State
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.entry_rows import count, entry_row, glyph
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entry_named
+from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.errors import BadUsage, InvalidSkill, Refused, Unavailable
+from metier.install.targets import Level
+from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimated_tokens, load
+
+__all__ = ["show"]
+
+_TITLES = {
+    Source.BUNDLED: "Bundled Skills",
+    Source.USER: "User Skills",
+    Source.CLAUDE: "Claude Skills",
+    Source.PROJECT: "Project Skills",
+    Source.PLUGIN: "Plugin Skills",
+    Source.MCP: "Skills of MCP Servers",
+}
+_MOST_FILES = 40
+
+
+@command("skill", "show")
+@click.argument("name", required=False, shell_complete=skill_names)
+@click.option("--files", "with_files", is_flag=True, help="List every file of the skill.")
+@click.option("--body", "with_body", is_flag=True, help="Print the instructions, and nothing else.")
+def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Result:
+    """Show one skill, or the state of all of them by source."""
+    if name is None:
+        if with_files or with_body:
+            raise BadUsage("--files and --body need a name", hint="metier skill show NAME")
+        return _status(app)
+    entry = entry_named(app, name)
+    if entry.state is State.UNTRUSTED:
+        raise Refused(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
+    if with_body:
+        body = load(app.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
+        return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
+    return _page(app, entry, with_files=with_files)
+
+
+def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
+    """As it is for programs; on a terminal as Markdown, without the control characters that a hostile skill might carry."""
+    if not terminal.is_tty:
+        yield body
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    safe = "".join(char if char.isprintable() or char == "\n" else " " for char in body)
+    console = Console(width=min(terminal.width or 80, 100), force_terminal=terminal.colour, no_color=not terminal.colour)
+    with console.capture() as captured:
+        console.print(Markdown(safe))
+    yield from captured.get().splitlines()
+
+
+def _status(app: App) -> Result:
+    entries = app.catalog.entries
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for source in reversed(Source):
+            of_source = [entry for entry in entries if entry.source is source]
+            if of_source:
+                yield terminal.paint(f"[{_TITLES[source]}]", "bold")
+            for entry in of_source:
+                yield f"  {glyph(entry.state, terminal)} {shown(entry.name)}"
+                about = f"{entry.description} ({entry.state})" if entry.description else f"({entry.state})"
+                yield f"      {clipped(shown(about), terminal.width - 6 if terminal.width else None)}"
+                if entry.reason:
+                    yield f"      {terminal.paint(shown(entry.reason), 'dim')}"
+        yield terminal.paint(count(entries) or "no skills yet; write one with `metier skill create NAME`", "dim")
+
+    return Result(data={"skills": [entry_row(entry) for entry in entries]}, lines=lines, notes=app.catalog.warnings, pages=True)
+
+
+def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
+    """What the lock knows of it, if it was installed."""
+    from .install_common import entry_row as installed_row
+
+    for level in ("project", "user"):
+        store = app.installed(Level(level))
+        if not store.exists:
+            continue
+        for locked in store.lock():
+            if entry.folder in map(os.path.realpath, store.placed(locked).paths):
+                return installed_row(locked, store)
+    return None
+
+
+def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
+    origin = _origin(app, entry)
+    held = app.files_of(entry, offline=True)
+    files = list(held.list())
+    body = _body(held, entry)
+    manifest = entry.manifest
+    tokens = {"catalog": estimated_tokens(entry.name + entry.description), "instructions": estimated_tokens(body)}
+    data: dict[str, Any] = {
+        **entry_row(entry),
+        "license": manifest.license,
+        "compatibility": manifest.compatibility,
+        "metadata": dict(manifest.metadata),
+        "allowed_tools": list(manifest.allowed_tools),
+        "extensions": _extensions(manifest),
+        "tokens": tokens,
+        "installed_from": origin,
+        "files": [{"path": file.path, "size": file.size, "executable": file.executable} for file in files],
+    }
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        yield f"{glyph(entry.state, terminal)} {terminal.paint(shown(entry.name), 'bold')} ({entry.source}, {entry.state})"
+        if entry.reason:
+            yield f"  {shown(entry.reason)}"
+        yield f"  {shown(entry.description)}"
+        yield ""
+        for label, value in (*_facts(entry, manifest, tokens), *_origin_facts(origin)):
+            yield f"  {terminal.paint(padded(label, 14), 'dim')}{shown(value)}"
+        for problem in entry.report:
+            yield f"  {problem.where}: {problem.severity} {problem.code}: {shown(problem.message)}"
+        yield from _file_lines(files, with_all=with_files, terminal=terminal)
+
+    return Result(data=data, lines=lines)
+
+
+def _body(files: Files, entry: Entry) -> str:
+    """The instructions; none where the skill is none, or where nobody has fetched them yet."""
+    if entry.state is State.SKIPPED:
+        return ""
+    try:
+        return load(files, folder=entry.folder.rpartition("/")[2]).instructions
+    except (InvalidSkill, Unavailable):
+        if entry.source is not Source.MCP:
+            raise
+        return ""
+
+
+def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator[tuple[str, str]]:
+    extensions = manifest.extensions
+    yield "folder", entry.folder
+    facts = {
+        "version": extensions.version,
+        "author": extensions.author,
+        "licence": manifest.license,
+        "works with": manifest.compatibility,
+        "needs": ", ".join(extensions.requires),
+        "tags": ", ".join(extensions.tags),
+        "allowed tools": " ".join(manifest.allowed_tools),
+        "triggers": ", ".join((*extensions.triggers.keywords, *extensions.triggers.verbs, *extensions.triggers.patterns)),
+        "depends on": ", ".join(extensions.dependencies),
+    }
+    yield from ((label, value) for label, value in facts.items() if value)
+    yield "tokens", f"about {tokens['catalog']:,} in the catalog, {tokens['instructions']:,} when activated"
+
+
+def _origin_facts(origin: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if origin is None:
+        return
+    at = f" at {origin['ref']}" if origin["ref"] else ""
+    commit = f" ({origin['commit'][:12]})" if origin["commit"] else ""
+    yield "from", f"{origin['url']} {origin['path']}".rstrip() + at + commit
+    yield "installed", f"{origin['installed']}{', pinned' if origin['pinned'] else ''}, {origin['scope']}"
+    yield "digest", origin["digest"]
+    if origin["targets"]:
+        yield "agents", ", ".join(origin["targets"])
+
+
+def _file_lines(files: list[FileEntry], *, with_all: bool, terminal: Terminal) -> Iterator[str]:
+    others = [file for file in files if file.path != SKILL_FILE]
+    seen = others if with_all else others[:_MOST_FILES]
+    for file in seen:
+        yield f"  {terminal.paint(padded('file' if file is seen[0] else '', 14), 'dim')}{shown(file.path)}  {file.size:,} bytes"
+    if len(seen) < len(others):
+        yield f"  {'':14}{len(others) - len(seen):,} more; --files lists all"
+
+
+def _extensions(manifest: Manifest) -> dict[str, Any]:
+    extensions = manifest.extensions
+    triggers = extensions.triggers
+    return {
+        "version": extensions.version,
+        "author": extensions.author,
+        "tags": list(extensions.tags),
+        "requires": list(extensions.requires),
+        "toolsets": [str(toolset) for toolset in extensions.toolsets],
+        "scripts": list(extensions.scripts),
+        "triggers": {
+            "keywords": list(triggers.keywords),
+            "verbs": list(triggers.verbs),
+            "patterns": list(triggers.patterns),
+        },
+        "default_enabled": extensions.default_enabled,
+        "brief_description": manifest.brief,
+        "disable_model_invocation": extensions.disable_model_invocation,
+        "user_invocable": extensions.user_invocable,
+        "dependencies": list(extensions.dependencies),
+        "parameters": [{slot: getattr(parameter, slot) for slot in parameter.__slots__} for parameter in extensions.parameters],
+    }

@@ -1,0 +1,109 @@
+"""`metier skill test`: a skill's own tests, in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from metier.app import App
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.progress import progress
+from metier.cli.core.result import Result
+from metier.cli.core.skill_argument import entries_named
+from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.errors import NotFound, Refused
+from metier.evals.junit import junit_tests
+from metier.evals.pythons import having
+from metier.evals.suites import Status, Suite, Trial, find_suites, run_suites
+from metier.runtime.permissions import Verdict
+from metier.runtime.running import Runner
+from metier.sources.atomic import replace_bytes
+
+__all__ = ["runner_for", "test", "test_lines"]
+
+_SIGNS = {
+    Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "red"), Status.ERROR: ("!", "red"), Status.SKIPPED: ("○", "dim"),
+}  # fmt: skip
+_MOST_LINES = 40
+
+
+@command("skill", "test")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="How many at once; by default one for each processor.")
+@click.option("--junit", type=click.Path(dir_okay=False), help="Also write the results to this file, as JUnit XML.")
+@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has tests; for CI.")
+@click.option("-v", "--verbose", is_flag=True, help="List the tests that passed too.")
+def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | None, allow_none: bool, verbose: bool) -> Result:
+    """Run a skill's own tests in the sandbox.
+
+    In its tests/ folder: pages (.md) whose ```console blocks hold commands and what they print, and pytest files. Everything
+    runs like a script of the skill: its folder read-only, a scratch folder, no network. Ends with 1 when a test fails.
+    """
+    files, without = _gathered(app, targets, allow_none=allow_none)
+    with progress("testing", len(files)) as told:
+        runner = runner_for(app, files)
+        limits = app.session_options().limits
+        results = asyncio.run(run_suites(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
+    if junit:
+        replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
+    counts = _counts(results)
+    return Result(
+        data={**counts, "tests": [one.data() for one in results]},
+        lines=lambda terminal: test_lines(results, terminal, verbose=verbose),
+        status=0 if all(one.ok for one in results) else 1,
+        notes=tuple(f"{name} has no tests" for name in without),
+    )
+
+
+def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
+    """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
+    if app.permissions().policy.scripts is Verdict.DENY:
+        raise Refused("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
+    needs_pytest = any(not suite.steps for suite in suites)
+    return app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
+
+
+def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[Suite], list[str]]:
+    """The test files of all skills that were named, and the names of those that have none; NotFound if that is not allowed."""
+    found: list[Suite] = []
+    without: list[NotFound] = []
+    names: list[str] = []
+    for entry in entries_named(app, targets):
+        try:
+            found += find_suites(entry.name, entry.folder)
+        except NotFound as error:
+            without.append(error)
+            names.append(entry.name)
+    if not found and not allow_none:
+        raise without[0]
+    return found, names
+
+
+def test_lines(results: Sequence[Trial], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+    for one in results:
+        if one.status is Status.PASSED and not verbose:
+            continue
+        sign, style = _SIGNS[one.status]
+        place = f"{one.skill}/{one.file}" + (f":{one.line}" if one.line else "")
+        yield f"{terminal.paint(sign, style)} {shown(place)}  {shown(one.name)}".rstrip()
+        if one.message and not one.ok:
+            lines = unarmed(one.message).split("\n")
+            yield from (f"    {_painted(line, terminal)}" for line in lines[:_MOST_LINES])
+            if len(lines) > _MOST_LINES:
+                yield f"    … {len(lines) - _MOST_LINES} more lines"
+        elif one.message:
+            yield f"    {terminal.paint(shown(one.message), 'dim')}"
+    yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "no tests"
+
+
+def _counts(results: Sequence[Trial]) -> dict[str, int]:
+    return {str(status): sum(one.status is status for one in results) for status in Status}
+
+
+def _painted(line: str, terminal: Terminal) -> str:
+    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return terminal.paint(line, style) if style else line

@@ -1,1 +1,0 @@
-"""The conversation on a terminal and in a pipe; `metier chat` and `metier run` are made of it."""
