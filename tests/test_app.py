@@ -10,7 +10,7 @@ import pytest
 from builders import app_in, write_config, write_skill
 from metier.app import App
 from metier.catalog import Source, State
-from metier.errors import BadConfig, SkillNotFound
+from metier.errors import ConfigError, SkillNotFoundError
 from metier.sources import BUNDLED, Machine
 
 BUNDLED_NAMES = {path.name for path in Path(BUNDLED).iterdir() if (path / "SKILL.md").exists()}
@@ -110,7 +110,7 @@ def test_a_trusted_project_may_bring_settings_along(tmp_path: Path) -> None:
 def test_a_broken_list_of_trust_is_an_error_and_not_a_guess(tmp_path: Path) -> None:
     (tmp_path / "home/.metier").mkdir(parents=True)
     (tmp_path / "home/.metier/trust.json").write_text("{")
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         app_in(tmp_path).catalog  # noqa: B018
 
 
@@ -194,7 +194,7 @@ def test_the_loader_reads_what_the_catalog_lists(tmp_path: Path) -> None:
     write_skill(tmp_path / "home/.metier/skills", "pdf", body="Fill it in.")
     app = app_in(tmp_path)
     assert app.loader.load_full("pdf").instructions == "Fill it in."
-    with pytest.raises(SkillNotFound):
+    with pytest.raises(SkillNotFoundError):
         app.loader.load_full("nope")
 
 

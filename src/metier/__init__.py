@@ -7,7 +7,7 @@ from metier.lazy import on_demand
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.catalog import Catalog, Entry, State
-    from metier.errors import MetierError, SkillNotFound
+    from metier.errors import MetierError, SkillNotFoundError
     from metier.runtime import Session
     from metier.selection import Selection, Selector
     from metier.sources import SkillLoader, discover, load_folder
@@ -28,7 +28,7 @@ __all__ = [
     "Severity",
     "Skill",
     "SkillLoader",
-    "SkillNotFound",
+    "SkillNotFoundError",
     "State",
     "Verdict",
     "__version__",
@@ -44,7 +44,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
         __name__,
         {
             "metier.catalog": ("Catalog", "Entry", "State"),
-            "metier.errors": ("MetierError", "SkillNotFound"),
+            "metier.errors": ("MetierError", "SkillNotFoundError"),
             "metier.runtime": ("Session",),
             "metier.selection": ("Selection", "Selector"),
             "metier.sources": ("SkillLoader", "discover", "load_folder"),

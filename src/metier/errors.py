@@ -1,21 +1,21 @@
-"""Everything metier raises on purpose, drawn as one tree.
+"""The errors that metier raises on purpose, as one tree.
 
-The branches say who must act, because that is what a caller decides on:
+The branches say who has to act, because that is what a caller decides on:
 
     MetierError
-    ├── InvalidSkill     the skill's author: holds the Report that says where and why
-    ├── BadName          whoever chose the name
-    ├── BadConfig        whoever wrote the configuration file: names file and line
-    ├── BadUsage         whoever typed the command
-    ├── NotFound         the user named something that is not here
-    │   └── SkillNotFound
-    ├── Ambiguous        the user named several things at once
-    ├── Unavailable      nobody yet: the same call may succeed later (never mixed up with NotFound)
-    ├── Refused          policy said no, and names the rule
-    ├── Conflict         something is in the way: a name taken, a file changed meanwhile
-    └── ToolFailed       told to the model as an answer; it never ends a session
+    ├── InvalidSkillError      the skill's author; holds the Report with every problem
+    ├── InvalidNameError       the person who chose the name
+    ├── ConfigError            the author of a configuration file; names file and line
+    ├── UsageError             the person who typed the command
+    ├── NotFoundError          the user named something that does not exist
+    │   └── SkillNotFoundError
+    ├── AmbiguousError         the user named several things at once
+    ├── UnavailableError       no one yet: the same call may succeed later (never a NotFoundError)
+    ├── RefusedError           a policy said no; names the rule
+    ├── ConflictError          something is in the way: a name is taken, a file has changed
+    └── ToolFailedError        sent to the model as a tool result; never ends a session
 
-`code` is for programs and never changes, `hint` is for people, `exit_status` is what the command line ends with.
+`code` is for programs and never changes, `hint` is for people, `exit_status` is the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from metier.spec import Report
 
 __all__ = [
-    "Ambiguous",
-    "BadConfig",
-    "BadName",
-    "BadUsage",
-    "Conflict",
-    "InvalidSkill",
+    "AmbiguousError",
+    "ConfigError",
+    "ConflictError",
+    "InvalidNameError",
+    "InvalidSkillError",
     "MetierError",
-    "NotFound",
-    "Refused",
-    "SkillNotFound",
-    "ToolFailed",
-    "Unavailable",
+    "NotFoundError",
+    "RefusedError",
+    "SkillNotFoundError",
+    "ToolFailedError",
+    "UnavailableError",
+    "UsageError",
 ]
 
 
@@ -55,7 +55,7 @@ class MetierError(Exception):
         self.hint = hint
 
 
-class InvalidSkill(MetierError):
+class InvalidSkillError(MetierError):
     code = "invalid-skill"
     exit_status = 1
 
@@ -64,12 +64,12 @@ class InvalidSkill(MetierError):
         self.report = report
 
 
-class BadUsage(MetierError):
+class UsageError(MetierError):
     code = "usage"
     exit_status = 2
 
 
-class BadName(MetierError, ValueError):
+class InvalidNameError(MetierError, ValueError):
     code = "bad-name"
     exit_status = 2
 
@@ -81,7 +81,7 @@ class BadName(MetierError, ValueError):
         )
 
 
-class BadConfig(MetierError, ValueError):
+class ConfigError(MetierError, ValueError):
     code = "bad-config"
     exit_status = 2
 
@@ -91,12 +91,12 @@ class BadConfig(MetierError, ValueError):
         self.line = line
 
 
-class NotFound(MetierError, LookupError):
+class NotFoundError(MetierError, LookupError):
     code = "not-found"
     exit_status = 3
 
 
-class SkillNotFound(NotFound):
+class SkillNotFoundError(NotFoundError):
     code = "skill-not-found"
 
     def __init__(self, name: str, *, known: Iterable[str] = (), hint: str = "") -> None:
@@ -107,12 +107,12 @@ class SkillNotFound(NotFound):
         )
 
 
-class Ambiguous(MetierError, LookupError):
+class AmbiguousError(MetierError, LookupError):
     code = "ambiguous"
     exit_status = 3
 
 
-class Unavailable(MetierError):
+class UnavailableError(MetierError):
     code = "unavailable"
     exit_status = 4
 
@@ -121,7 +121,7 @@ class Unavailable(MetierError):
         self.retryable = retryable
 
 
-class Refused(MetierError, PermissionError):
+class RefusedError(MetierError, PermissionError):
     code = "refused"
     exit_status = 5
 
@@ -130,12 +130,12 @@ class Refused(MetierError, PermissionError):
         self.rule = rule
 
 
-class Conflict(MetierError):
+class ConflictError(MetierError):
     code = "conflict"
     exit_status = 6
 
 
-class ToolFailed(MetierError):
+class ToolFailedError(MetierError):
     code = "tool-failed"
     exit_status = 1
 

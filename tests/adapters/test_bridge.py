@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import metier
-from metier.adapters import MissingSdk, Skills
+from metier.adapters import MissingSdkError, Skills
 from metier.adapters.portal import wait_for
 from metier.disclosure import Budget
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 from metier.runtime import Host, Options, Session
 from metier.runtime.events import SkillActivated
 from metier.runtime.tools import standing_tools
@@ -56,17 +56,17 @@ def test_a_session_of_ones_own_is_the_conversation(root: Path) -> None:
 @pytest.mark.parametrize("given", [(), ("nowhere",)])
 def test_without_skills_it_says_so_at_once(given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((BadUsage, NotFound)) as caught:
+    with pytest.raises((UsageError, NotFoundError)) as caught:
         Skills(*given)
     assert caught.value.hint
 
 
 def test_a_session_has_its_host_already(root: Path) -> None:
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         Skills(Session(metier.discover(root)), host=Host())
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         Skills(Session(metier.discover(root)), root)
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         Skills(metier.discover(root), root)
 
 
@@ -254,7 +254,7 @@ def test_a_missing_sdk_is_one_sentence_with_the_command_that_installs_it(adapter
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith(f"{extra} is not installed; pip install 'metier[{extra}]'")
     assert "another exception" not in done.stderr
-    assert issubclass(MissingSdk, ImportError)
+    assert issubclass(MissingSdkError, ImportError)
 
 
 def test_no_sdk_is_imported_before_it_is_used() -> None:

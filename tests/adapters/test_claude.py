@@ -14,7 +14,7 @@ import metier
 from adapters.claude_suites import ClaudeFiles
 from metier.adapters import Skills
 from metier.adapters.claude import SkillsWorkspace, with_skills
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.runtime import Host, Permissions, Policy
 from metier.testing import skill_folder
 from metier.testing.adapters import Mode
@@ -126,7 +126,7 @@ def test_everything_else_of_the_options_stays(root: Path) -> None:
 
 
 def test_a_setting_source_that_would_hide_the_skills_is_an_error_and_not_widened(root: Path) -> None:
-    with SkillsWorkspace(root) as workspace, pytest.raises(BadUsage, match="project"):
+    with SkillsWorkspace(root) as workspace, pytest.raises(UsageError, match="project"):
         workspace.options(ClaudeAgentOptions(setting_sources=[]))
 
 
@@ -149,7 +149,7 @@ def test_what_the_user_activated_is_added_to_every_form_of_system_prompt(root: P
 
 
 def test_servers_in_a_file_cannot_be_added_to(root: Path) -> None:
-    with pytest.raises(BadUsage, match="mcp_servers"):
+    with pytest.raises(UsageError, match="mcp_servers"):
         with_skills(ClaudeAgentOptions(mcp_servers="servers.json"), root)
 
 

@@ -12,7 +12,7 @@ from agents import Agent, RunContextWrapper, function_tool
 
 from metier.adapters import Skills
 from metier.adapters.openai_agents import with_skills
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.testing import skill_folder
 
 
@@ -57,7 +57,7 @@ def test_a_copy_of_an_agent_has_its_skills(tmp_path: Path) -> None:
 
 def test_skills_are_given_once(tmp_path: Path) -> None:
     skill_folder(tmp_path, "chart")
-    with pytest.raises(BadUsage, match="has skills already"):
+    with pytest.raises(UsageError, match="has skills already"):
         with_skills(with_skills(Agent(name="Artist"), tmp_path), tmp_path)
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from metier.adapters.weakincentives import AgentSkillsSection, SkillMetadata
 from metier.disclosure import Visibility
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.testing import skill_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +124,7 @@ def test_two_sections_of_one_prompt_have_their_own_places_and_keys(root: Path, t
 
 @pytest.mark.parametrize("mount", ["/skills", "../skills", "skills/../..", "~/skills", "", "C:/skills", "a\\b"])
 def test_a_mount_path_does_not_leave_the_workspace(root: Path, mount: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         section(root, mount_path=mount)
 
 
@@ -142,7 +142,7 @@ def test_the_location_is_where_the_skill_is_also_when_its_folder_has_another_nam
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no folder"):
+    with pytest.raises(NotFoundError, match="there is no folder"):
         section(tmp_path / "nowhere")
 
 

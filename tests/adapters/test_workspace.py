@@ -11,7 +11,7 @@ import pytest
 import metier
 from builders import python
 from metier.adapters.workspace import Mount, Workspace
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.testing import skill_folder
 
 
@@ -56,7 +56,7 @@ def test_what_was_in_the_folder_before_stays_there(skills: Path, tmp_path: Path)
 def test_a_skill_of_the_same_name_is_never_replaced(skills: Path, tmp_path: Path) -> None:
     skill_folder(tmp_path / "own/.claude/skills", "chart", body="Mine.")
     skill_folder(skills, "a-first")
-    with pytest.raises(Conflict, match="is in the way"):
+    with pytest.raises(ConflictError, match="is in the way"):
         Workspace(metier.discover(skills), folder=tmp_path / "own")
     assert [path.name for path in (tmp_path / "own/.claude/skills").iterdir()] == ["chart"]
     assert "Mine." in (tmp_path / "own/.claude/skills/chart/SKILL.md").read_text()

@@ -11,7 +11,7 @@ import pytest
 
 from archive.hostile import SKILL, TarEntry, ZipEntry, deflated, many, pax, tar, tar_gz, zip_of
 from metier.archive import Contents, Limits, Link, Member, sniff, unpack
-from metier.errors import Refused
+from metier.errors import RefusedError
 
 GOOD = ZipEntry()
 T = TarEntry()
@@ -243,7 +243,7 @@ ROWS = [pytest.param(data, id=f"{row} {name}") for row, cases in CASES.items() f
 
 @pytest.mark.parametrize("data", ROWS)
 def test_a_hostile_archive_is_refused_whole(data: bytes) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         unpack(data)
     assert caught.value.rule.startswith(("archive-", "path-gate"))
     assert caught.value.hint
@@ -282,12 +282,12 @@ def test_a_comment_and_a_git_header_are_harmless() -> None:
 
 
 def test_limits_are_the_callers() -> None:
-    with pytest.raises(Refused, match="more than 1 files"):
+    with pytest.raises(RefusedError, match="more than 1 files"):
         unpack(zip_of(GOOD, replace(GOOD, name="x")), limits=Limits(files=1))
 
 
 def test_a_bomb_is_stopped_by_its_promise_before_it_is_inflated() -> None:
-    with pytest.raises(Refused, match="like a bomb"):
+    with pytest.raises(RefusedError, match="like a bomb"):
         unpack(zip_of(ZipEntry(name="z", data=BOMB[: 9 << 20])))
 
 

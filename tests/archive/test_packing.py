@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metier.archive import Contents, Format, Link, Member, digest, digest_of, file_hashes, pack, unpack, unwrap
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import Files, MemoryFiles, load
 
@@ -67,7 +67,7 @@ def test_no_bytes_make_unpacking_raise_anything_but_refused(data: bytes) -> None
     for start in (b"", b"PK\3\4", b"PK\5\6", b"\x1f\x8b\x08"):
         try:
             unpack(start + data)
-        except Refused:
+        except RefusedError:
             pass
 
 
@@ -77,7 +77,7 @@ def test_one_flipped_byte_never_raises_anything_but_refused(place: int, value: i
     data[place % len(data)] = value
     try:
         unpack(bytes(data))
-    except Refused:
+    except RefusedError:
         pass
 
 
@@ -99,7 +99,7 @@ def test_what_is_accepted_is_what_the_standard_library_reads(place: int, value: 
     for data in (bytes(zipped), gzip.compress(bytes(raw), 1), gzip.compress(summed(bytes(raw), place % len(raw)), 1)):
         try:
             ours = unpack(data)
-        except Refused:
+        except RefusedError:
             continue
         assert {member.path: member.data for member in ours.members} == read_by_others(data)
 
@@ -230,18 +230,18 @@ def test_i47_packing_a_folder_takes_no_file_that_a_link_points_to(tmp_path: Path
 def test_contents_are_the_files_of_a_skill() -> None:
     assert isinstance(RICH, Files)
     assert load(RICH, folder="a").instructions == "Do it."
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         RICH.read("absent", limit=1)
-    with pytest.raises(Refused, match="larger than 1 bytes"):
+    with pytest.raises(RefusedError, match="larger than 1 bytes"):
         RICH.read("SKILL.md", limit=1)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         RICH.read("../x", limit=1)
     assert unpack(pack(MemoryFiles({"SKILL.md": SKILL}))) == contents(**{"SKILL.md": SKILL})
 
 
 def test_a_folder_of_a_tree_must_hold_what_its_links_need() -> None:
     tree = Contents([Member("a/SKILL.md", SKILL), Member("shared/x", b"1")], [Link("a/x", "../shared/x")])
-    with pytest.raises(Refused, match="link out of the skill"):
+    with pytest.raises(RefusedError, match="link out of the skill"):
         tree.below("a")
     assert tree.below("shared").members == (Member("x", b"1"),)
 

@@ -6,7 +6,7 @@ import pytest
 
 from builders import FakeMachine, offer
 from metier.catalog import Catalog, Entry, Flag, Needs, Offer, Offers, Policy, Source, State, merge
-from metier.errors import SkillNotFound
+from metier.errors import SkillNotFoundError
 
 LOW_TO_HIGH = (Source.BUNDLED, Source.USER, Source.CLAUDE, Source.PROJECT, Source.PLUGIN)
 
@@ -235,13 +235,13 @@ def test_the_winner_of_a_name_is_found_whatever_its_state(mixed: Catalog) -> Non
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
     catalog = merged(at(Source.USER, offer("pdf-forms"), offer("git")))
-    with pytest.raises(SkillNotFound, match="no skill is named 'pdf-form'") as raised:
+    with pytest.raises(SkillNotFoundError, match="no skill is named 'pdf-form'") as raised:
         catalog["pdf-form"]
     assert raised.value.hint == "did you mean 'pdf-forms'?"
 
 
 def test_an_unknown_name_like_no_other_points_to_the_list() -> None:
-    with pytest.raises(SkillNotFound) as raised:
+    with pytest.raises(SkillNotFoundError) as raised:
         merged(at(Source.USER, offer("git")))["zzz"]
     assert raised.value.hint == "see `metier skill list`"
 

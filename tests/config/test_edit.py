@@ -9,7 +9,7 @@ import pytest
 
 from builders import python
 from metier.config import KEYS, Plain, change_words, parse_words, read_settings, set_value, unset_value
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 
 DISABLED, DEPTH = KEYS["skills.disabled"], KEYS["skills.max_depth"]
 WRITTEN = """\
@@ -128,7 +128,7 @@ def test_unsetting_what_is_not_set_changes_nothing(tmp_path: Path, text: str | N
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "c.toml"
     file.write_text(text)
-    with pytest.raises(BadConfig, match=str(file)) as raised:
+    with pytest.raises(ConfigError, match=str(file)) as raised:
         set_value(file, DEPTH, 3)
     assert (file.read_text(), raised.value.hint) == (text, "mend it by hand first; nothing was changed")
 
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(tmp_path: Path, text: st
 def test_words_are_not_added_to_what_is_no_list(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("[skills]\ndisabled = 'a'\n")
-    with pytest.raises(BadConfig, match="not a list of texts"):
+    with pytest.raises(ConfigError, match="not a list of texts"):
         change_words(file, DISABLED, add=["b"])
     assert file.read_text() == "[skills]\ndisabled = 'a'\n"
 
@@ -190,11 +190,11 @@ def test_typed_words_become_the_keys_type(name: str, words: list[str], meant: Pl
     ("name", "words"), [("skills.max_depth", ["a"]), ("skills.max_depth", ["0"]), ("skills.auto_select", ["maybe"])]
 )
 def test_a_typed_word_of_the_wrong_type_is_bad(name: str, words: list[str]) -> None:
-    with pytest.raises(BadConfig, match=r"^command line: "):
+    with pytest.raises(ConfigError, match=r"^command line: "):
         parse_words(KEYS[name], words)
 
 
 @pytest.mark.parametrize(("name", "words"), [("skills.max_depth", ["1", "2"]), ("skills.dir", []), ("skills.sources", ["x"])])
 def test_the_wrong_number_of_words_is_bad_usage(name: str, words: list[str]) -> None:
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         parse_words(KEYS[name], words)

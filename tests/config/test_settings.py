@@ -10,7 +10,7 @@ import pytest
 
 from builders import app_in, as_another_user, write_config
 from metier.config import KEYS, Key, Kind, Plain, Settings, read_settings
-from metier.errors import BadConfig, NotFound
+from metier.errors import ConfigError, NotFoundError
 
 NAMES = sorted(KEYS)
 # An example of each kind: as TOML, as an environment variable, and the value that both mean.
@@ -132,7 +132,7 @@ def test_a_missing_file_is_no_problem_and_still_named(tmp_path: Path) -> None:
 
 
 def test_a_setting_nobody_knows_is_not_found_and_the_nearest_suggested(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there is no setting 'skills\.disable'") as raised:
+    with pytest.raises(NotFoundError, match=r"there is no setting 'skills\.disable'") as raised:
         settings(tmp_path=tmp_path)["skills.disable"]
     assert raised.value.hint == "did you mean 'skills.disabled'?"
 
@@ -215,7 +215,7 @@ def test_a_path_in_a_flag_starts_at_the_current_folder_too(tmp_path: Path) -> No
     ],
 )
 def test_bad_toml_names_its_line(tmp_path: Path, text: str, line: int) -> None:
-    with pytest.raises(BadConfig, match="not valid TOML") as raised:
+    with pytest.raises(ConfigError, match="not valid TOML") as raised:
         settings(text, tmp_path=tmp_path)
     assert raised.value.file == str(tmp_path / "0.toml")
     assert raised.value.line in (line, line + 1)
@@ -244,14 +244,14 @@ def test_bad_toml_names_its_line(tmp_path: Path, text: str, line: int) -> None:
 def test_a_value_of_the_wrong_type_names_its_line_and_what_is_wanted(
     tmp_path: Path, name: str, written: str, said: str
 ) -> None:
-    with pytest.raises(BadConfig) as raised:
+    with pytest.raises(ConfigError) as raised:
         settings(lines(name, written), tmp_path=tmp_path)
     assert str(raised.value) == f"{tmp_path}/0.toml:4: {name} is {said}"
     assert raised.value.hint == f"{name}: {KEYS[name].text}"
 
 
 def test_a_wrong_value_in_an_inline_table_names_its_line_too(tmp_path: Path) -> None:
-    with pytest.raises(BadConfig) as raised:
+    with pytest.raises(ConfigError) as raised:
         settings("\nskills = { max_depth = 'x' }\n", tmp_path=tmp_path)
     assert raised.value.line == 2
 
@@ -260,7 +260,7 @@ def test_a_wrong_value_in_an_inline_table_names_its_line_too(tmp_path: Path) -> 
     ("variable", "text"), [("METIER_SKILLS_MAX_DEPTH", "deep"), ("SKILLS_MAX_ACTIVE", "0"), ("SKILLS_AUTO_SELECT", "maybe")]
 )
 def test_a_bad_variable_names_itself(tmp_path: Path, variable: str, text: str) -> None:
-    with pytest.raises(BadConfig, match=f"^environment variable {variable}: "):
+    with pytest.raises(ConfigError, match=f"^environment variable {variable}: "):
         settings(tmp_path=tmp_path, environment={variable: text})
 
 
@@ -284,12 +284,12 @@ def test_an_unknown_key_hides_no_known_one(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_utf_8_is_bad_configuration(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_bytes(b"# caf\xe9\n")
-    with pytest.raises(BadConfig, match="not UTF-8 text"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         read_settings([tmp_path / "c.toml"], environment={})
 
 
 def test_a_folder_in_the_place_of_a_file_is_bad_configuration(tmp_path: Path) -> None:
-    with pytest.raises(BadConfig, match="not a file"):
+    with pytest.raises(ConfigError, match="not a file"):
         read_settings([tmp_path], environment={})
 
 
@@ -301,7 +301,7 @@ def test_a_file_that_may_not_be_read_is_bad_configuration(open_path: Path) -> No
     from metier.config import read_settings
     try:
         read_settings([Path(folder, "c.toml")], environment={})
-    except BadConfig as error:
+    except ConfigError as error:
         print(json.dumps(str(error)))
     """
     assert as_another_user(open_path, code) == f"{open_path}/c.toml: cannot be read: permission denied"

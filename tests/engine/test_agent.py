@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metier.agents import Agent, Version
 from metier.agents.agent import changes, filled, parse_version, render_version, variables_of
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -39,7 +39,7 @@ def test_awkward_instructions_survive(text: str) -> None:
 
 
 def test_every_variable_must_be_declared() -> None:
-    with pytest.raises(BadUsage, match=r"\{\{team\}\}") as error:
+    with pytest.raises(UsageError, match=r"\{\{team\}\}") as error:
         Agent(name="clerk", instructions="For {{ team }}.")
     assert "--var team=VALUE" in error.value.hint
     Agent(name="clerk", instructions="For {{ team }}.", variables={"team": "us"})
@@ -47,7 +47,7 @@ def test_every_variable_must_be_declared() -> None:
 
 
 def test_a_variable_may_not_take_the_name_of_a_built_in() -> None:
-    with pytest.raises(BadUsage, match="date"):
+    with pytest.raises(UsageError, match="date"):
         Agent(name="clerk", variables={"date": "x"})
 
 
@@ -55,9 +55,9 @@ def test_variables_are_filled_once_and_must_have_a_value() -> None:
     agent = Agent(name="clerk", instructions="{{a}} {{agent}} {{date}} {{model}} \\{{a}}", variables={"a": ""})
     assert variables_of(agent.instructions) == ("a", "agent", "date", "model")
     assert filled(agent, date="today", model="m", given={"a": "{{agent}}"}) == "{{agent}} clerk today m {{a}}"
-    with pytest.raises(BadUsage, match="needs a value for 'a'"):
+    with pytest.raises(UsageError, match="needs a value for 'a'"):
         filled(agent, date="today", model="m")
-    with pytest.raises(BadUsage, match="has no variable 'b'"):
+    with pytest.raises(UsageError, match="has no variable 'b'"):
         filled(agent, date="today", model="m", given={"a": "x", "b": "y"})
 
 
@@ -67,7 +67,7 @@ def test_unused_variables_are_named() -> None:
 
 @pytest.mark.parametrize("name", ["", "Clerk", "a--b", "../x", "a" * 65])
 def test_a_name_is_a_name(name: str) -> None:
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         Agent(name=name)
 
 
@@ -79,7 +79,7 @@ def test_a_name_is_a_name(name: str) -> None:
      ('name = "a"\ninstructions = "{{x}}"', "no such variable")],
 )  # fmt: skip
 def test_a_broken_file_is_named_with_what_is_wrong(text: str, why: str) -> None:
-    with pytest.raises(BadConfig, match=why) as error:
+    with pytest.raises(ConfigError, match=why) as error:
         parse_version(text, file="agent.toml")
     assert "agent.toml" in str(error.value)
 

@@ -12,7 +12,7 @@ import pytest
 
 from metier.agents import ChatRepository, Ending, Spent, Turn
 from metier.agents.chats import as_markdown
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.testing import ModelRequest, ModelServer, Said, Ticking, says
 from talking import app_of, finished, home_skill, talk
 
@@ -52,7 +52,7 @@ def test_the_latest_conversation_is_first(chats: ChatRepository) -> None:
     said(chats, "a", "again", "ok")
     assert [chat.id for chat in chats.chats()] == ["a", "c", "b"]
     assert [chat.id for chat in chats.chats(1)] == ["a"]
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         chats.get("d")
 
 

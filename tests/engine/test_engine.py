@@ -8,7 +8,7 @@ import pytest
 
 from metier.agents import Ending
 from metier.agents.events import PromptBuilt, SkillsSelected, Text, ToolAnswered, ToolCalling, TurnStarted, Warned
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.runtime import By
 from metier.runtime.events import Deactivated, ScriptFinished, SkillActivated
 from metier.testing import Call, ModelRequest, ModelServer, Said, calls, says
@@ -177,7 +177,7 @@ def test_one_turn_at_a_time(tmp_path: Path) -> None:
         async with app_of(tmp_path, model).engine() as engine:
             first = engine.process("one")
             await anext(first)
-            with pytest.raises(Conflict):
+            with pytest.raises(ConflictError):
                 await turn(engine, "two")
             await first.aclose()
             assert finished(await turn(engine, "three")).answer == "ok"

@@ -10,7 +10,7 @@ import pytest
 
 from builders import python
 from metier.agents import Agent, AgentStore
-from metier.errors import BadConfig, Conflict, NotFound
+from metier.errors import ConfigError, ConflictError, NotFoundError
 from metier.testing import Ticking
 
 CLERK = Agent(name="clerk", model="openai:a")
@@ -56,16 +56,16 @@ def test_rolling_back_is_a_new_version(store: AgentStore) -> None:
     store.change("clerk", lambda agent: replace(agent, model="openai:b"), change="b")
     assert store.rollback("clerk", 1).number == 3
     assert store.get("clerk").agent == CLERK
-    with pytest.raises(NotFound, match="no version 9"):
+    with pytest.raises(NotFoundError, match="no version 9"):
         store.rollback("clerk", 9)
 
 
 def test_names_that_are_taken_or_unknown(store: AgentStore) -> None:
     assert store.names() == ()
     store.create(CLERK)
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         store.create(CLERK)
-    with pytest.raises(NotFound) as error:
+    with pytest.raises(NotFoundError) as error:
         store.get("clerc")
     assert "'clerk'" in error.value.hint
     store.delete("clerk")
@@ -104,7 +104,7 @@ def test_a_broken_edit_by_hand_is_told_and_nothing_is_overwritten(store: AgentSt
     store.create(CLERK)
     file = store.folder / "clerk/agent.toml"
     file.write_text("name = ")
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         store.change("clerk", lambda agent: replace(agent, model="x"), change="x")
     assert file.read_text() == "name = "
 
@@ -119,7 +119,7 @@ def test_two_who_edit_different_fields_both_get_their_way(store: AgentStore) -> 
 def test_two_who_edit_the_same_field_are_told(store: AgentStore) -> None:
     base = store.create(CLERK)
     store.save(base, replace(CLERK, model="openai:theirs"), change="theirs")
-    with pytest.raises(Conflict, match="model of 'clerk' changed meanwhile"):
+    with pytest.raises(ConflictError, match="model of 'clerk' changed meanwhile"):
         store.save(base, replace(CLERK, model="openai:mine"), change="mine")
     assert len(store.history("clerk")) == 2
 
@@ -150,7 +150,7 @@ def test_an_import_brings_its_history_and_never_overwrites(store: AgentStore, tm
     other = AgentStore(tmp_path / "elsewhere")
     assert other.take(store.history("clerk")[::-1]).number == 2
     assert [each.change for each in other.history("clerk")] == ["b", "created"]
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         other.take([store.get("clerk", 1)])
     assert other.take([store.get("clerk", 1)], replacing=True).number == 3
     assert other.get("clerk").agent.model == "openai:a"

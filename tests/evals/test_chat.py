@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.evals.chat import Answer, Endpoint, HttpChat, endpoint
 from metier.runtime import Reply, Tool
 from metier.runtime.schema import object_schema
@@ -58,7 +58,7 @@ def test_a_busy_model_is_asked_again(status: int) -> None:
 
 def test_a_model_that_stays_busy_is_unavailable() -> None:
     with ModelServer(lambda _: fails(503, "overloaded", retry_after=0)) as server:
-        with pytest.raises(Unavailable, match="answered 503: overloaded") as told:
+        with pytest.raises(UnavailableError, match="answered 503: overloaded") as told:
             ask(server)
         assert len(server.requests) == 4
     assert told.value.retryable
@@ -66,33 +66,33 @@ def test_a_model_that_stays_busy_is_unavailable() -> None:
 
 def test_a_wrong_key_is_told_at_once() -> None:
     with ModelServer(lambda _: fails(401, "bad key")) as server:
-        with pytest.raises(Unavailable, match="answered 401: bad key") as told:
+        with pytest.raises(UnavailableError, match="answered 401: bad key") as told:
             ask(server)
         assert (len(server.requests), "key" in told.value.hint) == (1, True)
 
 
 @pytest.mark.parametrize("fault", [Fault.ALIEN, Fault.GARBLED])
 def test_something_else_than_a_completion_is_told(fault: Fault) -> None:
-    with ModelServer(lambda _: Said(fault=fault)) as server, pytest.raises(Unavailable, match="no chat completion"):
+    with ModelServer(lambda _: Said(fault=fault)) as server, pytest.raises(UnavailableError, match="no chat completion"):
         ask(server)
 
 
 def test_a_lost_connection_is_tried_again_and_then_told() -> None:
     with ModelServer([Said(fault=Fault.CUT), says("again")]) as server:
         assert ask(server).text == "again"
-    with ModelServer(lambda _: Said(fault=Fault.CUT)) as server, pytest.raises(Unavailable, match="cannot be reached"):
+    with ModelServer(lambda _: Said(fault=Fault.CUT)) as server, pytest.raises(UnavailableError, match="cannot be reached"):
         ask(server)
 
 
 def test_a_slow_model_is_given_up() -> None:
-    with ModelServer(lambda _: says("late", delay=5)) as server, pytest.raises(Unavailable, match="cannot be reached"):
+    with ModelServer(lambda _: says("late", delay=5)) as server, pytest.raises(UnavailableError, match="cannot be reached"):
         ask(server, seconds=0.2)
 
 
 def test_nobody_at_the_address_is_one_sentence() -> None:
     with ModelServer() as server:
         pass
-    with pytest.raises(Unavailable, match="cannot be reached") as told:
+    with pytest.raises(UnavailableError, match="cannot be reached") as told:
         ask(server)
     assert "model.base_url" in told.value.hint
 
@@ -108,9 +108,9 @@ def test_names_lead_to_providers() -> None:
     assert endpoint("openai:gpt-x", key_variable="MINE", environment=environment).key == "m"
     assert endpoint("ollama:qwen3", environment={}).base_url == "http://localhost:11434/v1"
     for unknown in ("gpt-x", "nobody:gpt-x", "openai:"):
-        with pytest.raises(Unavailable, match="nobody said where the model"):
+        with pytest.raises(UnavailableError, match="nobody said where the model"):
             endpoint(unknown, environment=environment)
-    with pytest.raises(Unavailable, match="needs a key in ANTHROPIC_API_KEY"):
+    with pytest.raises(UnavailableError, match="needs a key in ANTHROPIC_API_KEY"):
         endpoint("anthropic:c", environment={})
 
 

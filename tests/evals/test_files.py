@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evals.authors import eval_files
-from metier.errors import MetierError, NotFound
-from metier.evals.files import BadEvals, balance, meant_for_others, read_cases, read_queries
+from metier.errors import MetierError, NotFoundError
+from metier.evals.files import EvalFileError, balance, meant_for_others, read_cases, read_queries
 from metier.spec import MemoryFiles
 
 ASKED = [{"query": "plot it", "should_trigger": True}, {"query": "cook it", "should_trigger": False}]
@@ -35,10 +35,10 @@ def test_the_same_request_is_asked_once() -> None:
 
 
 def test_a_skill_without_evals_is_told_where_they_go() -> None:
-    with pytest.raises(NotFound, match="trim has no trigger evals") as told:
+    with pytest.raises(NotFoundError, match="trim has no trigger evals") as told:
         read_queries(eval_files(), skill="trim")
     assert "evals/eval_queries.json" in told.value.hint
-    with pytest.raises(NotFound, match="trim has no output evals"):
+    with pytest.raises(NotFoundError, match="trim has no output evals"):
         read_cases(eval_files(evals__eval_queries=ASKED), skill="trim")
 
 
@@ -89,7 +89,7 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("document", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
 def test_what_is_wrong_with_queries_is_one_sentence(document: Any, sentence: str) -> None:
-    with pytest.raises(BadEvals) as told:
+    with pytest.raises(EvalFileError) as told:
         read_queries(eval_files(evals__eval_queries=document))
     assert str(told.value).startswith("evals/eval_queries.json: ")
     assert sentence in str(told.value)
@@ -114,7 +114,7 @@ WRONG_TASKS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("row", "sentence"), WRONG_TASKS, ids=[sentence for _, sentence in WRONG_TASKS])
 def test_what_is_wrong_with_a_task_is_one_sentence(row: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(BadEvals, match=r"^evals/evals.json: entry 1") as told:
+    with pytest.raises(EvalFileError, match=r"^evals/evals.json: entry 1") as told:
         read_cases(eval_files(evals__evals=[row]))
     assert sentence in str(told.value)
 
@@ -126,7 +126,7 @@ def test_a_task_cannot_bring_a_file_from_elsewhere(path: str) -> None:
 
 
 def test_two_tasks_of_one_name_are_told() -> None:
-    with pytest.raises(BadEvals, match="entry 2 has the name of another one, 'eval-1'"):
+    with pytest.raises(EvalFileError, match="entry 2 has the name of another one, 'eval-1'"):
         read_cases(eval_files(evals__evals=[{"id": 1, "prompt": "a"}, {"id": "1", "prompt": "b"}]))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evals.authors import author_skill, entry_of
-from metier.errors import MetierError, Unavailable
+from metier.errors import MetierError, UnavailableError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_cases
 from metier.evals.outputs import Evaluation, OutputReport, run_outputs
@@ -245,7 +245,7 @@ def test_a_model_that_never_ends_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_model_that_goes_away_ends_it_with_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="answered 401"):
+    with pytest.raises(UnavailableError, match="answered 401"):
         evaluated(tmp_path, lambda _: fails(401, "no"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evals.authors import author_skill
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.evals.suites import Status, Trial, find_suites, run_suites
 from metier.runtime import Limits
 from metier.runtime.running import Runner
@@ -132,7 +132,7 @@ def test_data_and_pages_without_commands_are_no_tests(tmp_path: Path) -> None:
 
 
 def test_a_skill_without_tests_is_told_how_to_have_some(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="greeter has no tests"):
+    with pytest.raises(NotFoundError, match="greeter has no tests"):
         find_suites("greeter", str(author_skill(tmp_path, "greeter", "Greets.")))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.evals.files import Query
 from metier.evals.triggers import Choice, Split, decided, run_triggers, split_of
 from metier.testing import run_now
@@ -72,10 +72,10 @@ def test_a_judge_that_cannot_be_reached_ends_the_evaluation_with_its_own_error()
         name, steady = "away", True
 
         async def __call__(self, query: str) -> Choice:
-            raise Unavailable("the model cannot be reached", hint="start it")
+            raise UnavailableError("the model cannot be reached", hint="start it")
 
     queries = [Query(text=str(number), should_trigger=True) for number in range(30)]
-    with pytest.raises(Unavailable, match="the model cannot be reached"):
+    with pytest.raises(UnavailableError, match="the model cannot be reached"):
         run_now(run_triggers("a", queries, Away()))
 
 

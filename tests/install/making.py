@@ -9,7 +9,7 @@ from typing import Any
 
 from builders import skill_text
 from metier.archive import Contents, Link, Member, digest
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.install.fetched import Fetched, FetchedSkill, Origin
 from metier.install.lock import Locked
 from metier.install.ports import Brought, Newest
@@ -97,5 +97,5 @@ class FakeFetcher:
         return Fetched(skills=tuple(skill for skill in self.now.values() if skill.name in names))
 
 
-def _gone(entry: Locked) -> NotFound:
-    return NotFound(f"{entry.name} is gone", hint="")
+def _gone(entry: Locked) -> NotFoundError:
+    return NotFoundError(f"{entry.name} is gone", hint="")

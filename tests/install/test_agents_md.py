@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.install.agents_md import BEGIN, END, with_skills
 
 PDF = ("pdf", "Reads PDF files. Use when asked.", ".agents/skills/pdf/SKILL.md")
@@ -37,5 +37,5 @@ def test_writing_it_again_changes_nothing_whatever_a_skill_says(before: str, des
 
 @pytest.mark.parametrize("text", [f"{BEGIN}\n", f"{END}\n", f"{END}\n{BEGIN}\n", f"{BEGIN}\n{BEGIN}\n{END}\n{END}\n"])
 def test_marks_that_do_not_match_are_for_a_person(text: str) -> None:
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         with_skills(text, [PDF])

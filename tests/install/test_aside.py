@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from install.making import fetched, installed, prepared, snapshot, store_in
-from metier.errors import Conflict, Refused
+from metier.errors import ConflictError, RefusedError
 from metier.install.aside import scanned_aside
 from metier.install.prepare import Prepared, prepare, refuse_blocked
 from metier.install.store import How
@@ -137,7 +137,7 @@ def test_what_is_refused_once_all_is_ready_leaves_the_old_state_and_nothing_else
     before = snapshot(tmp_path)
     points: list[str] = []
     evil = evil_skill()
-    with pytest.raises(Refused, match="notes is blocked"):
+    with pytest.raises(RefusedError, match="notes is blocked"):
         store_in(tmp_path, at=points.append).install(
             [prepared("pdf", body="New.\n"), evil], How(), agreed=lambda: refuse_blocked([evil])
         )
@@ -148,14 +148,14 @@ def test_what_is_refused_once_all_is_ready_leaves_the_old_state_and_nothing_else
 def test_what_the_scan_says_is_told_before_any_other_objection(tmp_path: Path) -> None:
     store, evil = store_in(tmp_path), evil_skill()
     (tmp_path / "home/.metier/plugins/notes").mkdir(parents=True)
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         store.install([evil], How())
-    with pytest.raises(Refused, match="notes is blocked"):
+    with pytest.raises(RefusedError, match="notes is blocked"):
         store.install([evil], How(), agreed=lambda: refuse_blocked([evil]))
 
 
 def test_what_is_here_already_and_is_blocked_now_is_refused_too(tmp_path: Path) -> None:
     store, evil = store_in(tmp_path), evil_skill()
     store.install([evil], How())
-    with pytest.raises(Refused, match="notes is blocked"):
+    with pytest.raises(RefusedError, match="notes is blocked"):
         store.install([evil], How(), agreed=lambda: refuse_blocked([evil]))

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 from metier.install.auth import Credentials, Source, origin_of, parse_header, read_sources
 
 INTERNAL = Source(name="internal", url="https://internal.example.com/skills", auth="bearer:${INTERNAL_TOKEN}")
@@ -26,14 +26,14 @@ def test_auth_of_a_source_is_a_scheme_and_a_variable(auth: str, header: str) -> 
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:
-    with pytest.raises(BadConfig, match="INTERNAL_TOKEN") as caught:
+    with pytest.raises(ConfigError, match="INTERNAL_TOKEN") as caught:
         INTERNAL.header({})
     assert "skills.sources.internal" in str(caught.value)
 
 
 @pytest.mark.parametrize("auth", ["basic:x", "x", "bearer:", ":x"])
 def test_auth_of_another_kind_is_a_mistake_of_the_configuration(auth: str) -> None:
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         Source(name="x", url="https://x.example", auth=auth).header({})
 
 
@@ -112,7 +112,7 @@ def test_headers_of_the_command_line_are_checked_and_never_repeated() -> None:
         "Content-Length: s3cret",
         "A: b\x00s3cret",
     ):
-        with pytest.raises(BadUsage) as caught:
+        with pytest.raises(UsageError) as caught:
             parse_header(text)
         assert "s3cret" not in str(caught.value) + caught.value.hint
 
@@ -140,7 +140,7 @@ def test_the_sources_of_a_configuration_are_read_once_and_checked() -> None:
     ],
 )
 def test_a_source_that_cannot_be_used_is_a_mistake_of_the_configuration(table: object) -> None:
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         read_sources(table)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.install.dependencies import dependents, in_order
 
 SHELF = {
@@ -23,13 +23,13 @@ def test_what_a_skill_needs_comes_before_it() -> None:
 
 @pytest.mark.parametrize(("root", "circle"), [("a", "a -> b -> c -> a"), ("me", "me -> me")])
 def test_a_circle_is_refused_and_drawn(root: str, circle: str) -> None:
-    with pytest.raises(Refused, match=circle) as caught:
+    with pytest.raises(RefusedError, match=circle) as caught:
         in_order([root], SHELF.get)
     assert caught.value.rule == "dependency-cycle"
 
 
 def test_a_skill_that_nobody_has_is_named_with_who_needs_it() -> None:
-    with pytest.raises(NotFound, match="x needs the skill 'y'"):
+    with pytest.raises(NotFoundError, match="x needs the skill 'y'"):
         in_order(["x"], {"x": ("y",)}.get)
     assert in_order(["x"], {"x": ("y",)}.get, present={"y"}) == ("x",)
 

@@ -16,14 +16,14 @@ from archive.hostile import ZipEntry, zip_of
 from builders import skill_text, write_skill
 from install.servers import Answer, Repository, Seen, git_daemon, redirect, site
 from metier.archive import Contents, Format, Link, Member, digest, pack
-from metier.errors import BadConfig, MetierError, NotFound, Refused, SkillNotFound, Unavailable
+from metier.errors import ConfigError, MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.auth import Source
 from metier.install.cache import SkillCache
 from metier.install.fetch import fetch, fetch_all
 from metier.install.fetch_local import read_folder
 from metier.install.fetched import Fetched
 from metier.install.fetching import Access, Stage, Step
-from metier.install.http import HttpNotFound
+from metier.install.http import HttpNotFoundError
 from metier.install.refs import parse_ref
 from metier.install.repository import Found, select
 from metier.install.wellknown import SCHEMA
@@ -94,11 +94,11 @@ def test_a_folder_of_skills_a_skill_file_and_a_bare_name_are_found(tmp_path: Pat
     assert names(brought("./skills", access)) == names(brought(".", access)) == ["a", "b"]
     for text in ("./skills/b/SKILL.md", "b", "~/skills/b"):
         assert names(brought(text, access)) == ["b"]
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         brought("bb", access)
     assert "'b'" in caught.value.hint
     for absent in ("./absent", "./absent.zip", "~/absent"):
-        with pytest.raises(SkillNotFound):
+        with pytest.raises(SkillNotFoundError):
             brought(absent, access)
 
 
@@ -106,13 +106,13 @@ def test_a_folder_of_skills_a_skill_file_and_a_bare_name_are_found(tmp_path: Pat
 def test_i17_a_link_out_of_a_folder_is_refused(tmp_path: Path, access: Access, target: str) -> None:
     (tmp_path / "secret").write_text("key")
     (write_skill(tmp_path, "a") / "l").symlink_to(target)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         brought("./a", access)
 
 
 def test_i41_a_pipe_in_a_folder_is_refused_and_does_not_hang(tmp_path: Path, access: Access) -> None:
     os.mkfifo(write_skill(tmp_path, "a") / "pipe")
-    with pytest.raises(Refused, match="device, pipe or socket") as refusal:
+    with pytest.raises(RefusedError, match="device, pipe or socket") as refusal:
         brought("./a", access)
     assert "archive" not in refusal.value.hint
 
@@ -133,11 +133,11 @@ def test_an_archive_of_a_whole_repository_holds_many(tmp_path: Path, access: Acc
 
 def test_an_archive_without_a_skill_says_so(tmp_path: Path, access: Access) -> None:
     (tmp_path / "x.zip").write_bytes(pack(Contents([Member("README.md", b"x")])))
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         brought("./x.zip", access)
     assert "SKILL.md" in caught.value.hint
     (tmp_path / "y.zip").write_bytes(b"<html>")
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         brought("./y.zip", access)
 
 
@@ -164,9 +164,9 @@ def test_a_repository_offers_its_skills_and_the_chosen_ones_come(
         assert names(brought(f"git+{url}/r.git#main@a", access)) == ["a"]
         assert names(brought(f"git+{url}/r.git//skills/a", access)) == ["a"]
         assert brought(f"git+{url}/r.git", access, choose=nothing).skills == ()
-        with pytest.raises(SkillNotFound):
+        with pytest.raises(SkillNotFoundError):
             brought(f"git+{url}/r.git#@c", access)
-        with pytest.raises(SkillNotFound):
+        with pytest.raises(SkillNotFoundError):
             brought(f"git+{url}/r.git//nowhere", access)
 
 
@@ -210,9 +210,9 @@ def test_offline_finds_what_was_fetched_and_asks_nobody(tmp_path: Path, access: 
     assert brought(f"{url}/r.git", offline, choose=picking("a")) == online
     assert brought(f"{url}/r.git", offline, choose=nothing).offered == online.offered
     for text in (f"{url}/r.git#other", "o/r", "https://example.com/x.zip", "https://example.com"):
-        with pytest.raises(Unavailable, match="not in the cache"):
+        with pytest.raises(UnavailableError, match="not in the cache"):
             brought(text, offline)
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         brought(f"{url}/r.git", offline, choose=picking("b"))
 
 
@@ -259,7 +259,7 @@ def test_a_single_skill_file(access: Access) -> None:
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE html>", b"", b"no frontmatter", b"PK\3\4", b"\xff\xfe"])
 def test_i39_what_is_no_skill_is_refused_with_what_it_begins_with(access: Access, body: bytes) -> None:
-    with site({"/SKILL.md": Answer(body)}) as server, pytest.raises(Refused):
+    with site({"/SKILL.md": Answer(body)}) as server, pytest.raises(RefusedError):
         brought(f"{server.url}/SKILL.md", access)
 
 
@@ -267,7 +267,7 @@ def test_i39_what_is_no_skill_is_refused_with_what_it_begins_with(access: Access
 def test_i01_a_hostile_archive_at_an_address_is_refused_and_leaves_nothing(
     tmp_path: Path, access: Access, hostile: Member
 ) -> None:
-    with site({"/x.zip": Answer(zip_of(ZipEntry(), ZipEntry(name=hostile.path)))}) as server, pytest.raises(Refused):
+    with site({"/x.zip": Answer(zip_of(ZipEntry(), ZipEntry(name=hostile.path)))}) as server, pytest.raises(RefusedError):
         brought(f"{server.url}/x.zip", access)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
@@ -318,7 +318,7 @@ def test_a_site_offers_its_skills_by_file_zip_and_tar(access: Access) -> None:
 
 def test_70_a_site_whose_file_is_not_what_the_index_promised_is_refused(access: Access) -> None:
     routes = {INDEX: index(entry("a", b"promised", "a.md")), "/.well-known/agent-skills/a.md": Answer(skill_text("a").encode())}
-    with site(routes) as server, pytest.raises(Refused) as caught:  # type: ignore[arg-type]
+    with site(routes) as server, pytest.raises(RefusedError) as caught:  # type: ignore[arg-type]
         brought(server.url, access)
     assert caught.value.rule == "digest-mismatch"
 
@@ -326,12 +326,12 @@ def test_70_a_site_whose_file_is_not_what_the_index_promised_is_refused(access: 
 def test_71_an_archive_of_a_site_has_its_skill_at_the_top(access: Access) -> None:
     wrapped = pack(many("a", prefix="w"))
     routes = {INDEX: index(entry("a", wrapped, "/a.zip", "archive")), "/a.zip": Answer(wrapped)}
-    with site(routes) as server, pytest.raises(Refused, match="at its top"):  # type: ignore[arg-type]
+    with site(routes) as server, pytest.raises(RefusedError, match="at its top"):  # type: ignore[arg-type]
         brought(server.url, access)
 
 
 def test_67_a_site_with_an_unknown_index_stops(access: Access) -> None:
-    with site({INDEX: index(schema="https://example.com/9")}) as server, pytest.raises(Refused) as caught:
+    with site({INDEX: index(schema="https://example.com/9")}) as server, pytest.raises(RefusedError) as caught:
         brought(server.url, access)
     assert caught.value.rule == "well-known-schema"
 
@@ -347,7 +347,7 @@ def test_67_the_old_index_is_read_on_request(tmp_path: Path, access: Access) -> 
     with site(routes) as server:  # type: ignore[arg-type]
         (one,) = brought(server.url, reaching(tmp_path, old_index=True)).skills
         assert [file.path for file in one.files.list()] == ["SKILL.md", "references/x y.md"]
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
             brought(server.url, access)
 
 
@@ -361,7 +361,7 @@ def test_an_index_may_name_files_of_another_host_but_not_send_the_users_headers_
 
 
 def test_i35_an_index_cannot_send_us_into_another_network(access: Access) -> None:
-    with site({INDEX: index(entry("a", b"", "http://169.254.169.254/a.md"))}) as server, pytest.raises(Refused) as caught:
+    with site({INDEX: index(entry("a", b"", "http://169.254.169.254/a.md"))}) as server, pytest.raises(RefusedError) as caught:
         brought(server.url, access)
     assert caught.value.rule == "redirect-inside"
 
@@ -369,7 +369,7 @@ def test_i35_an_index_cannot_send_us_into_another_network(access: Access) -> Non
 def test_a_site_without_an_index_may_be_the_skill_itself(access: Access) -> None:
     with site({"/skill": Answer(pack(skill()))}) as server:
         assert names(brought(f"{server.url}/skill", access)) == ["a"]
-        with pytest.raises(HttpNotFound) as caught:
+        with pytest.raises(HttpNotFoundError) as caught:
             brought(f"{server.url}/other", access)
         assert f"git+{server.url}/other" in caught.value.hint
         assert caught.value.status == 404
@@ -378,7 +378,7 @@ def test_a_site_without_an_index_may_be_the_skill_itself(access: Access) -> None
 def test_a_site_that_answers_everything_with_its_start_page_has_no_index(access: Access) -> None:
     html = Answer(b"<!DOCTYPE html>", headers={"Content-Type": "text/html; charset=utf-8"})
     routes = {INDEX: html, f"/docs{INDEX}": html, "/docs": html}
-    with site(routes) as server, pytest.raises(Refused, match=r"no archive and no SKILL\.md"):  # type: ignore[arg-type]
+    with site(routes) as server, pytest.raises(RefusedError, match=r"no archive and no SKILL\.md"):  # type: ignore[arg-type]
         brought(f"{server.url}/docs", access)
 
 
@@ -405,10 +405,10 @@ def test_a_registry_names_the_archive_and_its_version(tmp_path: Path) -> None:
         assert names(brought("internal:a@1.2.0", access)) == ["a"]
         assert {seen.headers.get("authorization") for seen in server.log} == {"Bearer s3cret"}
         server.routes["/skills/a/1.2.0.zip"] = Answer(data + b"x")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             brought("internal:a", access)
         assert caught.value.rule == "digest-mismatch"
-        with pytest.raises(SkillNotFound):
+        with pytest.raises(SkillNotFoundError):
             brought("internal:b", access)
 
 
@@ -426,9 +426,9 @@ def test_a_plain_folder_of_skills_behind_a_token_is_a_source_too(tmp_path: Path)
 
 def test_a_missing_variable_and_a_missing_source_are_named(tmp_path: Path) -> None:
     access = reaching(tmp_path, sources=registry("http://127.0.0.1:9", "bearer:${INTERNAL_TOKEN}"))
-    with pytest.raises(BadConfig, match="INTERNAL_TOKEN"):
+    with pytest.raises(ConfigError, match="INTERNAL_TOKEN"):
         brought("internal:a", access)
-    with pytest.raises(BadConfig, match="'r9s'"):
+    with pytest.raises(ConfigError, match="'r9s'"):
         fetch(parse_ref("r9s:a"), access)
 
 
@@ -454,7 +454,7 @@ def test_progress_is_told_for_each_ref(access: Access) -> None:
     steps: list[Step] = []
     with site({"/x.zip": Answer(pack(skill("a", x=os.urandom(200_000))))}) as server:
         brought(f"{server.url}/x.zip", access, progress=steps.append)
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
             brought(f"{server.url}/y.zip", access, progress=steps.append)
     first = [step for step in steps if step.ref.endswith("x.zip")]
     assert (first[0].stage, first[-1].stage, steps[-1].stage) == (Stage.FETCHING, Stage.DONE, Stage.FAILED)

@@ -15,7 +15,7 @@ import pytest
 from builders import skill_text
 from install.servers import Answer, Repository, authority, git_daemon, redirect, site
 from metier.archive import Limits, Link
-from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 from metier.install.auth import Credentials, Source
 from metier.install.complaints import explain
 from metier.install.git import GitRemote
@@ -100,20 +100,20 @@ def test_a_branch_with_slashes_is_told_from_a_path_by_asking_the_remote(reposito
 
 def test_a_ref_that_is_not_there_is_not_found_and_the_hint_names_some_that_are(repository: Repository, tmp_path: Path) -> None:
     repository.commit({"SKILL.md": SKILL})
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(NotFoundError) as caught:
         local(repository, tmp_path).resolve([("nope", "")])
     assert "main" in caught.value.hint
 
 
 def test_i25_a_short_commit_id_is_not_a_commit(repository: Repository, tmp_path: Path) -> None:
     commit = repository.commit({"SKILL.md": SKILL})
-    with pytest.raises(NotFound, match="no branch or tag") as caught:
+    with pytest.raises(NotFoundError, match="no branch or tag") as caught:
         local(repository, tmp_path).resolve([(commit[:8], "")])
     assert "40" in caught.value.hint
 
 
 def test_an_empty_repository_says_so(repository: Repository, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="is empty"):
+    with pytest.raises(NotFoundError, match="is empty"):
         local(repository, tmp_path).resolve([(None, "")])
 
 
@@ -191,7 +191,7 @@ def test_a_private_repository_without_credentials_is_refused_at_once_and_nobody_
     ask.chmod(0o755)
     with site(git_root=tmp_path / "srv", password="me:s3cret") as server:
         begin = time.monotonic()
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             remote(
                 f"{server.url}/r.git", tmp_path, more={"GIT_ASKPASS": str(ask), "SSH_ASKPASS": str(ask), "DISPLAY": ":0"}
             ).refs()
@@ -207,7 +207,7 @@ def test_a_header_of_the_users_reaches_the_server_and_not_the_command_line(repos
         here = remote(f"{server.url}/r.git", tmp_path, credentials=Credentials(headers=(("Authorization", basic),)))
         assert here.refs().head
         source = Source(name="x", url=server.url, auth="bearer:${T}")
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             remote(f"{server.url}/r.git", tmp_path, credentials=Credentials(sources=(source,), environment={"T": "t"})).refs()
         assert server.log[-1].headers["authorization"] == "Bearer t"
 
@@ -249,13 +249,14 @@ def test_a_repository_that_was_renamed_on_its_own_host_is_followed_with_its_head
 
 def test_a_redirect_of_a_repository_into_another_network_is_refused(tmp_path: Path) -> None:
     with site({"/r.git/info/refs": redirect("http://169.254.169.254/r.git/info/refs?service=git-upload-pack")}) as server:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             remote(f"{server.url}/r.git", tmp_path).refs()
         assert caught.value.rule == "redirect-inside"
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(404, NotFound), (401, Refused), (403, Refused), (500, Unavailable), (503, Unavailable)]
+    ("status", "kind"),
+    [(404, NotFoundError), (401, RefusedError), (403, RefusedError), (500, UnavailableError), (503, UnavailableError)],
 )
 def test_what_a_git_server_says_becomes_the_right_error(tmp_path: Path, status: int, kind: type[Exception]) -> None:
     with site({"/r.git/info/refs": Answer(status=status)}) as server, pytest.raises(kind):
@@ -265,13 +266,13 @@ def test_what_a_git_server_says_becomes_the_right_error(tmp_path: Path, status: 
 def test_nobody_at_home_is_unavailable_and_retryable(tmp_path: Path) -> None:
     with site() as server:
         gone = server.url
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(UnavailableError) as caught:
         remote(f"{gone}/r.git", tmp_path).refs()
     assert caught.value.retryable
 
 
 def test_without_git_the_error_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(UnavailableError) as caught:
         find_git({"PATH": str(tmp_path)})
     assert "install git" in caught.value.hint
     assert not caught.value.retryable
@@ -281,7 +282,7 @@ def test_a_git_that_is_too_old_to_be_safe_is_not_used(tmp_path: Path) -> None:
     old = tmp_path / "git"
     old.write_text("#!/bin/sh\necho git version 2.30.9\n")
     old.chmod(0o755)
-    with pytest.raises(Unavailable, match="too old") as caught:
+    with pytest.raises(UnavailableError, match="too old") as caught:
         find_git({"PATH": str(tmp_path)})
     assert "2.31" in caught.value.hint
 
@@ -290,7 +291,7 @@ def test_i26_a_slow_server_is_left_at_the_deadline_and_leaves_no_process(tmp_pat
     slow = Answer(b"x" * 400, drip=(1, 0.05), headers={"Content-Type": "application/x-git-upload-pack-advertisement"})
     with site({"/r.git/info/refs": slow}) as server:
         begin = time.monotonic()
-        with pytest.raises(Unavailable, match="took longer than 1 seconds"):
+        with pytest.raises(UnavailableError, match="took longer than 1 seconds"):
             remote(f"{server.url}/r.git", tmp_path, timeout=1.0).refs()
         assert time.monotonic() - begin < 5
 
@@ -300,7 +301,7 @@ def test_i26_a_repository_that_is_too_large_is_stopped(repository: Repository, t
     here = local(repository, tmp_path)
     here.program = GitProgram(path=here.program.path, environment=here.program.environment, most_bytes=2 << 20)
     commit = head(here)
-    with pytest.raises(Refused, match="more than 2,097,152 bytes"), here.tree(commit) as tree:
+    with pytest.raises(RefusedError, match="more than 2,097,152 bytes"), here.tree(commit) as tree:
         tree.contents("", limits=Limits(total=1 << 30))
 
 
@@ -311,7 +312,7 @@ def test_i26_trees_that_name_each_other_many_times_are_a_bomb(repository: Reposi
         oid = repository.run("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=tree).strip()
     commit = repository.run("commit-tree", oid, "-m", "x").strip()
     repository.run("update-ref", "refs/heads/main", commit)
-    with local(repository, tmp_path).tree(commit) as tree_, pytest.raises(Refused) as caught:
+    with local(repository, tmp_path).tree(commit) as tree_, pytest.raises(RefusedError) as caught:
         _ = tree_.nodes
     assert caught.value.rule == "repository-size"
 
@@ -321,7 +322,7 @@ def test_i26_of_a_huge_repository_the_path_that_was_named_is_enough(
 ) -> None:
     monkeypatch.setattr("metier.install.objects._MOST_ENTRIES", 50)
     commit = repository.commit({"deep/s/SKILL.md": SKILL, **{f"many/{n}": "x" for n in range(60)}})
-    with local(repository, tmp_path).tree(commit) as tree, pytest.raises(Refused):
+    with local(repository, tmp_path).tree(commit) as tree, pytest.raises(RefusedError):
         _ = tree.nodes
     with local(repository, tmp_path).tree(commit, below="deep/s") as tree:
         assert paths(tree, "deep/s") == ["SKILL.md"]
@@ -332,7 +333,7 @@ def test_a_git_in_the_folder_we_stand_in_is_not_the_git_we_run(tmp_path: Path, m
     (tmp_path / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     assert find_git(variables(tmp_path, PATH=f".::{os.environ['PATH']}")).path.startswith("/")
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         find_git({"PATH": ".:"})
 
 
@@ -340,7 +341,7 @@ def test_i26_a_huge_file_in_a_skill_is_refused(repository: Repository, tmp_path:
     repository.commit({"s/SKILL.md": SKILL, "s/huge": bytes(2 << 20), "s/x": "1"})
     here = local(repository, tmp_path)
     with here.tree(head(here)) as tree:
-        with pytest.raises(Refused, match="larger than the 1,048,576"):
+        with pytest.raises(RefusedError, match="exceeds the limit of 1,048,576"):
             tree.contents("s", limits=Limits(file=1 << 20))
         assert tree.read("s/x", limit=10) == b"1"
 
@@ -363,7 +364,7 @@ HOSTILE = {
 def test_a_hostile_skill_in_a_repository_is_refused(repository: Repository, tmp_path: Path, files: dict[str, object]) -> None:
     repository.commit(files)  # type: ignore[arg-type]
     here = local(repository, tmp_path)
-    with here.tree(head(here)) as tree, pytest.raises(Refused):
+    with here.tree(head(here)) as tree, pytest.raises(RefusedError):
         tree.contents("s")
 
 
@@ -403,9 +404,9 @@ def test_i20_a_ref_never_runs_a_command_even_if_it_gets_this_far(repository: Rep
     repository.commit({"SKILL.md": SKILL})
     mark = tmp_path / "mark"
     here = local(repository, tmp_path)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         here.resolve([(f"--upload-pack=touch {mark}", "")])
-    with pytest.raises(NotFound), here.tree(f"--upload-pack=touch {mark}"):
+    with pytest.raises(NotFoundError), here.tree(f"--upload-pack=touch {mark}"):
         pass
     assert not mark.exists()
 
@@ -450,7 +451,7 @@ def test_i23_large_file_storage_stays_a_pointer(repository: Repository, tmp_path
 
 
 def test_i24_a_repository_on_disk_needs_permission(repository: Repository, tmp_path: Path) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         GitRemote(url=f"file://{repository.folder}", program=find_git(variables(tmp_path)), http=Http())
     assert caught.value.rule == "git-local"
 
@@ -458,7 +459,7 @@ def test_i24_a_repository_on_disk_needs_permission(repository: Repository, tmp_p
 @pytest.mark.parametrize("url", ["http://example.com/r.git", "git://example.com/r.git"])
 def test_git_without_encryption_is_refused(tmp_path: Path, url: str) -> None:
     program = find_git(variables(tmp_path))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         GitRemote(url=url, program=program, http=Http())
     assert caught.value.rule == "https-only"
     assert GitRemote(url=url, program=program, http=Http(), insecure=True).url == url

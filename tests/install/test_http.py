@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from install.servers import Answer, Seen, authority, redirect, site
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.install.addresses import Reach, _zone, proxy_for, reach
 from metier.install.forges import read_address
-from metier.install.http import Http, HttpNotFound, HttpRefused, HttpUnavailable
+from metier.install.http import Http, HttpNotFoundError, HttpRefusedError, HttpUnavailableError
 
 SECRET = (("Authorization", "Bearer s3cret"), ("X-Api-Key", "s3cret"), ("PRIVATE-TOKEN", "s3cret"), ("Cookie", "s3cret"))
 LIMIT = 1 << 20
@@ -80,7 +80,7 @@ def test_headers_do_not_follow_an_address_that_a_document_named_elsewhere() -> N
 def test_i37_https_never_becomes_http(tmp_path: Path) -> None:
     ca, file = authority(tmp_path)
     with site({"/x": Answer(b"x")}) as plain, site({"/a": redirect(f"{plain.url}/x")}, ca=ca) as safe:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             client(environment={"SSL_CERT_FILE": file}, insecure=True).get(f"{safe.url}/a", limit=LIMIT)
         assert caught.value.rule == "redirect-downgrade"
         assert plain.log == []
@@ -91,7 +91,7 @@ def test_i37_six_redirects_are_too_many() -> None:
         server.routes |= {f"/{n}": redirect(f"/{n + 1}") for n in range(9)} | {"/5": Answer(b"x")}
         assert client().get(f"{server.url}/0", limit=LIMIT).body == b"x"
         server.routes["/5"] = redirect("/6")
-        with pytest.raises(HttpUnavailable, match="more than 5 times"):
+        with pytest.raises(HttpUnavailableError, match="more than 5 times"):
             client().get(f"{server.url}/0", limit=LIMIT)
 
 
@@ -102,7 +102,7 @@ def test_i37_six_redirects_are_too_many() -> None:
 def test_a_redirect_to_what_is_no_web_address_is_refused(target: str) -> None:
     with site({"/a": redirect(target)}) as server, pytest.raises(MetierError) as caught:
         client().get(f"{server.url}/a", limit=LIMIT)
-    assert not isinstance(caught.value, HttpNotFound)
+    assert not isinstance(caught.value, HttpNotFoundError)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_redirect_to_what_is_no_web_address_is_refused(target: str) -> None:
     ],
 )
 def test_i35_a_server_cannot_send_us_into_another_network(target: str) -> None:
-    with site({"/a": redirect(target)}) as server, pytest.raises(Refused) as caught:
+    with site({"/a": redirect(target)}) as server, pytest.raises(RefusedError) as caught:
         client(insecure=True).get(f"{server.url}/a", limit=LIMIT)
     assert caught.value.rule == "redirect-inside"
 
@@ -130,7 +130,7 @@ def test_i35_a_public_server_cannot_send_us_to_loopback_under_any_name() -> None
         {"rebound.example": ("127.0.0.1",), "two.example": ("93.184.216.34", "10.0.0.1")},
     )
     for host in inside:
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             reach(read_address(f"https://{host}/"), public, lambda name, _port: inside[name])
     assert reach(read_address("https://two.example/"), None, lambda name, _port: inside[name]).zone == "odd"
 
@@ -155,7 +155,7 @@ def test_i35_a_site_cannot_move_into_our_network_after_its_index_was_read() -> N
     with site({"/index.json": Answer(b"{}")}) as server:
         http = client(resolve=lambda host, _port: next(answers) if host == "evil.example" else ("10.0.0.2",), insecure=True)
         index = http.get(f"http://evil.example:{server.port}/index.json", limit=LIMIT).url
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             http.get("http://inside.example/x", limit=LIMIT, via=index)
     assert caught.value.rule == "redirect-inside"
 
@@ -187,7 +187,7 @@ def test_https_only_unless_loopback_or_asked() -> None:
     def nowhere(_host: str, _port: int) -> tuple[str, ...]:
         return ("203.0.113.1",)
 
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         client(resolve=nowhere).get("http://example.com/x", limit=LIMIT)
     assert caught.value.rule == "https-only"
     assert "--insecure-http" in caught.value.hint
@@ -197,7 +197,7 @@ def test_https_needs_a_certificate_that_somebody_vouches_for(tmp_path: Path) -> 
     ca, file = authority(tmp_path)
     with site({"/x": Answer(b"x")}, ca=ca) as server:
         http = client()
-        with pytest.raises(HttpUnavailable, match="cannot prove who it is") as caught:
+        with pytest.raises(HttpUnavailableError, match="cannot prove who it is") as caught:
             http.get(f"{server.url}/x", limit=LIMIT)
         assert not caught.value.retryable
         assert http.waits == []  # type: ignore[attr-defined]
@@ -207,7 +207,7 @@ def test_https_needs_a_certificate_that_somebody_vouches_for(tmp_path: Path) -> 
 
 def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None:
     ca, file = authority(tmp_path)
-    with site({"/x": Answer(b"x")}, ca=ca) as server, pytest.raises(HttpUnavailable, match="cannot prove who it is"):
+    with site({"/x": Answer(b"x")}, ca=ca) as server, pytest.raises(HttpUnavailableError, match="cannot prove who it is"):
         client(environment={"SSL_CERT_FILE": file}, resolve=lambda _h, _p: ("127.0.0.1",)).get(
             f"https://other.example:{server.port}/x", limit=LIMIT
         )
@@ -216,14 +216,14 @@ def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "retryable", "tries"),
     [
-        (404, HttpNotFound, False, 1),
-        (410, HttpNotFound, False, 1),
-        (401, HttpRefused, False, 1),
-        (403, HttpRefused, False, 1),
-        (500, HttpUnavailable, True, 4),
-        (503, HttpUnavailable, True, 4),
-        (429, HttpUnavailable, True, 4),
-        (418, HttpUnavailable, False, 1),
+        (404, HttpNotFoundError, False, 1),
+        (410, HttpNotFoundError, False, 1),
+        (401, HttpRefusedError, False, 1),
+        (403, HttpRefusedError, False, 1),
+        (500, HttpUnavailableError, True, 4),
+        (503, HttpUnavailableError, True, 4),
+        (429, HttpUnavailableError, True, 4),
+        (418, HttpUnavailableError, False, 1),
     ],
 )
 def test_an_error_says_status_and_whether_to_try_again(status: int, kind: type[Exception], retryable: bool, tries: int) -> None:
@@ -256,7 +256,7 @@ def test_a_server_is_given_the_time_it_asks_for_but_not_for_ever() -> None:
         waits: list[float] = http.waits  # type: ignore[attr-defined]
         assert waits[0] == 7
         assert 15 < waits[1] <= 20
-        with pytest.raises(HttpUnavailable) as caught:
+        with pytest.raises(HttpUnavailableError) as caught:
             http.get(f"{server.url}/y", limit=LIMIT)
         assert "3600 seconds" in caught.value.hint
         assert len(server.requests("/y")) == 1
@@ -265,7 +265,7 @@ def test_a_server_is_given_the_time_it_asks_for_but_not_for_ever() -> None:
 def test_nobody_at_home_is_unavailable_and_retryable() -> None:
     with site() as server:
         gone = server.url
-    with pytest.raises(HttpUnavailable) as caught:
+    with pytest.raises(HttpUnavailableError) as caught:
         client(attempts=2).get(f"{gone}/x", limit=LIMIT)
     assert (caught.value.retryable, caught.value.status) == (True, None)
 
@@ -276,14 +276,14 @@ def test_i38_a_body_is_cut_at_its_limit_whatever_it_said() -> None:
 
     with site({"/long": Answer(b"x" * 5000), "/said": Answer(b"", length=10**12), "/lies": endless}) as server:
         for path in ("/long", "/said"):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RefusedError) as caught:
                 client().get(f"{server.url}{path}", limit=1000)
             assert caught.value.rule == "download-size"
         assert len(client().get(f"{server.url}/lies", limit=1000).body) == 100
 
 
 def test_i38_a_body_that_was_cut_off_is_not_taken_for_whole() -> None:
-    with site({"/x": Answer(b"half", length=1000)}) as server, pytest.raises(HttpUnavailable):
+    with site({"/x": Answer(b"half", length=1000)}) as server, pytest.raises(HttpUnavailableError):
         client(attempts=2).get(f"{server.url}/x", limit=LIMIT)
 
 
@@ -299,7 +299,7 @@ def test_i38_nothing_is_decompressed_on_the_way() -> None:
 def test_i38_a_server_that_drips_is_left_at_the_deadline() -> None:
     with site({"/x": Answer(b"x" * 100, drip=(1, 0.05))}) as server:
         begin = time.monotonic()
-        with pytest.raises(HttpUnavailable, match=r"longer than 0\.5 seconds"):
+        with pytest.raises(HttpUnavailableError, match=r"longer than 0\.5 seconds"):
             client(timeout=0.5).get(f"{server.url}/x", limit=LIMIT)
         assert time.monotonic() - begin < 3
 

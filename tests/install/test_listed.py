@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from install.making import prepared
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 from metier.install.kinds import Git, Registry
 from metier.install.listed import Plugin, lacking, read_plugins
 from metier.install.lock import Lock
@@ -31,7 +31,7 @@ def test_a_list_is_read_row_by_row() -> None:
     ],
 )
 def test_a_wrong_row_is_named(table: object, part: str) -> None:
-    with pytest.raises(BadConfig) as caught:
+    with pytest.raises(ConfigError) as caught:
         read_plugins(table, where="config.toml:3")
     assert part in f"{caught.value} {caught.value.hint}"
     assert "config.toml:3" in str(caught.value)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from install.making import prepared
-from metier.errors import BadConfig, SkillNotFound
+from metier.errors import ConfigError, SkillNotFoundError
 from metier.install.fetched import Origin
 from metier.install.lock import Lock, Locked, parse_lock, render_lock
 from metier.install.targets import Mode
@@ -66,12 +66,12 @@ def test_a_lock_that_is_read_back_is_the_same(url: str, ref: str, asked: str, pi
 )
 def test_a_lock_that_was_tampered_with_is_refused(change: tuple[str, str], message: str) -> None:
     text = render_lock(lock(locked())).replace(*change)
-    with pytest.raises((BadConfig, PermissionError), match=message):
+    with pytest.raises((ConfigError, PermissionError), match=message):
         parse_lock(text, file="metier.lock")
 
 
 def test_asking_for_a_skill_that_is_not_locked_suggests_one_that_is() -> None:
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         _ = lock(locked("pdf"))["pdg"]
     assert "did you mean 'pdf'" in caught.value.hint
 
@@ -106,5 +106,5 @@ def test_a_conflict_that_git_could_not_merge_is_joined_where_the_sides_agree() -
 
 def test_a_conflict_over_one_skill_is_a_question_for_a_person() -> None:
     ours, theirs = (render_lock(lock(locked(version=each))).split("version = 1\n", 1)[1] for each in ("1.0", "2.0"))
-    with pytest.raises(BadConfig, match=r"metier.lock:2: a merge left two versions of 'pdf'"):
+    with pytest.raises(ConfigError, match=r"metier.lock:2: a merge left two versions of 'pdf'"):
         parse_lock(f"version = 1\n<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> other\n", file="metier.lock")

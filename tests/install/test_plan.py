@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from install.making import prepared
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.install.lock import Locked
 from metier.install.plan import edited_files, plan
 from metier.install.state import Kind, Seen
@@ -71,7 +71,7 @@ def test_edits_stay_where_there_is_nothing_newer() -> None:
 def test_a_skill_of_the_same_name_from_elsewhere_is_a_question() -> None:
     steps = plan([Wanted(placed=placed(OTHER))], {"pdf": placed(OLD)}, {HERE: folder(entry("Another.\n"))})
     assert [(step.verb, step.reason) for step in steps] == [(Verb.CONFLICT, Reason.TAKEN)]
-    with pytest.raises(Conflict, match="installed from https://example") as caught:
+    with pytest.raises(ConflictError, match="installed from https://example") as caught:
         refuse_conflicts(steps)
     assert "--name" in caught.value.hint
     assert "--force" in caught.value.hint
@@ -128,7 +128,7 @@ def test_a_place_that_is_no_longer_meant_is_cleared() -> None:
 def test_two_skills_of_one_name_in_one_request_are_refused() -> None:
     steps = plan([Wanted(placed=placed(OLD)), Wanted(placed=placed(OTHER))], {}, {})
     assert [(step.verb, step.reason) for step in steps] == [(Verb.INSTALL, None), (Verb.CONFLICT, Reason.TWICE)]
-    with pytest.raises(Conflict) as caught:
+    with pytest.raises(ConflictError) as caught:
         refuse_conflicts(steps)
     assert "--skill" in caught.value.hint
 

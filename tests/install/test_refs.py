@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metier.errors import MetierError, Refused, SkillNotFound
+from metier.errors import MetierError, RefusedError, SkillNotFoundError
 from metier.install.kinds import inner_path
 from metier.install.refs import (
     FORMS,
@@ -154,7 +154,7 @@ def test_a_ref_can_be_written_down_and_read_again(text: str) -> None:
     ],
 )
 def test_an_unknown_form_is_not_found_and_the_hint_lists_the_valid_ones(text: str) -> None:
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         parse_ref(text)
     assert all(form in caught.value.hint for form in FORMS)
 
@@ -173,7 +173,7 @@ def test_an_unknown_form_is_not_found_and_the_hint_lists_the_valid_ones(text: st
     ],
 )
 def test_i03_a_path_that_leaves_its_repository_is_refused(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         parse_ref(text)
 
 
@@ -201,7 +201,7 @@ def test_i19_to_i22_what_git_would_take_for_an_option_or_a_program_never_becomes
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         parse_ref("https://me:hunter2@example.com/r.git")
     assert caught.value.rule == "password-in-url"
     assert "hunter2" not in str(caught.value) + caught.value.hint
@@ -228,7 +228,7 @@ def test_a_company_may_have_a_github_of_its_own() -> None:
 
 def test_aliases_are_those_of_the_configuration() -> None:
     assert parse_ref("internal:x@2", aliases={"internal"}) == Registry(alias="internal", name="x", version="2")
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         parse_ref("other:x", aliases={"internal"})
     assert "internal" in caught.value.hint
 

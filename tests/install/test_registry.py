@@ -15,7 +15,7 @@ from builders import skill_text
 from install.making import installed, store_in
 from install.servers import Answer, Site, site
 from metier.archive import Contents, Member, digest, pack
-from metier.errors import Refused, SkillNotFound
+from metier.errors import RefusedError, SkillNotFoundError
 from metier.install.auth import Source
 from metier.install.cache import SkillCache
 from metier.install.fetch import fetch
@@ -90,7 +90,7 @@ def test_a_ref_means_a_version_a_tag_or_the_newest_of_a_range(tmp_path: Path, wa
 def test_a_range_that_nothing_fits_names_what_there_is() -> None:
     ref = Registry(alias="internal", name="a", version="^3")
     releases = [Release(version="1.0.0"), Release(version="3.0.0", yanked=True), Release(version="nonsense")]
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         chosen_release(ref, releases, {})
     assert caught.value.hint == "internal has a in 1.0.0"
 
@@ -99,7 +99,7 @@ def test_a_range_is_written_down_as_it_was_typed() -> None:
     ref = parse_ref("r9s:code-review@>=1.0 <2")
     assert ref == Registry(alias="r9s", name="code-review", version=">=1.0 <2")
     assert parse_ref(ref.text) == ref
-    with pytest.raises(SkillNotFound):
+    with pytest.raises(SkillNotFoundError):
         parse_ref("r9s:code-review@^^1")
 
 
@@ -108,7 +108,7 @@ def test_contents_that_the_registry_did_not_promise_are_refused(tmp_path: Path) 
         publish(server, "a", "1.0.0")
         row = json.loads(server.routes["/skills/a"].body)  # type: ignore[union-attr]
         server.routes["/skills/a"] = Answer(json.dumps({**row, "digest": f"sha256:{'0' * 64}"}).encode())
-        with pytest.raises(Refused, match="other files than the registry promised") as caught:
+        with pytest.raises(RefusedError, match="other files than the registry promised") as caught:
             fetch(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path))
         assert caught.value.rule == "digest-mismatch"
 

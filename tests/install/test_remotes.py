@@ -12,7 +12,7 @@ import pytest
 from builders import skill_text, write_skill
 from install.making import installed, prepared, store_in
 from install.servers import Repository, Site, site
-from metier.errors import MetierError, NotFound, Unavailable
+from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.install.cache import SkillCache
 from metier.install.fetch import fetch
 from metier.install.fetched import FetchedSkill, Origin
@@ -83,7 +83,7 @@ def test_offline_without_a_cache_says_so(tmp_path: Path, server: Site, access: A
     Repository(tmp_path / "git/r.git").commit(files("pdf"))
     entries = install(store_in(tmp_path), access, f"git+{server.url}/r.git")
     (found,) = Remotes(replace(access, cache=None, offline=True)).exact(entries)
-    assert isinstance(found, Unavailable)
+    assert isinstance(found, UnavailableError)
     assert "--offline" in str(found)
 
 
@@ -133,7 +133,7 @@ def test_a_skill_that_its_repository_dropped_is_told_and_kept(tmp_path: Path, se
     install(store, access, f"git+{server.url}/r.git")
     repository.commit(files("docx"))
     found = {entry.name: one for entry, one in zip(store.lock(), Remotes(access).latest(tuple(store.lock())), strict=True)}
-    assert isinstance(found["pdf"], NotFound)
+    assert isinstance(found["pdf"], NotFoundError)
     renewals, _ = update(store, Remotes(access), [], How())
     assert [renewal.entry.name for renewal in renewals if renewal.problem] == ["pdf"]
     assert "pdf" in store.lock()

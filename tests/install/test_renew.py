@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from install.making import FakeFetcher, contents, fetched, installed, prepared, snapshot, store_in
-from metier.errors import Conflict, Refused
+from metier.errors import ConflictError, RefusedError
 from metier.install.diff import changed_files, diff, grown_powers
 from metier.install.renew import Age, outdated, update
 from metier.install.steps import Edits, Verb
@@ -57,7 +57,7 @@ def test_an_edited_skill_is_not_touched_and_does_not_hold_up_the_others(tmp_path
     assert next(renewal.edited for renewal in renewals if renewal.entry.name == "pdf") == ("M SKILL.md",)
     # What changed upstream is told against what was installed, not against the edits.
     assert "-Do it.\n+Newer." in next(renewal.diff for renewal in renewals if renewal.entry.name == "pdf")
-    with pytest.raises(Conflict) as caught:
+    with pytest.raises(ConflictError) as caught:
         update(store, newer, ["pdf"], How())
     assert "--force" in caught.value.hint
     assert "--keep" in caught.value.hint
@@ -78,7 +78,7 @@ def test_a_pinned_skill_is_updated_neither_by_name_nor_with_the_others(tmp_path:
     installed(store, prepared("pdf"))
     store.change(["pdf"], lambda entry: replace(entry, pinned=True))
     assert update(store, FakeFetcher(NEW), [], How())[0] == ()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         update(store, FakeFetcher(NEW), ["pdf"], How())
     assert caught.value.rule == "pinned"
 

@@ -8,7 +8,7 @@ import pytest
 
 from builders import skill_text
 from metier.archive import Contents, Member
-from metier.errors import Ambiguous, SkillNotFound
+from metier.errors import AmbiguousError, SkillNotFoundError
 from metier.install.repository import Found, find_skills, select, wanted_by_default
 from metier.install.tree import ContentsTree
 from metier.spec import is_name
@@ -85,7 +85,7 @@ def test_a_copy_in_an_agents_folder_gives_way_to_the_skill_it_is_a_copy_of() -> 
 def test_a_path_narrows_the_search() -> None:
     assert paths("skills/a", "skills/b", path="skills/b") == ["skills/b"]
     assert paths("packages/p/skills/a", "packages/q/skills/b", path="packages/p") == ["packages/p/skills/a"]
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         paths("skills/alpha", path="skills/alfa")
     assert "skills/alpha" in caught.value.hint
 
@@ -93,7 +93,7 @@ def test_a_path_narrows_the_search() -> None:
 def test_two_skills_of_one_name_are_both_there_and_asking_for_that_name_is_a_question() -> None:
     found = find_skills(tree("skills/a", "plugins/p/skills/a", "skills/b")).found
     assert [one.path for one in found] == ["skills/a", "skills/b", "plugins/p/skills/a"]
-    with pytest.raises(Ambiguous) as caught:
+    with pytest.raises(AmbiguousError) as caught:
         select(found, ["a"])
     assert "plugins/p/skills/a, skills/a" in caught.value.hint
     assert [one.path for one in select(found, ["plugins/p/skills/a", "b", "b"])] == ["plugins/p/skills/a", "skills/b"]
@@ -101,7 +101,7 @@ def test_two_skills_of_one_name_are_both_there_and_asking_for_that_name_is_a_que
 
 def test_a_skill_that_is_not_there_is_not_found_and_the_nearest_is_named() -> None:
     found = find_skills(tree("skills/code-review")).found
-    with pytest.raises(SkillNotFound) as caught:
+    with pytest.raises(SkillNotFoundError) as caught:
         select(found, ["code-reviev"])
     assert "'code-review'" in caught.value.hint
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from install.making import FakeFetcher, fetched, installed, prepared, snapshot, store_in
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.install.fetched import FetchedSkill
 from metier.install.restore import restore
 from metier.install.steps import Edits
@@ -36,7 +36,7 @@ def test_a_source_that_now_has_other_bytes_is_refused(tmp_path: Path) -> None:
     other = fetched("pdf", body="Evil.\n")
     lying = FakeFetcher()
     lying.then[fetched("pdf").digest] = other
-    with pytest.raises(Refused, match="is not what was locked") as caught:
+    with pytest.raises(RefusedError, match="is not what was locked") as caught:
         restore(store_in(tmp_path), lying, How())
     assert caught.value.rule == "digest"
     assert not (tmp_path / "home/.metier/plugins/pdf").exists()
@@ -49,7 +49,7 @@ def test_a_digest_that_lies_about_its_bytes_is_refused(tmp_path: Path) -> None:
     lying = FakeFetcher()
     right = fetched("pdf").digest
     lying.then[right] = FetchedSkill(name="pdf", files=evil.files, digest=right, origin=evil.origin)
-    with pytest.raises(Refused, match="other bytes"):
+    with pytest.raises(RefusedError, match="other bytes"):
         restore(store_in(tmp_path), lying, How())
 
 
@@ -60,14 +60,14 @@ def test_edits_survive_a_restore_and_frozen_refuses_them(tmp_path: Path) -> None
     mine.write_text("mine")
     assert "edited here" in restore(store, FakeFetcher(), How()).steps[0].note
     assert mine.read_text() == "mine"
-    with pytest.raises(Refused, match="edited here"):
+    with pytest.raises(RefusedError, match="edited here"):
         restore(store, FakeFetcher(), How(frozen=True))
     restore(store, FakeFetcher(fetched("pdf")), How(edits=Edits.OVERWRITE, force=True))
     assert mine.read_text() != "mine"
 
 
 def test_a_folder_without_a_lock_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(NotFoundError) as caught:
         restore(store_in(tmp_path), FakeFetcher(), How())
     assert "metier skill install REF" in caught.value.hint
 
@@ -75,6 +75,6 @@ def test_a_folder_without_a_lock_says_what_to_do(tmp_path: Path) -> None:
 def test_one_source_that_is_gone_stops_the_restore_before_anything_is_written(tmp_path: Path) -> None:
     installed(store_in(tmp_path), prepared("pdf"), prepared("docx"))
     shutil.rmtree(tmp_path / "home/.metier/plugins")
-    with pytest.raises(NotFound, match="docx is gone"):
+    with pytest.raises(NotFoundError, match="docx is gone"):
         restore(store_in(tmp_path), FakeFetcher(fetched("pdf")), How())
     assert not (tmp_path / "home/.metier/plugins").exists()

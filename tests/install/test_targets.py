@@ -6,7 +6,7 @@ import pytest
 
 from install.making import scope_in
 from metier.cli.core.listing_cache import AGENT_VARIABLES
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.install.clients import ALIASES, CLIENTS
 from metier.install.sight import Sight
 from metier.install.targets import Level, Scope, detected, read_targets
@@ -52,13 +52,13 @@ def test_names_are_read_as_people_type_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("word", "hint"), [("claude-cod", "claude-code"), ("zzz", "one of: ")])
 def test_an_unknown_agent_is_refused_with_a_suggestion(word: str, hint: str, tmp_path: Path) -> None:
-    with pytest.raises(BadUsage) as caught:
+    with pytest.raises(UsageError) as caught:
         read_targets([word], scope_in(tmp_path))
     assert hint in caught.value.hint
 
 
 def test_an_agent_without_a_folder_at_home_is_for_projects(tmp_path: Path) -> None:
-    with pytest.raises(BadUsage, match="eve has no folder"):
+    with pytest.raises(UsageError, match="eve has no folder"):
         read_targets(["eve"], scope_in(tmp_path))
     assert read_targets(["eve"], scope_in(tmp_path, Level.PROJECT)) == ("eve",)
 

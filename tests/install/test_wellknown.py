@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.install.wellknown import SCHEMA, Index, Listed, check_digest, index_urls, read_index
 
 URL = "https://example.com/.well-known/agent-skills/index.json"
@@ -37,7 +37,7 @@ def index(*entries: Any, schema: str | None = SCHEMA, legacy: bool = False) -> I
 
 @pytest.mark.parametrize("schema", [None, "https://schemas.agentskills.io/discovery/0.3.0/schema.json", "", SCHEMA.upper()])
 def test_67_an_index_of_no_or_an_unknown_version_stops(schema: str | None) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         index(entry(), schema=schema)
     assert caught.value.rule == "well-known-schema"
 
@@ -54,7 +54,7 @@ def test_67_version_0_1_0_is_read_by_whoever_asks_for_it() -> None:
             files=("SKILL.md", "references/x.md"),
         ),
     )
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         index(old, schema="other", legacy=True)
 
 
@@ -80,7 +80,7 @@ def test_70_bytes_that_break_the_promise_are_refused() -> None:
     data = b"hello"
     good = Listed(name="a", description="", kind="archive", url="", digest="sha256:" + hashlib.sha256(data).hexdigest())
     check_digest(data, good)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         check_digest(data + b"!", good)
     assert caught.value.rule == "digest-mismatch"
 
@@ -120,7 +120,7 @@ def test_an_old_entry_with_files_that_leave_or_without_a_skill_is_skipped(files:
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"[]", b"{}", b'{"skills": 5}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_index_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         read_index(data, URL)
     assert caught.value.rule == "well-known-index"
 

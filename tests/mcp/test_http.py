@@ -20,7 +20,7 @@ from mcp.shared.subscriptions import ResourcesListChanged
 from builders import write_skill
 from cli.shell import Shell
 from mcp_hosts import ask, environment, home_skills, launched, run
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 from metier.mcp import Http
 
 TOKEN = "0123456789abcdef-token"
@@ -103,10 +103,10 @@ def test_a_web_page_cannot_call_it_by_way_of_the_visitors_browser(address: str, 
 
 
 def test_other_machines_need_a_token() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         Http(host="0.0.0.0")
     assert caught.value.rule == "mcp-token"
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         Http(host="example.com")
     assert Http(host="0.0.0.0", token=TOKEN).token == TOKEN
     assert Http(host="::1").host == "::1"
@@ -115,7 +115,7 @@ def test_other_machines_need_a_token() -> None:
 
 @pytest.mark.parametrize("token", ["short", "with\nline-0123456789", "é" * 20])
 def test_a_token_is_long_and_plain(token: str) -> None:
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         Http(token=token)
 
 

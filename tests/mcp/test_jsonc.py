@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.mcp.jsonc import Malformed, read, with_member
+from metier.mcp.jsonc import JsoncError, read, with_member
 
 NOTED = """\
 // the team's servers
@@ -62,12 +62,12 @@ def test_line_ends_and_tabs_are_those_of_the_file() -> None:
      ("[" * 500, 1), ('{"a" 1}', 1), ('{"a": tru}', 1)],
 )  # fmt: skip
 def test_what_is_not_json_is_named_with_its_line_and_left_alone(text: str, line: int) -> None:
-    with pytest.raises(Malformed, match=f"^line {line}: "):
+    with pytest.raises(JsoncError, match=f"^line {line}: "):
         with_member(text, ("x",), 1)
 
 
 def test_a_value_that_is_no_object_is_not_written_into() -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(JsoncError):
         with_member("[1]", ("x",), 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from builders import skill_text
 from mcp_stranger import entry_of
-from metier.errors import BadConfig, NotFound, Refused, Unavailable
+from metier.errors import ConfigError, NotFoundError, RefusedError, UnavailableError
 from metier.mcp.listings import Listings, RemoteServer, read_servers
 from metier.mcp.remote import RemoteSkill, labelled, offer_of_remote, read_entry
 from metier.mcp.remote_files import RemoteFiles
@@ -67,7 +67,7 @@ def file_row(**changes: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_an_entry_that_breaks_a_rule_is_not_taken(entry: Any) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         read_entry("acme", entry)
     assert caught.value.rule == "mcp-entry"
 
@@ -130,7 +130,7 @@ def test_only_what_is_read_is_fetched_and_only_once(tmp_path: Path) -> None:
     assert held.read("notes.md", limit=100) == b"notes"
     assert files(tmp_path, None).read("notes.md", limit=100) == b"notes"
     assert server.asked == ["skill://refunds/notes.md"]
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         files(tmp_path, None).read("SKILL.md", limit=10_000)
 
 
@@ -146,7 +146,7 @@ def test_only_what_is_read_is_fetched_and_only_once(tmp_path: Path) -> None:
 def test_a_file_with_another_size_or_digest_is_not_used_and_not_kept(
     tmp_path: Path, sent: dict[str, bytes], path: str, rule: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         files(tmp_path, Server(**sent)).read(path, limit=10_000)
     assert caught.value.rule == rule
     assert not list((tmp_path / "cache").rglob("*"))
@@ -158,7 +158,7 @@ def test_a_file_with_another_size_or_digest_is_not_used_and_not_kept(
      {"allowed-tools": "Bash"}],
 )  # fmt: skip
 def test_a_skill_md_that_says_other_things_than_its_entry_is_not_used(tmp_path: Path, head: dict[str, Any]) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         files(tmp_path, Server(), honest(**head)).read("SKILL.md", limit=10_000)
     assert caught.value.rule == "mcp-frontmatter"
 
@@ -171,11 +171,11 @@ def test_a_number_may_be_told_as_a_number_or_as_it_is_written(tmp_path: Path, he
 def test_nothing_is_asked_for_that_the_entry_does_not_list(tmp_path: Path) -> None:
     server = Server()
     held = files(tmp_path, server)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         held.read("secrets.md", limit=100)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         held.read("../notes.md", limit=100)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         held.read("notes.md", limit=4)
     assert server.asked == []
 
@@ -205,7 +205,7 @@ def test_a_skill_that_is_made_up_as_it_goes_can_be_read_but_never_pinned_or_run(
     held = files(tmp_path, Server(), changed(resources="dynamic"))
     assert held.read("SKILL.md", limit=10_000) == TEXT
     assert held.digest == ""
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         held.folder()
     assert not (tmp_path / "cache").exists()
 
@@ -223,17 +223,17 @@ def test_a_skill_that_is_made_up_as_it_goes_can_be_read_but_never_pinned_or_run(
     ],
 )  # fmt: skip
 def test_a_wrong_server_is_named(table: Any) -> None:
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         read_servers(table)
 
 
 def test_a_secret_comes_from_the_environment_and_is_in_no_file(tmp_path: Path) -> None:
     (server,) = read_servers({"acme": {"url": "https://x.example/mcp", "auth": "bearer:${ACME}"}})
     assert server.headers({"ACME": "s3cret"}) == {"Authorization": "Bearer s3cret"}
-    with pytest.raises(BadConfig, match="ACME"):
+    with pytest.raises(ConfigError, match="ACME"):
         server.headers({})
     assert "s3cret" not in server.identity
-    with pytest.raises(BadConfig):
+    with pytest.raises(ConfigError):
         RemoteServer(name="a", url="https://x", auth="basic:x").headers({})
 
 

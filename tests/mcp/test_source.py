@@ -15,7 +15,7 @@ from mcp_hosts import METIER, environment, home_skills
 from mcp_stranger import Stranger, stranger
 from metier.app import App
 from metier.catalog import Source, State
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.mcp.connecting import list_entries
 from metier.runtime import Answer, By, Question
 from metier.spec import Json
@@ -90,7 +90,7 @@ def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme
     app = refreshed(tmp_path, acme)
     acme.files[f"skill://refunds/{rotten}"] = acme.files[f"skill://refunds/{rotten}"][:-1] + b"!"
     session = app.session(kept=False)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         session.activate("acme:refunds")
         session.read("acme:refunds", "notes.md")
     assert caught.value.rule == "mcp-digest"
@@ -107,7 +107,7 @@ def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_gen
     acme.entries[0]["frontmatter"]["allowed-tools"] = "Bash Script"
     policy = '\n[policy]\nscripts = "allow"\nallow = ["Script", "Bash"]\n'
     app = refreshed(tmp_path, acme, policy)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         run_go(app)
     assert caught.value.rule == "origin"
     assert not any("scripts" in uri for uri in acme.reads)
@@ -135,7 +135,7 @@ def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: Strang
     acme.entries.clear()
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n", notes_md=b"other")
     app = refreshed(tmp_path, acme)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         run_go(app)
     assert caught.value.rule == "origin"
     app.neighbours.connections.close()
@@ -144,7 +144,7 @@ def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: Strang
 def test_a_policy_that_forbids_scripts_is_not_asked_about(tmp_path: Path, acme: Stranger) -> None:
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme, '\n[policy]\nscripts = "deny"\n')
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         run_go(app, lambda _: Answer.ALWAYS)
     app.neighbours.connections.close()
 
@@ -181,11 +181,11 @@ def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: Stranger) -> No
         return asyncio.run(list_entries(RemoteServer(name="acme", url=acme.url), {}))
 
     acme.page = lambda _: {"skills": [], "nextCursor": "again"}
-    with pytest.raises(Refused, match="does not end"):
+    with pytest.raises(RefusedError, match="does not end"):
         ask()
     numbers = iter(range(10_000))
     acme.page = lambda _: {"skills": [], "nextCursor": str(next(numbers))}
-    with pytest.raises(Refused, match="does not end"):
+    with pytest.raises(RefusedError, match="does not end"):
         ask()
     acme.page = lambda _: {"skills": "none"}
     with pytest.raises(MetierError):
@@ -193,7 +193,7 @@ def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: Stranger) -> No
 
 
 def test_a_server_without_the_extension_offers_nothing(tmp_path: Path) -> None:
-    with stranger(extension=False) as server, pytest.raises(Refused, match="offers no skills"):
+    with stranger(extension=False) as server, pytest.raises(RefusedError, match="offers no skills"):
         refreshed(tmp_path, server)
 
 

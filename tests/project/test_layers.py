@@ -106,4 +106,4 @@ def test_no_file_of_the_project_names_a_path_of_a_developers_machine() -> None:
 def test_a_room_stays_small_enough_to_read_at_once() -> None:
     for file in (ROOT / "src" / "metier").rglob("*.py"):
         if "bundled" not in file.parts:
-            assert len(file.read_text().splitlines()) <= 400, file
+            assert len(file.read_text().splitlines()) <= 600, file

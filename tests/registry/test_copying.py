@@ -12,7 +12,7 @@ from secrets import token_hex
 
 import pytest
 
-from metier.errors import Conflict, NotFound, Unavailable
+from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry.blobs import open_blobs
 from metier.registry.copying import collect, copy
 from metier.registry.ports import Blobs
@@ -90,12 +90,12 @@ def test_an_interrupted_copy_leaves_the_target_as_it_was_and_goes_on(tmp_path: P
         async def put(self, name: str, data: bytes) -> None:
             self.left -= 1
             if self.left < 0:
-                raise Unavailable("the network has gone", hint="")
+                raise UnavailableError("the network has gone", hint="")
             await self.blobs.put(name, data)
 
     async def move() -> None:
         async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
-            with pytest.raises(Unavailable):
+            with pytest.raises(UnavailableError):
                 await copy(one, (two[0], Breaking(two[1])))  # type: ignore[arg-type]  # only what copying uses
             assert (await two[0].totals())["packages"] == 0
             done = await copy(one, two)
@@ -112,7 +112,7 @@ def test_a_damaged_archive_is_not_copied(tmp_path: Path) -> None:
 
     async def move() -> None:
         async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
-            with pytest.raises(Unavailable, match="damaged"):
+            with pytest.raises(UnavailableError, match="damaged"):
                 await copy(one, two)
 
     asyncio.run(move())
@@ -124,7 +124,7 @@ def test_another_registry_is_not_written_over(tmp_path: Path) -> None:
     async def move() -> None:
         async with opened(*one) as source, opened(*two) as target:
             before = await rows_digest(target[0])
-            with pytest.raises(Conflict):
+            with pytest.raises(ConflictError):
                 await copy(source, target)
             assert await rows_digest(target[0]) == before
 
@@ -152,7 +152,7 @@ def test_only_old_bytes_that_nobody_names_are_collected(tmp_path: Path) -> None:
             assert await blobs.has(names[1])
             for name in named:
                 await blobs.get(name)
-            with pytest.raises(NotFound):
+            with pytest.raises(NotFoundError):
                 await blobs.get(names[0])
 
     asyncio.run(work())

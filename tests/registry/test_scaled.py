@@ -10,7 +10,7 @@ from secrets import token_hex
 
 import pytest
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.registry.store import open_store
 from metier.registry.store.migrate import migrations
 from metier.testing import run_now
@@ -65,7 +65,7 @@ def test_a_database_from_the_future_is_left_alone(tmp_path: Path) -> None:
         async with store.engine.writing() as rows:
             await rows.rows("insert into migration (number, name) values (9999, 'tomorrow')")
         await store.close()
-        with pytest.raises(Unavailable, match="step 9999"):
+        with pytest.raises(UnavailableError, match="step 9999"):
             await open_store(f"sqlite://{tmp_path}/r.sqlite")
 
     run_now(work())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 from metier.registry.signing import keyid_of, new_key, public_of, sign, statement, verify
 from registry.building import Site, site
 
@@ -31,11 +31,11 @@ def test_a_signature_verifies_only_what_was_signed() -> None:
     verify(public, good, stated)
     for change in ({"name": "pdg"}, {"version": "1.0.1"}, {"digest": "sha256:1"}, {"kind": "agent"}):
         other = statement(**{"kind": "skill", "name": "pdf", "version": "1.0.0", "digest": "sha256:0", **change})
-        with pytest.raises(Refused, match="does not fit"):
+        with pytest.raises(RefusedError, match="does not fit"):
             verify(public, good, other)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         verify(new_key()[1], good, stated)
-    with pytest.raises(BadUsage):
+    with pytest.raises(UsageError):
         verify(public, "not base64!", stated)
 
 

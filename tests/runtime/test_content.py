@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.disclosure.neutral import instructions_text, output_text, seen
-from metier.runtime import BadArguments
+from metier.runtime import BadArgumentsError
 from metier.runtime.content import Content, Filling, fill, parameter_values, render, trim
 from metier.spec import Parameter, ParameterType
 
@@ -181,14 +181,14 @@ def test_a_value_is_read_as_its_declared_type(kind: str, value: object, typed: o
     ],
 )
 def test_a_value_of_another_type_is_a_mistake_that_names_the_parameter(kind: str, value: object) -> None:
-    with pytest.raises(BadArguments, match="'p'"):
+    with pytest.raises(BadArgumentsError, match="'p'"):
         parameter_values([Parameter(name="p", type=ParameterType(kind), description="how many")], {}, {"p": value})
 
 
 def test_a_parameter_without_a_default_needs_a_value_and_an_unknown_one_is_refused() -> None:
-    with pytest.raises(BadArguments, match="'p' needs a value"):
+    with pytest.raises(BadArgumentsError, match="'p' needs a value"):
         parameter_values([Parameter(name="p")], {}, {})
-    with pytest.raises(BadArguments, match="no parameter 'q'") as unknown:
+    with pytest.raises(BadArgumentsError, match="no parameter 'q'") as unknown:
         parameter_values([Parameter(name="p", default="x")], {}, {"q": 1})
     assert unknown.value.hint == "it takes p"
 

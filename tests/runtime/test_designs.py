@@ -8,7 +8,7 @@ import pytest
 
 import metier
 from metier.disclosure import provider
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.runtime import Host, Session, SqliteStore
 from metier.testing import FakeRunner, run_now, skill_folder
 
@@ -38,7 +38,7 @@ class TestSeed001SkillContextProvider:
 
     def test_get_tier_2_context(self, session: Session) -> None:
         assert "# Web" in session.activate("web").text
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
             session.activate("unknown")
 
     def test_get_tier_3_resource_list(self, session: Session) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.runtime.limits import Limits, Run
 from metier.runtime.outcome import Guard, Level, Outcome, shown
 from metier.runtime.running import Runner
@@ -103,7 +103,7 @@ def test_e27_arguments_within_the_limits_arrive_as_they_are(stage: Stage, level:
 def test_e27_arguments_over_the_limits_are_refused_before_anything_starts(
     stage: Stage, level: Level, arguments: tuple[str, ...]
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         with_arguments(stage, level, *arguments)
     assert refused.value.rule == "arguments"
 
@@ -141,7 +141,7 @@ def test_e40_a_bubblewrap_that_does_not_confine_is_not_used(stage: Stage, text: 
     assert not found.works
     runner = Runner(machine=machine)
     assert runner.best() is None
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         asyncio.run(runner.run(Run(folder=str(stage.skill), script="scripts/attempts.py")))
     assert refused.value.rule == "sandbox"
 
@@ -149,7 +149,7 @@ def test_e40_a_bubblewrap_that_does_not_confine_is_not_used(stage: Stage, text: 
 def test_e40_without_bubblewrap_and_landlock_nothing_runs_and_the_fix_is_named(stage: Stage) -> None:
     note("E40", Level.LANDLOCK, "held")
     runner = Runner(machine=Machine(bwrap=None, abi=0))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         asyncio.run(runner.run(Run(folder=str(stage.skill), script="scripts/attempts.py")))
     assert refused.value.rule == "sandbox"
     assert "bubblewrap" in refused.value.hint
@@ -159,11 +159,11 @@ def test_e40_without_bubblewrap_and_landlock_nothing_runs_and_the_fix_is_named(s
 def test_e40_a_level_below_the_required_one_is_refused_even_if_it_is_there(stage: Stage) -> None:
     machine = replace(machine_here(), bwrap=None)
     asked = Run(folder=str(stage.skill), script="scripts/attempts.py", limits=Limits(require=Level.NAMESPACE))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         asyncio.run(Runner(machine=machine).run(asked))
     assert "bubblewrap" in refused.value.hint
     for level in (Level.LIMITS, Level.OFF):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             asyncio.run(Runner(level=level).run(replace(asked, limits=Limits())))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.runtime.interpreters import Command, Interpreters
 from metier.runtime.limits import Limits, Run
 from metier.runtime.outcome import Guard, Level, Outcome
@@ -84,7 +84,7 @@ def test_e05_the_skill_folder_stays_as_it_is(stage: Stage, level: Level) -> None
     # Where it cannot be prevented it is noticed.
     best = Runner(level=level).best()
     assert best and best.has(Guard.SKILL)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         stage.attempt("e05", level)
     assert refused.value.rule == "skill-changed"
 
@@ -97,7 +97,7 @@ def test_e06_modes_owners_times_and_attributes_stay_as_they_are(stage: Stage, le
         assert stage.state() == before
         return
     stage.canaries = [stage.skill / "SKILL.md"]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         stage.attempt("e06", level)
     assert refused.value.rule == "skill-changed"
 
@@ -108,7 +108,7 @@ def test_e07_links_in_the_scratch_folder_are_not_followed(stage: Stage, level: L
     note("E07", level, "held")
     try:
         outcome = stage.attempt("e07", level, outputs=outputs)
-    except Refused as refused:
+    except RefusedError as refused:
         # A hard link out of the skill's folder changes the file that it leads to.
         assert refused.rule == "skill-changed"
         assert level in (Level.LIMITS, Level.OFF)
@@ -141,7 +141,7 @@ def test_e28_only_a_file_below_scripts_can_be_run(stage: Stage, level: Level, pa
     (scripts / "folder").mkdir()
     os.mkfifo(scripts / "fifo")
     (scripts / "null").symlink_to("/dev/null")
-    with pytest.raises((Refused, NotFound)):
+    with pytest.raises((RefusedError, NotFoundError)):
         run(stage, level, path)
 
 
@@ -187,7 +187,7 @@ def test_e30_a_first_line_chooses_only_among_known_interpreters(
     script.write_bytes(f"{line}\n".encode() + (b"print('python')\n" if says is None else b"echo shell\n"))
     script.chmod(0o4755)
     if says == "refused":
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedError) as refused:
             run(stage, level, "scripts/first")
         assert refused.value.rule == "interpreter"
         return
@@ -223,10 +223,10 @@ def test_e31_nothing_is_loaded_before_or_in_place_of_what_the_script_asks_for(st
         "PATH",
         "HOME",
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedError) as refused:
             run(stage, level, "scripts/attempts.py", environment={name: "/x"})
         assert refused.value.rule == "environment"
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         run(stage, level, "scripts/attempts.py", environment={"GITHUB_TOKEN": "x"})
     for folder in (stage.skill, stage.skill / "scripts"):
         for module in ("json", "sitecustomize", "usercustomize", "random"):

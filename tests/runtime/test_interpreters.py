@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.errors import Refused, Unavailable
+from metier.errors import RefusedError, UnavailableError
 from metier.runtime.interpreters import Interpreters, declared_dependencies, kind_of
 from metier.runtime.limits import Limits, Run
 from metier.runtime.outcome import Level
@@ -59,7 +59,7 @@ def test_the_first_line_decides_and_then_the_suffix(path: str, data: bytes, kind
     ("path", "data"), [("a", b""), ("a.txt", b"x"), ("a", b"#!/usr/bin/perl\n"), ("a", b"MZ"), ("a.exe", b"MZ")]
 )
 def test_whatever_else_is_refused_with_the_list_of_what_is_not(path: str, data: bytes) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         kind_of(path, data)
     assert refused.value.rule == "interpreter"
     assert ".py" in refused.value.hint or "python3" in refused.value.hint
@@ -70,16 +70,16 @@ def test_dependencies_are_read_from_inline_metadata() -> None:
     assert declared_dependencies(METADATA.replace(b"\n", b"\r\n")) == ("rich", "httpx<1")
     assert declared_dependencies(b"print(1)") == ()
     assert declared_dependencies(b"# /// script\n# requires-python = '>=3.11'\n# ///\n") == ()
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         declared_dependencies(b"# /// script\n# dependencies = [\n# ///\n")
 
 
 def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_path: Path) -> None:
     uv = program(tmp_path / "bin/uv")
-    with pytest.raises(Unavailable, match=r"rich, httpx<1.*needs the network") as offline:
+    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs the network") as offline:
         Interpreters(which=only(uv)).command("a.py", METADATA, network=False)
     assert "allow the network" in offline.value.hint
-    with pytest.raises(Unavailable, match="needs uv, which is not installed") as missing:
+    with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
         Interpreters(which=only()).command("a.py", METADATA, network=True)
     assert "install uv" in missing.value.hint
     command = Interpreters(which=only(uv)).command("a.py", METADATA, network=True)
@@ -90,7 +90,7 @@ def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_pa
 
 @pytest.mark.parametrize(("path", "hint"), [("a.js", "Node"), ("a.ts", "bun"), ("a.rb", "Ruby"), ("a.bash", "bash")])
 def test_a_missing_interpreter_is_named_with_what_to_install(path: str, hint: str) -> None:
-    with pytest.raises(Unavailable) as missing:
+    with pytest.raises(UnavailableError) as missing:
         Interpreters(which=lambda _: None).command(path, b"", network=False)
     assert hint in missing.value.hint
     assert not missing.value.retryable
@@ -99,7 +99,7 @@ def test_a_missing_interpreter_is_named_with_what_to_install(path: str, hint: st
 def test_a_shim_is_not_taken_for_a_program(tmp_path: Path) -> None:
     shim = tmp_path / "node"
     shim.write_text("#!/bin/sh\nexec asdf exec node\n")
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         Interpreters(which=only(shim)).command("a.js", b"", network=False)
 
 
@@ -116,7 +116,7 @@ def test_a_broken_python_is_told_in_one_sentence(tmp_path: Path, answer: str) ->
     broken = tmp_path / "python3"
     broken.write_text(f"#!/bin/sh\n{answer}\n")
     broken.chmod(0o755)
-    with pytest.raises(Unavailable, match=f"{broken} does not answer like one") as told:
+    with pytest.raises(UnavailableError, match=f"{broken} does not answer like one") as told:
         Interpreters(which=only(broken)).command("a.py", b"", network=False)
     assert "PATH" in told.value.hint
     assert not told.value.retryable
@@ -160,6 +160,6 @@ def test_a_program_of_the_skill_runs_as_it_is(tmp_path: Path) -> None:
         limits = Limits(seconds=10, require=found.level)
         run = Run(folder=str(tmp_path), script="bin/say", named=("bin/say",), arguments=("hello",), limits=limits)
         assert asyncio.run(Runner(level=found.level).run(run)).stdout == "hello\n"
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             asyncio.run(Runner(level=found.level).run(Run(folder=str(tmp_path), script="bin/say", limits=limits)))
     assert Level.OFF in {found.level for found in Runner().available()}

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metier
-from metier.errors import BadConfig, BadUsage, MetierError, Refused
+from metier.errors import ConfigError, MetierError, RefusedError, UsageError
 from metier.runtime import (
     Answer,
     Approvals,
@@ -136,7 +136,7 @@ def test_an_allowed_command_is_answered_with_the_very_file_so_that_no_path_can_s
 
 @pytest.mark.parametrize("text", ["", "Bash(", "(x)", "Bash)x(", "two words", "Ba$h"])
 def test_a_pattern_that_makes_no_sense_is_a_usage_error(text: str) -> None:
-    with pytest.raises(BadUsage, match="is not a tool pattern"):
+    with pytest.raises(UsageError, match="is not a tool pattern"):
         Pattern.parse(text)
 
 
@@ -211,7 +211,7 @@ def test_a_script_runs_only_if_a_skill_that_lists_its_tools_asks_for_it(tools: t
 def test_network_and_toolsets_are_asked_for_by_default_and_refused_without_anyone_to_ask() -> None:
     for tool in ("Network", "Toolset"):
         assert Permissions().decide(Request(tool=tool), asker()).verdict is Verdict.ASK
-        with pytest.raises(Refused, match="is not allowed for pdf") as refused:
+        with pytest.raises(RefusedError, match="is not allowed for pdf") as refused:
             Permissions().authorise(Request(tool=tool), asker())
         assert f"metier policy allow '{tool}' --skill pdf" in refused.value.hint
 
@@ -225,7 +225,7 @@ def test_the_hook_decides_what_must_be_asked() -> None:
 
     permissions = Permissions(approve=hook)
     permissions.authorise(Request(tool="Network"), asker())
-    with pytest.raises(Refused, match="the user said no"):
+    with pytest.raises(RefusedError, match="the user said no"):
         permissions.authorise(Request(tool="Network"), asker())
     assert (asked[0].skill, asked[0].digest, str(asked[0].request)) == ("pdf", "sha256:1", "Network")
 
@@ -236,7 +236,7 @@ def test_a_plain_yes_or_no_and_a_coroutine_are_answers_too() -> None:
 
     Permissions(approve=lambda _: True).authorise(Request(tool="Network"), asker())
     Permissions(approve=later).authorise(Request(tool="Network"), asker())
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         Permissions(approve=lambda _: False).authorise(Request(tool="Network"), asker())
 
 
@@ -287,7 +287,7 @@ def test_touching_a_file_does_not_change_the_digest(tmp_path: Path) -> None:
 def test_a_broken_list_of_approvals_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     file.write_text('{"approvals": 3}')
-    with pytest.raises(BadConfig, match="not a list of approvals"):
+    with pytest.raises(ConfigError, match="not a list of approvals"):
         FileApprovals(file).keep("pdf", "sha256:1", "Network")
     assert file.read_text() == '{"approvals": 3}'
 
@@ -322,7 +322,7 @@ def test_a_session_answers_for_the_tools_of_its_host(tmp_path: Path) -> None:
 def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", head="allowed-tools: Read", files={"scripts/go.py": "print(1)\n"})
     session, told = session_with(tmp_path)
-    with pytest.raises(Refused, match="the skill does not ask for it"):
+    with pytest.raises(RefusedError, match="the skill does not ask for it"):
         run_now(session.run_script("pdf", "scripts/go.py"))
     assert [(event.name, event.what) for event in told.of(events.Refused)] == [("pdf", "Script(scripts/go.py)")]
     assert told.of(events.ScriptStarted) == []
@@ -331,7 +331,7 @@ def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
 def test_the_network_is_given_only_when_the_policy_gives_it(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
     session, _ = session_with(tmp_path)
-    with pytest.raises(Refused, match="Network"):
+    with pytest.raises(RefusedError, match="Network"):
         run_now(session.run_script("pdf", "scripts/go.py", network=True))
     allowed, _ = session_with(tmp_path, policy=Policy.of(allow=["Network"]))
     run_now(allowed.run_script("pdf", "scripts/go.py", network=True))

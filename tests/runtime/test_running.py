@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.runtime.limits import Limits, Run
 from metier.runtime.outcome import Level, Outcome
 from metier.runtime.running import Runner
@@ -109,18 +109,18 @@ def test_a_file_of_the_user_can_be_handed_to_a_run_to_read(tmp_path: Path, level
 
 @pytest.mark.parametrize("path", ["/", "relative.csv", "/proc/self", "/dev/sda", "/tmp/../", "/tmp/a\0b"])
 def test_the_system_itself_cannot_be_handed_to_a_run(tmp_path: Path, path: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         run(skill(tmp_path, a_sh="true"), "scripts/a.sh", LEVELS[0], inputs=(path,))
 
 
 @pytest.mark.parametrize("output", ["../x", "/etc/passwd", "a\0b", ""])
 def test_an_output_is_a_path_inside_the_scratch_folder(tmp_path: Path, output: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         run(skill(tmp_path, a_sh="true"), "scripts/a.sh", LEVELS[0], outputs=(output,))
 
 
 def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         run(str(tmp_path / "none"), "scripts/a.sh", LEVELS[0])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.runtime.outcome import Guard, Level
 from metier.runtime.sandbox import bubblewrap, scratch, seatbelt, system
 from metier.runtime.sandbox.levels import isolation
@@ -211,14 +211,14 @@ def test_the_zone_of_the_caller_is_passed_on_only_if_it_is_a_plain_name() -> Non
 )
 def test_some_variables_are_never_passed_on_not_even_as_secrets(name: str) -> None:
     for allowed, secret in (({name: "x"}, {}), ({}, {name: "x"})):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedError) as refused:
             system.environment(scratch="/t", skill="/s", allowed=allowed, secrets=secret, zone=None)
         assert refused.value.rule == "environment"
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "API_KEY", "KEY", "db_password", "MY_SECRET"])
 def test_a_secret_has_to_be_called_one(name: str) -> None:
-    with pytest.raises(Refused, match="looks like a secret"):
+    with pytest.raises(RefusedError, match="looks like a secret"):
         system.environment(scratch="/t", skill="/s", allowed={name: "x"}, secrets={}, zone=None)
     assert system.environment(scratch="/t", skill="/s", allowed={}, secrets={name: "x"}, zone=None)[name] == "x"
 

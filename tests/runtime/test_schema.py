@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from metier.runtime import BadArguments
+from metier.runtime import BadArgumentsError
 from metier.runtime.schema import check, object_schema, schema_of_function
 from metier.spec import Json
 
@@ -113,14 +113,14 @@ def test_what_fits_passes(value: Json) -> None:
     ({"name": "x", "any": "y"}, "any should be of type integer, not 'y'"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_told_in_one_sentence(value: Json, said: str) -> None:
-    with pytest.raises(BadArguments) as wrong:
+    with pytest.raises(BadArgumentsError) as wrong:
         check(value, SCHEMA)
     assert str(wrong.value) == said
     assert wrong.value.hint.startswith("it takes name (required)")
 
 
 def test_a_long_value_is_not_repeated_to_the_model() -> None:
-    with pytest.raises(BadArguments) as wrong:
+    with pytest.raises(BadArgumentsError) as wrong:
         check({"name": ["x" * 10_000]}, SCHEMA)
     assert len(str(wrong.value)) < 200
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metier.runtime import BadArguments
+from metier.runtime import BadArgumentsError
 from metier.runtime.scripts import read_script, scripts_of
 from metier.runtime.scripts.reading import is_script
 from metier.sources import BUNDLED, load_folder
@@ -103,7 +103,7 @@ def test_arguments_become_the_words_that_argparse_reads() -> None:
     ({"file": "x", "kind": "bar", "shell": "rm"}, "there is no argument 'shell'"),
 ])  # fmt: skip
 def test_arguments_are_held_against_the_schema(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadArguments, match=said):
+    with pytest.raises(BadArgumentsError, match=said):
         words(ARGPARSE, **values)
 
 
@@ -130,9 +130,9 @@ def test_sub_commands_are_a_choice_and_each_has_its_own_options() -> None:
     assert schema["properties"]["size"]["description"] == "For add."
     assert schema["required"] == ["command", "name"]
     assert words(SUBCOMMANDS, command="add", name="x", size=3, verbose=True) == ["--verbose", "add", "--size=3", "x"]
-    with pytest.raises(BadArguments, match="there is no argument 'size'"):
+    with pytest.raises(BadArgumentsError, match="there is no argument 'size'"):
         words(SUBCOMMANDS, command="drop", name="x", size=3)
-    with pytest.raises(BadArguments, match="size is missing"):
+    with pytest.raises(BadArgumentsError, match="size is missing"):
         words(SUBCOMMANDS, command="add", name="x")
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import metier
 from builders import python
-from metier.errors import Conflict, MetierError, NotFound, Refused, SkillNotFound, Unavailable
-from metier.runtime import Allowance, Budgets, Bus, By, Host, Mode, Options, OverBudget, Session, SqliteStore, events
+from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
+from metier.runtime import Allowance, Budgets, Bus, By, Host, Mode, Options, OverBudgetError, Session, SqliteStore, events
 from metier.testing import Recorder, Ticking, skill_folder
 
 
@@ -97,7 +97,7 @@ def test_a_pinned_skill_stays_and_a_model_cannot_unload_it(skills: Path) -> None
     for name in ("a", "b", "c"):
         session.activate(name)
     assert session.active_names == ("a", "c")
-    with pytest.raises(Refused, match="'a' is pinned by the user"):
+    with pytest.raises(RefusedError, match="'a' is pinned by the user"):
         session.deactivate("a", by=By.MODEL)
     assert session.deactivate("a") == ("a",)
 
@@ -125,7 +125,7 @@ def test_dependencies_are_activated_first_and_leave_with_the_skill_that_needed_t
     assert activation.dependencies == ("base",)
     assert activation.text.index("Base rules.") < activation.text.index("Top rules.")
     assert {row.name: row.by for row in session.active} == {"base": By.DEPENDENCY, "top": By.USER}
-    with pytest.raises(Conflict, match="'base' is needed by 'top'"):
+    with pytest.raises(ConflictError, match="'base' is needed by 'top'"):
         session.deactivate("base")
     assert session.deactivate("top") == ("top", "base")
 
@@ -145,9 +145,9 @@ def test_a_circle_and_a_missing_dependency_are_clear_errors_and_change_nothing(t
     skill_folder(tmp_path, "two", head="dependencies: [one]")
     skill_folder(tmp_path, "lost", head="dependencies: [nowhere]")
     session = session_over(tmp_path)
-    with pytest.raises(Conflict, match="one -> two -> one"):
+    with pytest.raises(ConflictError, match="one -> two -> one"):
         session.activate("one")
-    with pytest.raises(NotFound, match="'lost' depends on 'nowhere'"):
+    with pytest.raises(NotFoundError, match="'lost' depends on 'nowhere'"):
         session.activate("lost")
     assert session.active == ()
 
@@ -155,7 +155,7 @@ def test_a_circle_and_a_missing_dependency_are_clear_errors_and_change_nothing(t
 def test_a_dependency_that_is_disabled_counts_as_missing(tmp_path: Path) -> None:
     skill_folder(tmp_path, "base", head="default_enabled: false")
     skill_folder(tmp_path, "top", head="dependencies: [base]")
-    with pytest.raises(NotFound, match="'base'"):
+    with pytest.raises(NotFoundError, match="'base'"):
         session_over(tmp_path).activate("top")
 
 
@@ -172,18 +172,18 @@ def test_a_skill_that_may_not_be_used_says_why(tmp_path: Path) -> None:
     skill_folder(tmp_path, "off", head="default_enabled: false")
     skill_folder(tmp_path, "poor", head="metadata:\n  requires: no-such-command-here")
     session = session_over(tmp_path)
-    with pytest.raises(Refused, match="off is disabled"):
+    with pytest.raises(RefusedError, match="off is disabled"):
         session.activate("off")
-    with pytest.raises(Unavailable, match="missing commands: no-such-command-here"):
+    with pytest.raises(UnavailableError, match="missing commands: no-such-command-here"):
         session.activate("poor")
-    with pytest.raises(SkillNotFound):
+    with pytest.raises(SkillNotFoundError):
         session.activate("other")
 
 
 def test_a_skill_closed_to_models_does_not_exist_for_them_and_works_for_people(tmp_path: Path) -> None:
     skill_folder(tmp_path, "mine", head="disable-model-invocation: true")
     session = session_over(tmp_path)
-    with pytest.raises(SkillNotFound) as unknown:
+    with pytest.raises(SkillNotFoundError) as unknown:
         session.activate("mine", by=By.MODEL)
     assert "mine" not in unknown.value.hint
     assert session.activate("mine").injected
@@ -256,9 +256,9 @@ def test_reading_goes_through_the_one_gate(skills: Path) -> None:
     assert session.read("a", "references/guide.md") == b"guide of a\n"
     (skills / "a" / "out").symlink_to("/etc")
     for path in ("../b/SKILL.md", "/etc/passwd", "out/passwd", "references/../../b/SKILL.md"):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             session.read("a", path)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         session.read("a", "missing.md")
 
 
@@ -291,7 +291,7 @@ def test_a_budget_of_tokens_holds_over_restarts(skills: Path, tmp_path: Path) ->
     for name in ("a", "b"):
         session_over(skills, host=Host(store=SqliteStore(store)), budgets=budgets).activate(name)
     session = session_over(skills, host=Host(store=SqliteStore(store)), budgets=budgets)
-    with pytest.raises(OverBudget, match="this session may use 2 activations, and this would make 3"):
+    with pytest.raises(OverBudgetError, match="this session may use 2 activations, and this would make 3"):
         session.activate("c")
     assert session.activate("a").injected is False
     assert session.active_names == ("a", "b")
@@ -299,7 +299,7 @@ def test_a_budget_of_tokens_holds_over_restarts(skills: Path, tmp_path: Path) ->
 
 def test_a_budget_can_hold_for_each_skill(skills: Path) -> None:
     session = session_over(skills, budgets=Budgets(skill=Allowance(tokens=10)))
-    with pytest.raises(OverBudget, match="a may use 10 tokens of instructions"):
+    with pytest.raises(OverBudgetError, match="a may use 10 tokens of instructions"):
         session.activate("a")
 
 
@@ -352,7 +352,7 @@ def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path, "off", head="default_enabled: false")
     told, bus = Recorder(), Bus()
     bus.subscribe(told)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         session_over(tmp_path, host=Host(bus=bus)).activate("off")
     assert [(event.name, event.what, event.rule) for event in told.of(events.Refused)] == [
         ("off", "activate", "skill-disabled")

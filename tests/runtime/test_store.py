@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders import python
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.runtime import MemoryStore, SqliteStore, Store, Usage
 from metier.testing import StoreConformance
 from metier.testing.stores import row
@@ -69,7 +69,7 @@ def test_a_file_of_a_newer_metier_is_left_alone(tmp_path: Path) -> None:
     db.execute("pragma user_version = 99")
     db.commit()
     db.close()
-    with pytest.raises(Unavailable, match="newer metier"):
+    with pytest.raises(UnavailableError, match="newer metier"):
         SqliteStore(file).active("s")
     assert not list(tmp_path.glob("*.damaged-*"))
 
@@ -80,7 +80,7 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("begin immediate")
     try:
-        with pytest.raises(Unavailable, match="in use by another process") as busy:
+        with pytest.raises(UnavailableError, match="in use by another process") as busy:
             SqliteStore(file, wait=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
         assert busy.value.retryable
         assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]

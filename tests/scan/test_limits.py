@@ -21,7 +21,7 @@ from dataclasses import replace
 import pytest
 
 import metier.scan
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.scan import Limits, ScanReport, Verdict, scan
 from metier.scan.notes import Notes
 from metier.scan.orders import ORDERS
@@ -120,7 +120,7 @@ class HugeFiles:
     def read(self, path: str, *, limit: int) -> bytes:
         size = self.sizes[path]
         if size > limit:
-            raise Refused("too large", rule="resource-size", hint="none")
+            raise RefusedError("too large", rule="resource-size", hint="none")
         self.read_bytes += size
         return HEAD if path == "SKILL.md" else b"x = 1\n" * (size // 6)
 

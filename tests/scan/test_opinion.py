@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.scan import Confidence, Finding, NoOpinion, Opinion, Question, Reach, ScanReport, Verdict, ask, consider, scan
+from metier.scan import Confidence, Finding, NoOpinionError, Opinion, Question, Reach, ScanReport, Verdict, ask, consider, scan
 from metier.spec import MemoryFiles
 from scan.corpus import ATTACKS, skill
 
@@ -170,7 +170,7 @@ def test_an_opinion_only_ever_adds(said: Verdict, found: list[tuple[Confidence, 
 )
 def test_an_answer_of_another_form_is_no_opinion(text: str) -> None:
     asked, _ = question(skill(ROUND))
-    with pytest.raises(NoOpinion):
+    with pytest.raises(NoOpinionError):
         asked.read(text, model="tiny")
 
 

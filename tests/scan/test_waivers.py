@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 from metier.scan import Verdict, apply_waivers, read_waivers
 from scan.corpus import scanned, skill
 
@@ -62,6 +62,6 @@ def test_a_waiver_for_one_skill_that_covers_nothing_is_told() -> None:
     ],
 )
 def test_a_waiver_must_say_what_why_and_how_long(text: str, said: str) -> None:
-    with pytest.raises(BadConfig, match=said) as caught:
+    with pytest.raises(ConfigError, match=said) as caught:
         read_waivers(text, file="w.toml")
     assert caught.value.hint

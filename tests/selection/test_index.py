@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.selection import CorruptIndex, Selector
+from metier.selection import CorruptIndexError, Selector
 from metier.selection.trained import shipped
 from selection.shelf import SHELF, Sample, sample
 
@@ -86,7 +86,7 @@ def test_opening_notices_what_changed_since() -> None:
 
 @pytest.mark.parametrize("cut", [0, 10, 100, 5000])
 def test_a_cut_index_is_refused(cut: int) -> None:
-    with pytest.raises(CorruptIndex):
+    with pytest.raises(CorruptIndexError):
         Selector.from_buffer(Selector(SHELF).index_bytes()[:cut], SHELF)
 
 
@@ -95,19 +95,19 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
     for place in range(0, len(good), max(1, len(good) // 97)):
         bad = bytearray(good)
         bad[place] ^= 4
-        with pytest.raises(CorruptIndex):
+        with pytest.raises(CorruptIndexError):
             Selector.from_buffer(bytes(bad), SHELF)
 
 
 def test_an_index_of_another_training_run_is_refused() -> None:
     trained = shipped()
     other = replace(trained, importance=trained.importance * 2)
-    with pytest.raises(CorruptIndex, match="other trained data"):
+    with pytest.raises(CorruptIndexError, match="other trained data"):
         Selector.from_buffer(Selector(SHELF, trained=other).index_bytes(), SHELF)
 
 
 def test_other_bytes_are_refused() -> None:
-    with pytest.raises(CorruptIndex, match="begin"):
+    with pytest.raises(CorruptIndexError, match="begin"):
         Selector.from_buffer(b"SQLite format 3\x00" * 100, SHELF)
 
 

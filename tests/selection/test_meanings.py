@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from metier.selection import CorruptIndex, Meanings, Selector
+from metier.selection import CorruptIndexError, Meanings, Selector
 from selection.shelf import SHELF, sample
 
 
@@ -83,12 +83,12 @@ def test_meanings_that_learnt_more_after_they_were_opened_keep_both() -> None:
 
 
 def test_damaged_meanings_are_refused() -> None:
-    with pytest.raises(CorruptIndex):
+    with pytest.raises(CorruptIndexError):
         Meanings.from_buffer(learnt().to_bytes()[:-64], Letters())
 
 
 def test_an_index_is_no_store_of_meanings() -> None:
-    with pytest.raises(CorruptIndex):
+    with pytest.raises(CorruptIndexError):
         Meanings.from_buffer(Selector(SHELF).index_bytes(), Letters())
 
 

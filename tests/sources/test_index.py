@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from metier.catalog import Catalog
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.selection import minilm
 from metier.selection.minilm import MiniLM
 from metier.sources import discover
@@ -151,5 +151,5 @@ def test_broken_meanings_are_read_anew(library: Path, tmp_path: Path, read: list
 
 def test_without_the_extra_ranking_by_meaning_is_refused(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
-    with pytest.raises(Unavailable, match="needs a sentence model"):
+    with pytest.raises(UnavailableError, match="needs a sentence model"):
         open_selector(discover(library), None, semantic=True)

@@ -8,7 +8,7 @@ import pytest
 
 from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import Policy, Source
-from metier.errors import InvalidSkill, NotFound, Refused, SkillNotFound, Unavailable
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.sources import SkillLoader, catalog_of, load_folder
 
 
@@ -61,28 +61,28 @@ def test_a_resource_is_its_bytes(tmp_path: Path) -> None:
 )
 def test_a_resource_outside_the_skill_is_refused(tmp_path: Path, skill: Path, path: str, rule: str) -> None:
     (skill / "out").symlink_to("/etc/passwd")
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedError) as raised:
         loader_of(tmp_path).load_resource("pdf", path)
     assert raised.value.rule == rule
 
 
 @pytest.mark.usefixtures("skill")
 def test_a_resource_over_the_callers_cap_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedError) as raised:
         loader_of(tmp_path).load_resource("pdf", "scripts/run.py", limit=3)
     assert raised.value.rule == "resource-size"
 
 
 @pytest.mark.usefixtures("skill")
 def test_a_resource_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"the skill has no file 'x\.md'"):
+    with pytest.raises(NotFoundError, match=r"the skill has no file 'x\.md'"):
         loader_of(tmp_path).load_resource("pdf", "x.md")
 
 
 def test_a_skill_that_vanished_since_discovery_is_invalid(tmp_path: Path, skill: Path) -> None:
     loader = loader_of(tmp_path)
     (skill / "SKILL.md").unlink()
-    with pytest.raises(InvalidSkill, match=r"there is no SKILL\.md"):
+    with pytest.raises(InvalidSkillError, match=r"there is no SKILL\.md"):
         loader.load_full("pdf")
 
 
@@ -102,8 +102,8 @@ def every_tier(loader: SkillLoader) -> list[type[Exception]]:
 @pytest.mark.usefixtures("skill")
 def test_a_disabled_skill_is_refused_at_every_tier_with_the_reason(tmp_path: Path) -> None:
     loader = loader_of(tmp_path, policy=Policy(disabled=frozenset({"pdf"})))
-    assert every_tier(loader) == [Refused] * 3
-    with pytest.raises(Refused, match="pdf is disabled: disabled in the configuration") as raised:
+    assert every_tier(loader) == [RefusedError] * 3
+    with pytest.raises(RefusedError, match="pdf is disabled: disabled in the configuration") as raised:
         loader.load_full("pdf")
     assert raised.value.rule == "skill-disabled"
 
@@ -111,20 +111,20 @@ def test_a_disabled_skill_is_refused_at_every_tier_with_the_reason(tmp_path: Pat
 def test_an_unavailable_skill_says_what_is_missing_and_that_trying_again_is_no_use(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf", head="metadata:\n  requires: qpdf")
     loader = loader_of(tmp_path)
-    assert every_tier(loader) == [Unavailable] * 3
-    with pytest.raises(Unavailable, match="pdf cannot be used here: missing commands: qpdf") as raised:
+    assert every_tier(loader) == [UnavailableError] * 3
+    with pytest.raises(UnavailableError, match="pdf cannot be used here: missing commands: qpdf") as raised:
         loader.load_full("pdf")
     assert raised.value.retryable is False
 
 
 @pytest.mark.usefixtures("skill")
 def test_an_untrusted_skill_is_not_even_known(tmp_path: Path) -> None:
-    assert every_tier(loader_of(tmp_path, trusted=False)) == [SkillNotFound] * 3
+    assert every_tier(loader_of(tmp_path, trusted=False)) == [SkillNotFoundError] * 3
 
 
 def test_a_skipped_skill_is_not_known(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf", data=b"nothing")
-    assert every_tier(loader_of(tmp_path)) == [SkillNotFound] * 3
+    assert every_tier(loader_of(tmp_path)) == [SkillNotFoundError] * 3
 
 
 def test_of_two_skills_of_one_name_the_winner_is_loaded(tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ def test_a_folder_without_a_name_in_it_is_called_after_itself(tmp_path: Path) ->
 def test_what_is_no_skill_folder_is_invalid(tmp_path: Path, what: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidSkill):
+    with pytest.raises(InvalidSkillError):
         load_folder(tmp_path / what)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import skills_ref
 
-from metier.errors import InvalidSkill, NotFound, Refused
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.spec import FileEntry, Files, MemoryFiles, Verdict, check, load, parse, split
 from metier.spec.manifest import manifest_from
 from metier.spec.parse import closely
@@ -38,8 +38,8 @@ class RefusingFiles:
 
     def read(self, path: str, *, limit: int) -> bytes:
         if path == "SKILL.md":
-            raise Refused(f"{path!r} may not be read", rule=self.rule, hint="")
-        raise NotFound(path, hint="")
+            raise RefusedError(f"{path!r} may not be read", rule=self.rule, hint="")
+        raise NotFoundError(path, hint="")
 
     def list(self) -> Iterable[FileEntry]:
         return ()
@@ -85,7 +85,7 @@ def test_lenient_loads_what_a_model_can_use(case: Case) -> None:
     files, folder = skill_files(case), case["folder"]
     report = check(files, folder=folder, verdict=Verdict.LENIENT)
     if case["expected"]["lenient"] == "skip":
-        with pytest.raises(InvalidSkill) as caught:
+        with pytest.raises(InvalidSkillError) as caught:
             load(files, folder=folder)
         assert caught.value.report == report
         assert not report.ok

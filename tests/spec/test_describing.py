@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import InvalidSkill
+from metier.errors import InvalidSkillError
 from metier.spec import parse
 from metier.spec.fix.describing import described
 
@@ -52,7 +52,7 @@ def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
         return
     try:
         after = described(b"---\nname: a\ndescription: old\nlicense: MIT\n---\nbody\n", wanted)
-    except InvalidSkill:
+    except InvalidSkillError:
         return  # what no reader would read back is not written
     manifest = parse(after).manifest
     assert manifest is not None
@@ -61,5 +61,5 @@ def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"no head", b"---\nname: a\n---\n", b"\xff", b"---\n{name: a, description: b}\n---\n"])
 def test_what_cannot_be_changed_safely_is_left_alone(data: bytes) -> None:
-    with pytest.raises(InvalidSkill):
+    with pytest.raises(InvalidSkillError):
         described(data, "new")

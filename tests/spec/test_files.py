@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.spec import FileEntry, Files, MemoryFiles, resource_path
 
 
@@ -61,14 +61,14 @@ def test_a_plain_relative_path_comes_out_clean(text: str, path: str) -> None:
     ],
 )
 def test_a_hostile_path_is_refused_and_told_why(text: str, why: str) -> None:
-    with pytest.raises(Refused, match=why) as caught:
+    with pytest.raises(RefusedError, match=why) as caught:
         resource_path(text)
     assert caught.value.rule == "path-gate"
     assert caught.value.hint
 
 
 def test_a_refusal_does_not_repeat_a_whole_long_path() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         resource_path("/" + "a" * 5000)
     assert len(str(caught.value)) < 200
 
@@ -77,7 +77,7 @@ def test_a_refusal_does_not_repeat_a_whole_long_path() -> None:
 def test_no_path_that_passes_can_leave_its_root(text: str) -> None:
     try:
         path = resource_path(text)
-    except Refused:
+    except RefusedError:
         return
     assert posixpath.normpath(posixpath.join("/skill", path)) == "/skill/" + path
     assert resource_path(path) == path
@@ -109,19 +109,19 @@ def test_memory_does_not_see_later_changes_of_its_mapping() -> None:
 
 
 def test_a_file_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(NotFound, match="no file 'b'"):
+    with pytest.raises(NotFoundError, match="no file 'b'"):
         MemoryFiles({"a": b""}).read("b", limit=1)
 
 
 def test_a_file_over_the_limit_is_refused_by_name_and_rule() -> None:
-    with pytest.raises(Refused, match="'a' is larger than 1,000 bytes") as caught:
+    with pytest.raises(RefusedError, match="'a' is larger than 1,000 bytes") as caught:
         MemoryFiles({"a": b"x" * 1001}).read("a", limit=1000)
     assert caught.value.rule == "resource-size"
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "a\\b", ""])
 def test_memory_holds_no_path_that_the_gate_refuses(path: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         MemoryFiles({path: b""})
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         MemoryFiles({}).read(path, limit=1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import BadName
+from metier.errors import InvalidNameError
 from metier.spec import SkillName, is_name
 
 
@@ -42,7 +42,7 @@ def test_lowercase_words_joined_by_single_hyphens_are_names(text: str) -> None:
 )
 def test_anything_else_is_not(text: str) -> None:
     assert not is_name(text)
-    with pytest.raises(BadName):
+    with pytest.raises(InvalidNameError):
         SkillName(text)
 
 
@@ -55,7 +55,7 @@ def test_anything_else_is_not(text: str) -> None:
     ],
 )
 def test_a_refusal_suggests_the_nearest_name(text: str, hint: str) -> None:
-    with pytest.raises(BadName) as caught:
+    with pytest.raises(InvalidNameError) as caught:
         SkillName(text)
     assert caught.value.hint == hint
 
@@ -76,6 +76,6 @@ def test_a_name_is_ascii_and_short_whatever_was_tried(text: str) -> None:
 def test_a_suggestion_is_itself_a_name(text: str) -> None:
     try:
         SkillName(text)
-    except BadName as error:
+    except InvalidNameError as error:
         if error.hint.startswith("try "):
             assert is_name(error.hint.removeprefix("try ").strip("'"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from metier.errors import InvalidSkill, NotFound, Refused
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.spec import FileEntry, MemoryFiles, Severity, Verdict, check, load
 from metier.spec.skill import LONGEST_SKILL_FILE
 
@@ -26,8 +26,8 @@ class BrokenFiles:
         return ()
 
 
-def refused(rule: str) -> Refused:
-    return Refused("no", rule=rule, hint="do something else")
+def refused(rule: str) -> RefusedError:
+    return RefusedError("no", rule=rule, hint="do something else")
 
 
 def test_a_skill_has_the_name_and_description_of_its_manifest() -> None:
@@ -81,23 +81,23 @@ def test_a_resource_is_read_by_its_path() -> None:
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "~/.ssh/id", "a\\b", "C:/x", "", "."])
 def test_a_resource_outside_the_skill_is_refused(path: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         load(MemoryFiles({"SKILL.md": SKILL})).resource(path)
     assert caught.value.rule == "path-gate"
 
 
 def test_a_resource_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         load(MemoryFiles({"SKILL.md": SKILL})).resource("a")
 
 
 def test_a_resource_over_the_limit_is_refused() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         load(MemoryFiles({"SKILL.md": SKILL, "a": b"12345"})).resource("a", limit=4)
 
 
 def test_what_no_model_could_use_is_an_invalid_skill_with_its_report() -> None:
-    with pytest.raises(InvalidSkill) as caught:
+    with pytest.raises(InvalidSkillError) as caught:
         load(MemoryFiles({"SKILL.md": b"---\nname: pdf\n---\n"}), folder="pdf")
     assert str(caught.value) == "pdf is not a skill: there is no description"
     assert [found.code for found in caught.value.report] == ["SK110"]
@@ -131,7 +131,7 @@ def test_a_skill_file_that_cannot_be_read_has_a_code_of_its_own(files: MemoryFil
     (found,) = check(files, folder="pdf")
     assert (found.code, found.severity) == (code, Severity.ERROR)
     assert found.message
-    with pytest.raises(InvalidSkill):
+    with pytest.raises(InvalidSkillError):
         load(files, folder="pdf")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metier.errors import InvalidSkill, Refused
+from metier.errors import InvalidSkillError, RefusedError
 from metier.spec import MemoryFiles, Verdict, check, load, parse, resource_path
 from metier.spec.quick import quick_fields
 from metier.spec.yaml import Scalar, resolved
@@ -31,7 +31,7 @@ PLAIN = "name: a\ndescription: d\n"
     ],
 )
 def test_a_skill_that_cannot_be_loaded_is_invalid_and_no_index_error(skill: MemoryFiles, folder: str | None) -> None:
-    with pytest.raises(InvalidSkill):
+    with pytest.raises(InvalidSkillError):
         load(skill, folder=folder)
 
 
@@ -54,7 +54,7 @@ def test_a_long_number_keeps_its_digits() -> None:
 
 
 def test_half_a_surrogate_pair_is_no_path() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         resource_path("a/\ud800")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.spec.versions import Range, Version, is_version, newest
 
 # * semver.org, section 11
@@ -36,7 +36,7 @@ def test_a_build_tells_versions_apart_and_orders_nothing() -> None:
 )  # fmt: skip
 def test_what_is_no_version_is_said_to_be_none(text: str) -> None:
     assert not is_version(text)
-    with pytest.raises(BadUsage, match="is not a version"):
+    with pytest.raises(UsageError, match="is not a version"):
         Version.parse(text)
 
 
@@ -93,7 +93,7 @@ def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> N
     "text", ["^", "latest", "1.2.3.4", "^^1", "1.x.3", "x.1", ">=", "1 -", "^1.2-", "^1,2", "1.2.3 -2", "1" * 200]
 )
 def test_what_is_no_range_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(BadUsage, match="is not a range"):
+    with pytest.raises(UsageError, match="is not a range"):
         Range.parse(text)
 
 
@@ -140,6 +140,6 @@ def test_a_caret_never_crosses_a_major_version_nor_goes_back(base: Version, othe
 def test_any_text_is_a_range_or_bad_usage(text: str) -> None:
     try:
         wanted = Range.parse(text)
-    except BadUsage:
+    except UsageError:
         return
     assert Range.parse(str(wanted)) == wanted

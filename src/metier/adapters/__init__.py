@@ -12,16 +12,16 @@ from metier.lazy import on_demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .bridge import MissingSdk, Skills
+    from .bridge import MissingSdkError, Skills
     from .weakincentives import AgentSkillsSection, SkillMetadata
 
-__all__ = ["AgentSkillsSection", "MissingSdk", "SkillMetadata", "Skills"]
+__all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "Skills"]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "metier.adapters.bridge": ("MissingSdk", "Skills"),
+            "metier.adapters.bridge": ("MissingSdkError", "Skills"),
             "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
         },
     )

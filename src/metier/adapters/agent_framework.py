@@ -13,13 +13,13 @@ from typing import Any
 from metier.runtime import Tool
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 
 try:
     from agent_framework import AgentSession, ContextProvider, FunctionInvocationContext, FunctionTool, SessionContext
     from pydantic import BaseModel, ConfigDict
 except ImportError:
-    raise MissingSdk("agent-framework") from None
+    raise MissingSdkError("agent-framework") from None
 
 # Any: what the framework hands to every provider, and the live list of tools, are of many types.
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metier.catalog import Catalog
 from metier.disclosure import Budget
-from metier.errors import BadUsage, NotFound, Unavailable
-from metier.runtime import BadArguments, Host, Options, Reply, Session, Tool
+from metier.errors import NotFoundError, UnavailableError, UsageError
+from metier.runtime import BadArgumentsError, Host, Options, Reply, Session, Tool
 from metier.runtime.crossing import in_thread
 from metier.runtime.mistakes import told
 from metier.runtime.tools import standing_tools
@@ -26,7 +26,7 @@ from metier.spec import Json
 
 from .prompt import brought, brought_along, catalog_text
 
-__all__ = ["MissingSdk", "Skills", "Source", "arguments_of"]
+__all__ = ["MissingSdkError", "Skills", "Source", "arguments_of"]
 
 Source = Session | Catalog | str | os.PathLike[str]
 _MOST_OPEN = 1_000
@@ -34,7 +34,7 @@ _MOST_OPEN = 1_000
 _MOST_PAGES = 64
 
 
-class MissingSdk(Unavailable, ImportError):
+class MissingSdkError(UnavailableError, ImportError):
     """The framework's package is not installed."""
 
     def __init__(self, extra: str) -> None:
@@ -60,7 +60,7 @@ class Skills:
         self.auto_select = auto_select
         self._given = _only_session(skills)
         if self._given is not None and (host or options):
-            raise BadUsage("the session has a host and options already", hint="give them to the Session")
+            raise UsageError("the session has a host and options already", hint="give them to the Session")
         self.catalog = self._given.catalog if self._given else _catalog(skills)
         self._options = options
         self._host = host or _usual_host(self)
@@ -139,12 +139,12 @@ class Skills:
         """Answer a call of the model. What it did wrong is told in the reply, never raised."""
         try:
             given = arguments_of(arguments)
-        except BadArguments as error:
+        except BadArgumentsError as error:
             return Reply(text=told(error), ok=False, code=error.code)
         tool = self.tool(name, conversation)
         if tool is None:
             there = ", ".join(sorted(self._offered[self.session(conversation).id]))
-            missing = NotFound(f"there is no tool {name!r} now", hint=f"there are {there}" if there else "call no tool")
+            missing = NotFoundError(f"there is no tool {name!r} now", hint=f"there are {there}" if there else "call no tool")
             return Reply(text=told(missing), ok=False, code=missing.code)
         return await tool.call(given)
 
@@ -175,16 +175,16 @@ def arguments_of(arguments: str | Mapping[str, Json] | None) -> dict[str, Json]:
     try:
         read = json.loads(arguments) if arguments.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise BadArguments(f"the arguments are not JSON: {error}", hint="send one JSON object") from None
+        raise BadArgumentsError(f"the arguments are not JSON: {error}", hint="send one JSON object") from None
     if not isinstance(read, dict):
-        raise BadArguments("the arguments are not an object", hint="send one JSON object")
+        raise BadArgumentsError("the arguments are not an object", hint="send one JSON object")
     return read
 
 
 def _only_session(skills: Sequence[Source]) -> Session | None:
     sessions = [each for each in skills if isinstance(each, Session)]
     if sessions and len(skills) > 1:
-        raise BadUsage("a session has its skills already", hint="give either one Session, or folders")
+        raise UsageError("a session has its skills already", hint="give either one Session, or folders")
     return sessions[0] if sessions else None
 
 
@@ -192,14 +192,14 @@ def _catalog(skills: Sequence[Source]) -> Catalog:
     catalogs = [each for each in skills if isinstance(each, Catalog)]
     if catalogs:
         if len(skills) > 1:
-            raise BadUsage("a catalog cannot be merged with more skills", hint="give one Catalog, or folders")
+            raise UsageError("a catalog cannot be merged with more skills", hint="give one Catalog, or folders")
         return catalogs[0]
     folders = [os.fspath(each) for each in skills if not isinstance(each, Session | Catalog)]
     if not folders:
-        raise BadUsage("no skills were given", hint="give folders with skills, a Catalog or a Session")
+        raise UsageError("no skills were given", hint="give folders with skills, a Catalog or a Session")
     for folder in folders:
         if not os.path.isdir(folder):
-            raise NotFound(f"there is no folder {folder!r}", hint="give the folder that holds the skills' folders")
+            raise NotFoundError(f"there is no folder {folder!r}", hint="give the folder that holds the skills' folders")
     return discover(*folders)
 
 

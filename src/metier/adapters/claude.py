@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from metier.errors import BadUsage, MetierError
+from metier.errors import MetierError, UsageError
 from metier.runtime import By, Tool, Verdict
 from metier.runtime.crossing import in_thread
 from metier.runtime.events import ResourceRead
@@ -27,7 +27,7 @@ from metier.runtime.permissions import patterns_of
 from metier.spec import SKILL_FILE
 from metier.spec.name import is_name
 
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 from .chat import extended
 from .prompt import brought_along
 from .workspace import Mount, Workspace
@@ -45,7 +45,7 @@ try:
     from mcp import types
     from mcp.server import Server
 except ImportError:
-    raise MissingSdk("claude") from None
+    raise MissingSdkError("claude") from None
 
 # Any: inputs of tools and hooks are JSON of Claude Code's making.
 
@@ -79,7 +79,7 @@ class SkillsWorkspace:
         neither policy nor skill decides."""
         own = own or ClaudeAgentOptions()
         if own.setting_sources is not None and "project" not in own.setting_sources:
-            raise BadUsage(
+            raise UsageError(
                 "Claude Code finds skills in a folder only with the setting source 'project'",
                 hint="add it to setting_sources, or use with_skills, which needs no files",
             )
@@ -187,7 +187,7 @@ def _decided(what: str, why: str) -> Any:
 def with_skills(own: ClaudeAgentOptions, *skills: Skills | Source, conversation: str = "") -> ClaudeAgentOptions:
     """Your options with the skills as tools. Needs no files and no settings; scripts run in our sandbox."""
     if not isinstance(own.mcp_servers, dict):
-        raise BadUsage("mcp_servers is a file here", hint="give the servers as a dict, so that one can be added")
+        raise UsageError("mcp_servers is a file here", hint="give the servers as a dict, so that one can be added")
     server = skills_server(*skills, conversation=conversation)
     if not server["instance"].instructions:
         return own
@@ -245,4 +245,4 @@ def _appended(own: Any, text: str) -> Any:
             return {**own, "append": extended(own.get("append") or "", text).strip()}
         case {"type": "custom"}:
             return {**own, "prompt": extended(own["prompt"], text)}
-    raise BadUsage("a system prompt from a file cannot be added to", hint="give it as text, or activate no skill beforehand")
+    raise UsageError("a system prompt from a file cannot be added to", hint="give it as text, or activate no skill beforehand")

@@ -15,7 +15,7 @@ from uuid import uuid4
 from metier.runtime import Reply
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 from .chat import chat_tool, extended
 from .portal import wait_for
 
@@ -26,7 +26,7 @@ try:
     from langchain_core.tools import BaseTool, StructuredTool
     from langgraph.types import Command
 except ImportError:
-    raise MissingSdk("langchain") from None
+    raise MissingSdkError("langchain") from None
 
 # Any: states, contexts and results of a graph are the caller's own types.
 

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import chat
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 
 try:
     import litellm
 except ImportError:
-    raise MissingSdk("litellm") from None
+    raise MissingSdkError("litellm") from None
 
 if TYPE_CHECKING:
     from litellm import ModelResponse

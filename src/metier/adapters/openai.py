@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import chat, responses
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 
 try:
     from openai import AsyncOpenAI
 except ImportError:
-    raise MissingSdk("openai") from None
+    raise MissingSdkError("openai") from None
 
 if TYPE_CHECKING:
     from openai import OpenAI

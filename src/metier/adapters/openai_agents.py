@@ -15,18 +15,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, TypeVar
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.runtime import Tool
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 
 try:
     from agents import Agent, FunctionTool, RunContextWrapper
     from agents import Tool as SdkTool
     from agents.tool_context import ToolContext
 except ImportError:
-    raise MissingSdk("openai-agents") from None
+    raise MissingSdkError("openai-agents") from None
 
 # Any: the context is the caller's own type, and a conversation may depend on it.
 
@@ -43,7 +43,7 @@ def with_skills(agent: Agent[T], *skills: Skills | Source, conversation: Convers
     for each (it costs nothing: share one `Skills`), or give a function that reads it from the run's context.
     """
     if isinstance(agent, _Skilled):
-        raise BadUsage("this agent has skills already", hint="give all folders at once: the tools of two would have one name")
+        raise UsageError("this agent has skills already", hint="give all folders at once: the tools of two would have one name")
     brought = _Brought(Skills.of(*skills), conversation)
 
     async def instructions(context: RunContextWrapper[T], running: Agent[T]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdk, Skills, Source
+from .bridge import MissingSdkError, Skills, Source
 
 try:
     from pydantic_ai import RunContext
@@ -22,7 +22,7 @@ try:
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_core import SchemaValidator, core_schema
 except ImportError:
-    raise MissingSdk("pydantic-ai") from None
+    raise MissingSdkError("pydantic-ai") from None
 
 __all__ = ["SkillsCapability", "SkillsToolset"]
 

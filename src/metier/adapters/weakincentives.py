@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from metier.catalog import Entry
 from metier.disclosure import Visibility, section
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.sources import discover
 from metier.spec import resource_path
 
@@ -89,7 +89,7 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         # Any: weakincentives' Session, ours, or another's.
         self._root = os.path.realpath(skills_dir)
         if not os.path.isdir(self._root):
-            raise NotFound(
+            raise NotFoundError(
                 f"there is no folder {os.fspath(skills_dir)!r}", hint="give the folder that holds the skills' folders"
             )
         self._mount = resource_path(mount_path)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from metier.catalog import Entry
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.sources import DiskFiles
 from metier.spec import SKILL_FILE, SkillName
 
@@ -101,7 +101,7 @@ class Workspace:
         target = os.path.join(self.skills_folder, str(SkillName(entry.name)))
         if os.path.lexists(target):
             if os.path.realpath(target) != os.path.realpath(entry.folder):
-                raise Conflict(f"{target} is in the way", hint="remove it, or mount the skills into a folder of their own")
+                raise ConflictError(f"{target} is in the way", hint="remove it, or mount the skills into a folder of their own")
         elif how is Mount.LINK:
             os.symlink(entry.folder, target, target_is_directory=True)
             self._made.append(target)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 from metier.spec import is_name
 
 __all__ = ["BUILT_IN", "Agent", "Version", "changes", "filled", "parse_version", "render_version", "variables_of"]
@@ -43,15 +43,15 @@ class Agent:
 
     def __post_init__(self) -> None:
         if not is_name(self.name):
-            raise BadUsage(f"{self.name!r} is not a name for an agent", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"{self.name!r} is not a name for an agent", hint="use a-z, 0-9 and single hyphens")
         wrong = [name for name in self.variables if not _NAME.fullmatch(name) or name in BUILT_IN]
         if wrong:
-            raise BadUsage(
+            raise UsageError(
                 f"{wrong[0]!r} cannot be a variable", hint=f"use letters, digits and _; {', '.join(BUILT_IN)} are there already"
             )
         unknown = [name for name in variables_of(self.instructions) if name not in self.variables and name not in BUILT_IN]
         if unknown:
-            raise BadUsage(
+            raise UsageError(
                 f"the instructions use {{{{{unknown[0]}}}}}, and there is no such variable",
                 hint=f"declare it with --var {unknown[0]}=VALUE, or write \\{{{{{unknown[0]}}}}} for the text itself",
             )
@@ -83,11 +83,11 @@ def filled(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | No
     unknown = [name for name in given or {} if name not in agent.variables]
     if unknown:
         known = ", ".join(agent.variables) or "none"
-        raise BadUsage(f"{agent.name} has no variable {unknown[0]!r}", hint=f"its variables: {known}")
+        raise UsageError(f"{agent.name} has no variable {unknown[0]!r}", hint=f"its variables: {known}")
     values = {**agent.variables, **(given or {})}
     lacking = [name for name in variables_of(agent.instructions) if name not in BUILT_IN and not values.get(name)]
     if lacking:
-        raise BadUsage(f"{agent.name} needs a value for {lacking[0]!r}", hint=f"give it with --var {lacking[0]}=VALUE")
+        raise UsageError(f"{agent.name} needs a value for {lacking[0]!r}", hint=f"give it with --var {lacking[0]}=VALUE")
     values |= {"agent": agent.name, "date": date, "model": model}
     return _VARIABLE.sub(lambda match: match[0][1:] if match[1] else values[match[2]], agent.instructions)
 
@@ -106,7 +106,7 @@ def render_version(version: Version) -> str:
 
 
 def parse_version(text: str, *, file: str) -> Version:
-    """BadConfig names the file, and the line where TOML itself is at fault."""
+    """ConfigError names the file, and the line where TOML itself is at fault."""
     hint = "see `metier agent show` of another one, or `metier agent rollback`"
     try:
         table = tomllib.loads(text)
@@ -114,26 +114,26 @@ def parse_version(text: str, *, file: str) -> Version:
         place = re.search(r"at line (\d+)", str(error))
         message = re.sub(r" \(at [^)]*\)", "", str(error))
         line = int(place[1]) if place else text.count("\n") + 1
-        raise BadConfig(f"not valid TOML: {message}", file=file, line=line, hint=hint) from error
+        raise ConfigError(f"not valid TOML: {message}", file=file, line=line, hint=hint) from error
     try:
         return _version(table)
-    except BadUsage as error:
-        raise BadConfig(str(error), file=file, hint=error.hint) from error
-    except _Wrong as wrong:
-        raise BadConfig(f"{wrong} is not what it should be", file=file, hint=hint) from None
+    except UsageError as error:
+        raise ConfigError(str(error), file=file, hint=error.hint) from error
+    except _FieldError as wrong:
+        raise ConfigError(f"{wrong} is not what it should be", file=file, hint=hint) from None
 
 
-class _Wrong(Exception):
+class _FieldError(Exception):
     """Names the key."""
 
 
 def _version(table: Mapping[str, Any]) -> Version:
     unknown = table.keys() - {each.name for each in fields(Agent)} - {"version", "created", "change"}
     if unknown:
-        raise _Wrong(f"{min(unknown)!r}, a key that nobody knows,")
+        raise _FieldError(f"{min(unknown)!r}, a key that nobody knows,")
     number, created = table.get("version", 0), table.get("created", datetime.fromtimestamp(0, UTC))
     if not isinstance(number, int) or not isinstance(created, datetime):
-        raise _Wrong("version or created")
+        raise _FieldError("version or created")
     texts = {name: table.get(name, "") for name in ("name", *_TEXTS)}
     skills, variables = table.get("skills", []), table.get("variables", {})
     wrong = [name for name, text in texts.items() if not isinstance(text, str)]
@@ -142,7 +142,7 @@ def _version(table: Mapping[str, Any]) -> Version:
     if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
         wrong.append("variables")
     if wrong:
-        raise _Wrong(wrong[0])
+        raise _FieldError(wrong[0])
     agent = Agent(**texts, skills=tuple(skills), variables=variables)
     return Version(number=number, created=created, change=str(table.get("change", "")), agent=agent)
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.runtime.database import Database
 
 from .events import Ending, Spent
@@ -125,7 +125,7 @@ class ChatRepository:
     def get(self, chat: str) -> Chat:
         for found in self._chats("where chat.id = ?", chat):
             return found
-        raise NotFound(f"no conversation is named {chat!r}", hint="see `metier chat --list`")
+        raise NotFoundError(f"no conversation is named {chat!r}", hint="see `metier chat --list`")
 
     def chats(self, limit: int = 50) -> tuple[Chat, ...]:
         """The most recent first."""

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
-from metier.errors import Conflict, MetierError
+from metier.errors import ConflictError, MetierError
 from metier.runtime import By, Selects, Session, Tool
 from metier.runtime.crossing import finish, in_thread
 from metier.runtime.session import activated_by
@@ -31,7 +31,7 @@ from .events import Ending, Event, Spent, TurnFinished
 from .history import Past
 from .models import HOW_TO_SET_A_MODEL, ModelChoice, connect, explained
 from .prompt import BASE, MOST_RANKED, Prompt, build, decided
-from .turn import Limits, Over, Running, Sleep, ask_once
+from .turn import Limits, Running, Sleep, TurnLimitError, ask_once
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -134,7 +134,7 @@ class AgentEngine:
         Errors of the model and of skills are events. What is raised is a mistake of the caller, or of the machine.
         """
         if self._turn is not None:
-            raise Conflict("this conversation is in the middle of a turn", hint="wait for it, or call stop()")
+            raise ConflictError("this conversation is in the middle of a turn", hint="wait for it, or call stop()")
         heard: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         # The session works in threads too; through the loop, everything arrives in the order in which it happened.
@@ -234,7 +234,7 @@ class AgentEngine:
         room = limits.context_tokens
         try:
             if limits.session_tokens and self._spent.tokens >= limits.session_tokens:
-                raise Over(f"this conversation has used its {limits.session_tokens:,} tokens")
+                raise TurnLimitError(f"this conversation has used its {limits.session_tokens:,} tokens")
             for step in range(limits.steps or 1_000_000):
                 prompt = await self._fitted(running, room, tell)
                 if not step or prompt.text != (self.prompt.text if self.prompt else ""):
@@ -250,8 +250,8 @@ class AgentEngine:
                     continue
                 if done:
                     return self._finished(running.answer, Ending.DONE)
-            raise Over(f"the model called tools in {limits.steps} steps and did not come to an answer")
-        except Over as over:
+            raise TurnLimitError(f"the model called tools in {limits.steps} steps and did not come to an answer")
+        except TurnLimitError as over:
             hint = "say how to go on, or raise the limit in engine.*"
             return self._finished(running.answer, Ending.LIMITED, reason=str(over), hint=hint)
         except AgentRunError as error:
@@ -273,7 +273,7 @@ class AgentEngine:
         if current > left:
             running.messages = history.shortened(running.messages, left, count)
             if history.tokens_of(running.messages, count) > left:
-                raise Over(f"this turn no longer fits into {room:,} tokens")
+                raise TurnLimitError(f"this turn no longer fits into {room:,} tokens")
         return prompt
 
     async def _compact(self, running: Running, gone: int) -> None:

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metier.errors import BadUsage, MetierError, Unavailable
+from metier.errors import MetierError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -44,8 +44,8 @@ class ModelChoice:
         return self.name.partition(":")[2] if self.provider else self.name
 
 
-def missing_extra(error: ImportError) -> Unavailable:
-    return Unavailable(
+def missing_extra(error: ImportError) -> UnavailableError:
+    return UnavailableError(
         f"asking a model needs a package that is not here: {error.name or error}",
         hint="install it with `pip install 'metier[agents]'`",
         retryable=False,
@@ -63,7 +63,7 @@ def load_client() -> None:
 
 
 def connect(choice: ModelChoice) -> Model:
-    """BadUsage for a name that nobody knows, Unavailable for a package or a key that is missing. Asks nobody yet."""
+    """UsageError for a name that nobody knows, Unavailable for a package or a key that is missing. Asks nobody yet."""
     load_client()
     with _IMPORTING:
         return _connected(choice)
@@ -74,7 +74,7 @@ def _connected(choice: ModelChoice) -> Model:
     from pydantic_ai.models import infer_model
 
     if not choice.provider and not choice.base_url:
-        raise BadUsage(
+        raise UsageError(
             f"{choice.name!r} does not say whose model it is",
             hint="write openai:NAME, anthropic:NAME, ollama:NAME, or set model.base_url",
         )
@@ -90,8 +90,8 @@ def _connected(choice: ModelChoice) -> Model:
     except (UserError, ValueError) as error:
         if variable := re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", str(error)):
             hint = f"put it into {variable[0]}, or name another variable with model.key_variable"
-            raise BadUsage(f"{choice.name} needs a key", hint=hint) from error
-        raise BadUsage(f"{choice.name}: {str(error).partition(chr(10))[0]}", hint=HOW_TO_SET_A_MODEL) from error
+            raise UsageError(f"{choice.name} needs a key", hint=hint) from error
+        raise UsageError(f"{choice.name}: {str(error).partition(chr(10))[0]}", hint=HOW_TO_SET_A_MODEL) from error
 
 
 def _provider(name: str, choice: ModelChoice) -> Provider[Any]:  # Any: the SDK's own client, whichever it is
@@ -125,26 +125,26 @@ def explained(error: Exception, choice: str) -> MetierError:
     said = _said(error)
     match error:
         case exceptions.ModelAuthenticationError():
-            return Unavailable(
+            return UnavailableError(
                 f"{choice} did not accept the key: {said}", hint="check model.key_variable and the key in it", retryable=False
             )
         case exceptions.ModelNotFoundError():
-            return Unavailable(f"there is no model {choice}: {said}", hint=HOW_TO_SET_A_MODEL, retryable=False)
+            return UnavailableError(f"there is no model {choice}: {said}", hint=HOW_TO_SET_A_MODEL, retryable=False)
         case exceptions.ModelQuotaExceededError():
-            return Unavailable(
+            return UnavailableError(
                 f"{choice} is out of credit: {said}", hint="look at your account with the provider", retryable=False
             )
         case exceptions.ModelContextWindowExceededError():
-            return Unavailable(
+            return UnavailableError(
                 f"the conversation no longer fits {choice}: {said}", hint="lower engine.context_tokens", retryable=False
             )
         case exceptions.ModelRateLimitError():
-            return Unavailable(f"{choice} asks us to wait: {said}", hint="try again in a minute")
+            return UnavailableError(f"{choice} asks us to wait: {said}", hint="try again in a minute")
         case exceptions.ModelConnectionError():
-            return Unavailable(f"{choice} cannot be reached: {said}", hint="check the network and model.base_url")
+            return UnavailableError(f"{choice} cannot be reached: {said}", hint="check the network and model.base_url")
         case exceptions.ModelRequestRejectedError():
-            return Unavailable(f"{choice} rejected the request: {said}", hint="see what it says about it", retryable=False)
-    return Unavailable(f"{choice} failed: {said}", hint="try again")  # fmt: skip
+            return UnavailableError(f"{choice} rejected the request: {said}", hint="see what it says about it", retryable=False)
+    return UnavailableError(f"{choice} failed: {said}", hint="try again")  # fmt: skip
 
 
 def _said(error: Exception) -> str:

@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from metier.errors import BadConfig, Conflict, NotFound, nearest
+from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
 from metier.sources.atomic import locked, replace_text
 
 from .agent import Agent, Version, parse_version, render_version
@@ -60,7 +60,7 @@ class AgentStore:
     def create(self, agent: Agent, *, change: str = "created") -> Version:
         with self._alone(agent.name):
             if self._numbers(agent.name) or self._file(agent.name).exists():
-                raise Conflict(
+                raise ConflictError(
                     f"there is an agent {agent.name!r} already", hint=f"change it with `metier agent edit {agent.name}`"
                 )
             return self._add(agent, change, number=1)
@@ -84,7 +84,7 @@ class AgentStore:
             theirs = _differing(base.agent, current)
             both = [name for name in mine if name in theirs and getattr(edited, name) != getattr(current, name)]
             if both:
-                raise Conflict(
+                raise ConflictError(
                     f"{' and '.join(both)} of {base.agent.name!r} changed meanwhile",
                     hint=f"look at `metier agent diff {base.agent.name} {base.number}`, then make your change again",
                 )
@@ -104,7 +104,9 @@ class AgentStore:
         with self._alone(agent.name):
             there = bool(self._numbers(agent.name)) or self._file(agent.name).exists()
             if there and not replacing:
-                raise Conflict(f"there is an agent {agent.name!r} already", hint="import it under another --name, or --force")
+                raise ConflictError(
+                    f"there is an agent {agent.name!r} already", hint="import it under another --name, or --force"
+                )
             if there:
                 number = self._current(agent.name).number
                 return self._add(agent, "imported", number=number + 1)
@@ -122,7 +124,7 @@ class AgentStore:
         if name not in self.names():
             near = nearest(name, self.names())
             hint = f"did you mean {near!r}?" if near else "see `metier agent list`, or make one with `metier agent create`"
-            raise NotFound(f"no agent is named {name!r}", hint=hint)
+            raise NotFoundError(f"no agent is named {name!r}", hint=hint)
 
     def _alone(self, name: str) -> AbstractContextManager[None]:
         # Beside the folder, not in it: who waits for a deleted agent must not wait in a folder that is gone.
@@ -137,10 +139,10 @@ class AgentStore:
         except FileNotFoundError:
             kept = None
         except UnicodeDecodeError as error:
-            raise BadConfig("not UTF-8 text", file=str(self._file(name)), hint="save the file as UTF-8") from error
+            raise ConfigError("not UTF-8 text", file=str(self._file(name)), hint="save the file as UTF-8") from error
         if newest is None:
             if kept is None:
-                raise NotFound(f"no agent is named {name!r}", hint="see `metier agent list`")
+                raise NotFoundError(f"no agent is named {name!r}", hint="see `metier agent list`")
             return self._add(replace(kept.agent, name=name), "written by hand", number=1)
         if kept is None or kept.number < newest.number:
             replace_text(str(self._file(name)), render_version(newest))
@@ -177,7 +179,7 @@ class AgentStore:
         except FileNotFoundError:
             numbers = self._numbers(name)
             there = f"it has versions 1 to {numbers[-1]}" if numbers else "it has no versions"
-            raise NotFound(f"{name!r} has no version {number}", hint=there) from None
+            raise NotFoundError(f"{name!r} has no version {number}", hint=there) from None
 
     def _numbers(self, name: str) -> list[int]:
         try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["Limits", "Over", "Running", "Sleep", "ask_once"]
+__all__ = ["Limits", "Running", "Sleep", "TurnLimitError", "ask_once"]
 
 _CHANGES_TOOLS = frozenset({"load_skill", "unload_skill"})
 _LONGEST_WAIT = 60.0
@@ -53,7 +53,7 @@ class Limits:
     """Seconds before the first retry; each further one waits twice as long, or as long as the provider says."""
 
 
-class Over(Exception):
+class TurnLimitError(Exception):
     """A limit was reached; the message is for the user."""
 
 
@@ -96,7 +96,7 @@ class Running:
 
             self.messages.append(ModelRequest(parts=answers))
         if self.limits.tokens and self.spent.tokens > self.limits.tokens and calls:
-            raise Over(f"this turn has used {self.spent.tokens:,} tokens, and may use {self.limits.tokens:,}")
+            raise TurnLimitError(f"this turn has used {self.spent.tokens:,} tokens, and may use {self.limits.tokens:,}")
         return not calls
 
     def closed(self, note: str = "") -> list[ModelMessage]:

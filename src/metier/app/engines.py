@@ -13,7 +13,7 @@ from metier.agents.prompt import BASE
 from metier.catalog import Catalog, State
 from metier.config.filling import one_of
 from metier.disclosure import Budget
-from metier.errors import MetierError, SkillNotFound
+from metier.errors import MetierError, SkillNotFoundError
 from metier.spec import is_name
 from metier.values import replace
 
@@ -91,7 +91,7 @@ def resolved(app: App, ref: str) -> tuple[str, ...]:
     asked = [entry.name for level in Level for entry in app.installed(level).lock() if entry.asked == text]
     names = tuple(name for name in dict.fromkeys(asked) if name in app.catalog)
     if not names:
-        raise SkillNotFound(ref, hint=f"install it with `metier skill install {ref}`")
+        raise SkillNotFoundError(ref, hint=f"install it with `metier skill install {ref}`")
     return names
 
 

@@ -16,7 +16,7 @@ from metier.errors import MetierError
 from metier.evals.chat import Chat, Endpoint
 from metier.evals.together import together
 from metier.install.cache import SkillCache
-from metier.scan import NoOpinion, Question, ScanReport, ask, consider
+from metier.scan import NoOpinionError, Question, ScanReport, ask, consider
 from metier.scan.opinion import PROMPT_VERSION
 from metier.spec import Files
 
@@ -68,13 +68,13 @@ class Judging:
         try:
             opinion = question.read(str((self.cache.recall(key) or {}).get("answer", "")), model=self.chat.name)
             return consider(case.report, opinion)
-        except NoOpinion:
+        except NoOpinionError:
             answer = await self._asked(question)
         if answer is None:
             return case.report
         try:
             opinion = question.read(answer, model=self.chat.name)
-        except NoOpinion as error:
+        except NoOpinionError as error:
             self.notes.append(f"the model {self.chat.name} did not judge {case.name}: {error}; the rules' answer stands")
             return case.report
         self.cache.remember(key, {"answer": answer})

@@ -49,12 +49,12 @@ class Registries:
 
     def registry_client(self, named: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """The registry of that name or address; without one the user's own."""
-        from metier.errors import BadConfig
+        from metier.errors import ConfigError
         from metier.registry.client import Answers, RegistryClient, site_of
 
         source = next((one for one in self.registries if one.name == (named or "r9s")), None)
         if source is None and (named is None or "://" not in named):
-            raise BadConfig(
+            raise ConfigError(
                 f"no registry is called {named!r}" if named else "no registry is configured", file="skills.registry",
                 hint="metier login https://…, or name its address with --registry",
             )  # fmt: skip

@@ -47,7 +47,7 @@ class Talking:
         return engine_of(self._app, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept)
 
     def resolve(self, ref: str) -> tuple[str, ...]:
-        """The skills on this machine that a ref stands for, by name; SkillNotFound when there is none. Asks no network."""
+        """The skills on this machine that a ref stands for, by name; SkillNotFoundError when there is none. Asks no network."""
         from .engines import resolved
 
         return resolved(self._app, ref)

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.spec import FileEntry, Files, resource_path
 from metier.spec.files import too_large
 from metier.values import dataclass, field, replace
@@ -113,7 +113,7 @@ class Contents:
     def read(self, path: str, *, limit: int) -> bytes:
         member = self._members.get(self._followed(resource_path(path)))
         if member is None:
-            raise NotFound(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
+            raise NotFoundError(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
         if len(member.data) > limit:
             raise too_large(path, limit)
         return member.data

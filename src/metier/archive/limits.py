@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.values import dataclass
 
 __all__ = ["REPOSITORY_LIMITS", "SKILL_LIMITS", "Limits", "refused"]
@@ -44,6 +44,6 @@ REPOSITORY_LIMITS = Limits(total=256 * _MIB, file=64 * _MIB, files=20_000, depth
 """For an archive of a whole repository; each skill that is taken out of it still has to keep the limits of a skill."""
 
 
-def refused(rule: str, message: str, *, hint: str = "") -> Refused:
+def refused(rule: str, message: str, *, hint: str = "") -> RefusedError:
     """The one way in which this room says no: nothing of the archive is used."""
-    return Refused(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean copy; nothing was written")
+    return RefusedError(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean copy; nothing was written")

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from operator import itemgetter
 from typing import NamedTuple
 
-from metier.errors import SkillNotFound
+from metier.errors import SkillNotFoundError
 from metier.values import dataclass, field
 
 from .entry import Entry, Flag, Offer, Source, State
@@ -64,11 +64,11 @@ class Catalog:
         return name in self._by_name
 
     def __getitem__(self, name: str) -> Entry:
-        """The winner of that name, whatever its state; SkillNotFound with the nearest name otherwise."""
+        """The winner of that name, whatever its state; SkillNotFoundError with the nearest name otherwise."""
         try:
             return self._by_name[name]
         except KeyError:
-            raise SkillNotFound(name, known=self._by_name) from None
+            raise SkillNotFoundError(name, known=self._by_name) from None
 
     def get(self, name: str) -> Entry | None:
         return self._by_name.get(name)

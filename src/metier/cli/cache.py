@@ -7,7 +7,7 @@ import re
 import click
 
 from metier.app import App
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
 from .core.dispatch import command
 from .core.result import Result
@@ -38,7 +38,7 @@ def clean(app: App, *, unused_for: str | None) -> Result:
 def _seconds(text: str) -> float:
     match = re.fullmatch(r"(\d{1,6})([dhms])", text)
     if not match:
-        raise BadUsage(f"{text!r} is not a time", hint="write 30d, 12h, 45m or 10s")
+        raise UsageError(f"{text!r} is not a time", hint="write 30d, 12h, 45m or 10s")
     return float(int(match[1]) * _UNITS[match[2]])
 
 

@@ -10,7 +10,7 @@ import click
 
 from metier.app import App
 from metier.config import KEYS, Key, Value, parse_words, set_value, unknown_key, unset_value
-from metier.errors import Refused
+from metier.errors import RefusedError
 
 from .core.dispatch import command
 from .core.result import Result
@@ -84,7 +84,7 @@ def _file(app: App, *, project: bool) -> Path:
         return app.config_file
     if not app.is_trusted:
         # It would be written and then not read, which looks like a bug.
-        raise Refused(
+        raise RefusedError(
             f"{app.folder} is not trusted, so its settings are not read", rule="trust", hint="run `metier trust` first"
         )
     return app.project_config_file

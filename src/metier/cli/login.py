@@ -9,7 +9,7 @@ import click
 
 from metier.app import App
 from metier.config import KEYS, set_value
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 
 from .core.dispatch import command
 from .core.result import Result
@@ -33,14 +33,16 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
     known = app.settings.path("skills.registry")
     address = site_of(url or known or "")
     if not address:
-        raise BadUsage("which registry?", hint="metier login https://skills.example.com")
+        raise UsageError("which registry?", hint="metier login https://skills.example.com")
     text = (token or _asked()).strip()
     if not re.fullmatch(r"[\w.~+/=-]+", text, re.ASCII):
-        raise BadUsage("this is no token", hint="copy it whole, without spaces")
+        raise UsageError("this is no token", hint="copy it whole, without spaces")
     client = RegistryClient(url=address, token=text, insecure=insecure_http, environment=app.environment)
     who = client.whoami()
     if not who.get("scopes"):
-        raise Refused(f"{address} does not know this token", rule="unauthenticated", hint="copy it whole, or make a new one")
+        raise RefusedError(
+            f"{address} does not know this token", rule="unauthenticated", hint="copy it whole, or make a new one"
+        )
     app.logins.add(address, text)
     if not known:
         set_value(app.config_file, KEYS["skills.registry"], f"{address}/skills")
@@ -58,7 +60,7 @@ def logout(app: App, *, url: str | None) -> Result:
 
     address = site_of(url or app.settings.path("skills.registry") or "")
     if not address:
-        raise BadUsage("which registry?", hint="metier logout https://skills.example.com")
+        raise UsageError("which registry?", hint="metier logout https://skills.example.com")
     changed = app.logins.remove(address)
     told = f"logged out of {address}" if changed else f"you were not logged in to {address}"
     return Result(data={"registry": address, "changed": changed}, lines=lambda _: (told,))

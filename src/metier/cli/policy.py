@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.catalog import Source
 from metier.config import KEYS, change_words
-from metier.errors import BadUsage, MetierError, Refused
+from metier.errors import MetierError, RefusedError, UsageError
 from metier.runtime import Answer, Pattern, Question, tree_digest
 from metier.runtime.permissions import Approve
 from metier.sources import DiskFiles
@@ -74,7 +74,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     if skill:
         digest = _digest(app, entry_named(app, skill).name)
         if not digest:
-            raise Refused(f"{skill} cannot be pinned as it is now", rule="unpinned",
+            raise RefusedError(f"{skill} cannot be pinned as it is now", rule="unpinned",
                           hint="an approval needs files that can be read and do not change")  # fmt: skip
         for pattern in parsed:
             app.approvals.keep(skill, digest, pattern)
@@ -96,7 +96,7 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
         line = f"{removed} approvals of {skill} were taken back"
         return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (shown(line),))
     if not parsed:
-        raise BadUsage("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
+        raise UsageError("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
     change_words(app.config_file, KEYS["policy.allow"], remove=parsed)
     change_words(app.config_file, KEYS["policy.deny"], add=parsed)
     return Result(data={"denied": parsed}, lines=lambda _: (shown(f"no skill may use {', '.join(parsed)}"),))

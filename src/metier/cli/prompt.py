@@ -27,7 +27,7 @@ from metier.disclosure import (
     section,
 )  # fmt: skip
 from metier.disclosure.tokenizer import exact_count
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.selection import Match
 from metier.spec import Skill, estimated_tokens
 from metier.spec.scripts import summary_of
@@ -97,7 +97,7 @@ def _view(app: App, preset: Preset, request: str, budget: Budget, form: Format, 
             return by_trigger(request, listed, _activated(app, request), has_triggers=has_triggers, count=count)
         case Preset.ACTIVE:
             if not request:
-                raise BadUsage(
+                raise UsageError(
                     "the preset active needs a request", hint='metier prompt --preset active "chart the sales in sales.csv"'
                 )
             return active(_activated(app, request), count=count)

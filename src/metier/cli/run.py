@@ -11,7 +11,7 @@ import click
 
 from metier.agents import Ending
 from metier.app import App
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .agent.create import agent_names, pairs
 from .chat.preview import preview_lines
@@ -104,9 +104,9 @@ def _result(talk: Talk, record: Record, *, live: bool) -> Result:
     return Result(data=data, lines=lambda _: (), text=answer, notes=tuple(notes) if not live else (), status=_STATUS[ending])
 
 
-def failure(row: dict[str, Any]) -> Unavailable:
+def failure(row: dict[str, Any]) -> UnavailableError:
     """The error that ends the command; what was warned of before is told with it."""
-    error = Unavailable(row["reason"], hint=row["hint"])
+    error = UnavailableError(row["reason"], hint=row["hint"])
     for warning in row["warnings"]:
         error.add_note(warning)
     return error

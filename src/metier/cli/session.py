@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 from metier.runtime import Active, SqliteStore
 from metier.runtime.store import Kept
 
@@ -64,7 +64,7 @@ def show(app: App, *, session_id: str) -> Result:
 def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     """Forget a session and what it used. Nothing of the skills themselves is touched."""
     if everything == bool(session_id):
-        raise BadUsage("name one session, or say --all", hint="`metier session list` shows them")
+        raise UsageError("name one session, or say --all", hint="`metier session list` shows them")
     names = [each.id for each in app.store.sessions()] if everything else [_found(app, session_id or "").id]
     for name in names:
         app.store.clear(name)
@@ -76,7 +76,7 @@ def _found(app: App, session_id: str) -> Kept:
     for kept in app.store.sessions():
         if kept.id == session_id:
             return kept
-    raise NotFound(f"no session is named {session_id!r}", hint="see `metier session list`")
+    raise NotFoundError(f"no session is named {session_id!r}", hint="see `metier session list`")
 
 
 def _row(kept: Kept) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from metier.app import App
 from metier.catalog import State
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 
 from .core.dispatch import command
 from .core.entry_rows import entry_lines
@@ -37,7 +37,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
         )
     target = os.path.join(app.folder, os.path.expanduser(folder or "."))
     if not os.path.isdir(target) and not remove:
-        raise NotFound(f"there is no folder {folder!r}", hint="name an existing folder")
+        raise NotFoundError(f"there is no folder {folder!r}", hint="name an existing folder")
     real = os.path.realpath(target)
     if remove:
         changed = app.trust.remove(real)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 from metier.sources.atomic import locked, replace_text
 
 from .keys import Key, Kind, Plain
@@ -74,11 +74,11 @@ def change_rows(file: Path, key: Key, change: Callable[[dict[str, object]], bool
 def parse_words(key: Key, words: Sequence[str]) -> Plain:
     """What was typed on the command line, as the key's type."""
     if key.kind is Kind.TABLE:
-        raise BadUsage(f"{key.name} is a table", hint="edit the configuration file; `metier config path` prints where it is")
+        raise UsageError(f"{key.name} is a table", hint="edit the configuration file; `metier config path` prints where it is")
     if key.kind is Kind.WORDS:
         return tuple(words)
     if len(words) != 1:
-        raise BadUsage(f"{key.name} takes one value, not {len(words)}", hint=f"it is a {key.kind}")
+        raise UsageError(f"{key.name} takes one value, not {len(words)}", hint=f"it is a {key.kind}")
     value: object = words[0]
     if key.kind is Kind.NUMBER and re.fullmatch(r"-?\d{1,9}", words[0]):
         value = int(words[0])
@@ -100,7 +100,7 @@ def _edit(file: Path, change: Callable[[TOMLDocument], None]) -> None:
         try:
             document = tomlkit.parse(file.read_bytes().decode()) if file.exists() else tomlkit.document()
         except (TOMLKitError, UnicodeDecodeError) as error:
-            raise BadConfig(
+            raise ConfigError(
                 f"not valid TOML: {error}", file=str(file), hint="mend it by hand first; nothing was changed"
             ) from error
         change(document)
@@ -113,12 +113,12 @@ def _table(document: TOMLDocument, names: Sequence[str], file: Path) -> dict[str
     table: object = document
     for name in names:
         if not isinstance(table, dict):
-            raise BadConfig(f"{name!r} is not a table", file=str(file), hint="mend it by hand first; nothing was changed")
+            raise ConfigError(f"{name!r} is not a table", file=str(file), hint="mend it by hand first; nothing was changed")
         if name not in table:
             table[name] = tomlkit.table()
         table = table[name]
     if not isinstance(table, dict):
-        raise BadConfig(
+        raise ConfigError(
             f"{'.'.join(names)!r} is not a table", file=str(file), hint="mend it by hand first; nothing was changed"
         )
     return table

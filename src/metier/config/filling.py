@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from metier.errors import BadConfig, BadUsage
+from metier.errors import ConfigError, UsageError
 
 from .settings import Settings
 
@@ -22,7 +22,7 @@ def one_of(settings: Settings, name: str, words: type[W]) -> W:
     try:
         return words(value.value)
     except ValueError:
-        raise BadConfig(
+        raise ConfigError(
             f"{name} is {value.value!r}, not one of {', '.join(words)}", file=value.origin, hint=f"{name}: {value.key.text}"
         ) from None
 
@@ -33,8 +33,8 @@ def patterns(settings: Settings, name: str) -> tuple[Pattern, ...]:
     value = settings[name]
     try:
         return tuple(map(Pattern.parse, value.value))
-    except BadUsage as error:
-        raise BadConfig(f"{name}: {error}", file=value.origin, hint=error.hint) from None
+    except UsageError as error:
+        raise ConfigError(f"{name}: {error}", file=value.origin, hint=error.hint) from None
 
 
 def tables(settings: Settings, name: str) -> dict[str, dict[str, object]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from metier.errors import BadConfig, NotFound, nearest
+from metier.errors import ConfigError, NotFoundError, nearest
 from metier.values import dataclass
 
 from .keys import KEYS, Key, Kind, Plain
@@ -88,19 +88,21 @@ def read_settings(
     return Settings(values, tuple(warnings), tuple(str(file) for file in looked))
 
 
-def unknown_key(name: str) -> NotFound:
+def unknown_key(name: str) -> NotFoundError:
     near = nearest(name, KEYS)
     hint = f"did you mean {near!r}?" if near else "see `metier config show` for every key"
-    return NotFound(f"there is no setting {name!r}", hint=hint)
+    return NotFoundError(f"there is no setting {name!r}", hint=hint)
 
 
 def checked(
     key: Key, value: object, *, file: str, line: int | None, base: Path, home: str | None = None
 ) -> Any:  # Any: see Value
-    """`value` as its key wants it, or BadConfig that names the line."""
+    """`value` as its key wants it, or ConfigError that names the line."""
 
-    def bad(expected: str) -> BadConfig:
-        return BadConfig(f"{key.name} is {_shown(value)}, not {expected}", file=file, line=line, hint=f"{key.name}: {key.text}")
+    def bad(expected: str) -> ConfigError:
+        return ConfigError(
+            f"{key.name} is {_shown(value)}, not {expected}", file=file, line=line, hint=f"{key.name}: {key.text}"
+        )
 
     match key.kind:
         case Kind.TEXT if isinstance(value, str):
@@ -127,14 +129,14 @@ def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Va
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             # A pipe would keep us waiting for a writer that never comes.
-            raise BadConfig("not a file", file=str(file), hint="put a TOML file in its place")
+            raise ConfigError("not a file", file=str(file), hint="put a TOML file in its place")
         text = file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return
     except UnicodeDecodeError as error:
-        raise BadConfig("not UTF-8 text", file=str(file), hint="save the file as UTF-8") from error
+        raise ConfigError("not UTF-8 text", file=str(file), hint="save the file as UTF-8") from error
     except OSError as error:
-        raise BadConfig(
+        raise ConfigError(
             f"cannot be read: {(error.strerror or 'error').lower()}", file=str(file), hint="check its permissions"
         ) from error
     # Imported here: most homes have no configuration.
@@ -145,7 +147,7 @@ def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Va
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+)", str(error))
         message = re.sub(r" \(at [^)]*\)", "", str(error))
-        raise BadConfig(f"not valid TOML: {message}", file=str(file), line=int(place[1]) if place else text.count("\n") + 1,
+        raise ConfigError(f"not valid TOML: {message}", file=str(file), line=int(place[1]) if place else text.count("\n") + 1,
                         hint="see `metier config show` for keys and types") from error  # fmt: skip
     for name, value in _leaves(document, ""):
         line = _line_of(text, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .ladder import Count
 
@@ -14,7 +14,9 @@ def exact_count(vocabulary: str = "o200k_base") -> Count:
     try:
         from splintr import Tokenizer
     except ImportError:
-        raise Unavailable("exact token counts need a tokenizer", hint="install metier[tokenizer]", retryable=False) from None
+        raise UnavailableError(
+            "exact token counts need a tokenizer", hint="install metier[tokenizer]", retryable=False
+        ) from None
     # Ordinary: a skill that spells out a special token means the letters.
     encode = Tokenizer.from_pretrained(vocabulary).encode_ordinary
     return lambda text: len(encode(text))

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .asking import Asking
     from .chat import Answer, Call, Chat, Endpoint, HttpChat, endpoint
-    from .files import Assertion, BadEvals, Case, Query, read_cases, read_queries
+    from .files import Assertion, Case, EvalFileError, Query, read_cases, read_queries
     from .grading import Grade, grade
     from .optimizing import Candidate, Optimized, optimize
     from .outputs import Evaluation, OutputReport, run_outputs
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "metier.evals.asking": ("Asking",),
     "metier.evals.chat": ("Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"),
-    "metier.evals.files": ("Assertion", "BadEvals", "Case", "Query", "read_cases", "read_queries"),
+    "metier.evals.files": ("Assertion", "EvalFileError", "Case", "Query", "read_cases", "read_queries"),
     "metier.evals.grading": ("Grade", "grade"),
     "metier.evals.optimizing": ("Candidate", "Optimized", "optimize"),
     "metier.evals.outputs": ("Evaluation", "OutputReport", "run_outputs"),
@@ -39,7 +39,6 @@ __all__ = [
     "Answer",
     "Asking",
     "Assertion",
-    "BadEvals",
     "Call",
     "Candidate",
     "Case",
@@ -47,6 +46,7 @@ __all__ = [
     "Choice",
     "CountedWords",
     "Endpoint",
+    "EvalFileError",
     "Evaluation",
     "Grade",
     "HttpChat",

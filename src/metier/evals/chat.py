@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from metier.errors import MetierError, Unavailable
+from metier.errors import MetierError, UnavailableError
 from metier.runtime import Tool
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def endpoint(name: str, *, base_url: str = "", key_variable: str = "", environme
     provider, _, rest = name.partition(":")
     known = provider in _PROVIDERS and bool(rest)
     if not known and not base_url:
-        raise Unavailable(
+        raise UnavailableError(
             f"nobody said where the model {name!r} is",
             hint="write openai:NAME, anthropic:NAME or ollama:NAME, or set model.base_url",
             retryable=False,
@@ -82,7 +82,7 @@ def endpoint(name: str, *, base_url: str = "", key_variable: str = "", environme
     variable = key_variable or usual_variable
     key = environment.get(variable, "")
     if variable and not key and not base_url:
-        raise Unavailable(
+        raise UnavailableError(
             f"the model {name!r} needs a key in {variable}, which is not set",
             hint=f"export {variable}=..., or set model.base_url to a server that needs none",
             retryable=False,
@@ -142,7 +142,9 @@ class HttpChat:
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             if last or isinstance(error, httpx2.ConnectError | httpx2.InvalidURL | httpx2.UnsupportedProtocol):
                 why = str(error) or type(error).__name__
-                raise Unavailable(f"{where} cannot be reached: {why}", hint="check model.base_url, and that it runs") from None
+                raise UnavailableError(
+                    f"{where} cannot be reached: {why}", hint="check model.base_url, and that it runs"
+                ) from None
             return None, None
         if response.status_code in _AGAIN and not last:
             return None, _seconds(response.headers.get("retry-after"))
@@ -162,7 +164,7 @@ def _answer(where: str, data: bytes) -> Answer:
         tokens = int((document.get("usage") or {}).get("total_tokens") or 0)
         return Answer(text=str(message.get("content") or ""), calls=calls, tokens=tokens, message=message)
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise Unavailable(
+        raise UnavailableError(
             f"{where} answered something that is no chat completion", hint="check model.base_url; it usually ends with /v1"
         ) from None
 
@@ -182,7 +184,9 @@ def _refusal(where: str, status: int, text: str) -> MetierError:
         said = ""
     hint = {401: "check the key in the environment", 403: "check the key in the environment", 404: "check model.name"}
     told = f": {' '.join(said.split())[:200]}" if said else ""
-    return Unavailable(f"{where} answered {status}{told}", hint=hint.get(status, "try again later"), retryable=status in _AGAIN)
+    return UnavailableError(
+        f"{where} answered {status}{told}", hint=hint.get(status, "try again later"), retryable=status in _AGAIN
+    )
 
 
 def _seconds(header: str | None) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from metier.disclosure.neutral import output_text
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.runtime import Limits, Outcome, Produced, Reply, Run, ScriptRunner, Tool
 from metier.runtime.schema import Schema, object_schema
 from metier.runtime.tool import Work
@@ -97,9 +97,9 @@ class Desk:
     def _put(self, name: str, data: bytes) -> None:
         path = resource_path(name)
         if len(data) > _LARGEST:
-            raise Refused(f"{path!r} would be larger than {_LARGEST:,} bytes", rule="output-size", hint="write less")
+            raise RefusedError(f"{path!r} would be larger than {_LARGEST:,} bytes", rule="output-size", hint="write less")
         if sum(1 for _ in DiskFiles(self.outputs).list()) >= _MOST_FILES:
-            raise Refused(f"there are {_MOST_FILES} files already", rule="output-count", hint="put more into one file")
+            raise RefusedError(f"there are {_MOST_FILES} files already", rule="output-count", hint="put more into one file")
         file = os.path.join(self.outputs, path)
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "wb") as stream:

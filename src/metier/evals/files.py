@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metier.errors import MetierError, NotFound, suggested_name
+from metier.errors import MetierError, NotFoundError, suggested_name
 from metier.spec import Files, resource_path
 
-__all__ = ["Assertion", "BadEvals", "Case", "Query", "balance", "meant_for_others", "read_cases", "read_queries"]
+__all__ = ["Assertion", "Case", "EvalFileError", "Query", "balance", "meant_for_others", "read_cases", "read_queries"]
 
 QUERY_FILES = ("evals/eval_queries.json", "eval_queries.json")
 CASE_FILES = ("evals/evals.json", "evals.json")
@@ -27,7 +27,7 @@ _FEWEST_OF_A_KIND = 8
 _SHOULD = ("query", "prompt")
 
 
-class BadEvals(MetierError, ValueError):
+class EvalFileError(MetierError, ValueError):
     """An eval file does not say what it should."""
 
     code = "bad-evals"
@@ -80,9 +80,9 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]
             query = _query(file, place, row, implied=file in CASE_FILES)
             known = found.setdefault(query.text, query)
             if known.should_trigger != query.should_trigger:
-                raise BadEvals(file, f"{place} says the opposite of another one with the same query")
+                raise EvalFileError(file, f"{place} says the opposite of another one with the same query")
     if not found:
-        raise NotFound(
+        raise NotFoundError(
             f"{skill} has no trigger evals", hint=f'write {QUERY_FILES[0]}: [{{"query": "…", "should_trigger": true}}, …]'
         )
     return tuple(found.values())
@@ -98,10 +98,10 @@ def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
                 continue
             case = _case(known, file, place, row, number)
             if case.name in cases:
-                raise BadEvals(file, f"{place} has the name of another one, {case.name!r}", hint="give each its own id")
+                raise EvalFileError(file, f"{place} has the name of another one, {case.name!r}", hint="give each its own id")
             cases[case.name] = case
     if not cases:
-        raise NotFound(f"{skill} has no output evals", hint=f"write {CASE_FILES[0]}: see docs/evals.md")
+        raise NotFoundError(f"{skill} has no output evals", hint=f"write {CASE_FILES[0]}: see docs/evals.md")
     return tuple(cases.values())
 
 
@@ -129,17 +129,17 @@ def _documents(files: Files, names: tuple[str, ...]) -> Iterator[tuple[str, Any]
     for name in names:
         try:
             data = files.read(name, limit=_LARGEST)
-        except NotFound:
+        except NotFoundError:
             continue
         try:
             yield name, json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
         except UnicodeDecodeError:
-            raise BadEvals(name, "is not UTF-8") from None
+            raise EvalFileError(name, "is not UTF-8") from None
         except json.JSONDecodeError as error:
-            raise BadEvals(name, f"line {error.lineno} is not JSON: {error.msg.lower()}") from None
+            raise EvalFileError(name, f"line {error.lineno} is not JSON: {error.msg.lower()}") from None
         except (RecursionError, ValueError) as error:
             what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not JSON: {error}"
-            raise BadEvals(name, what) from None
+            raise EvalFileError(name, what) from None
 
 
 def _no_constant(text: str) -> float:
@@ -151,12 +151,12 @@ def _rows(file: str, document: Any, *, keys: tuple[str, ...]) -> Iterator[tuple[
     if isinstance(document, dict):
         rows = next((document[key] for key in keys if key in document), None)
     if not isinstance(rows, list):
-        raise BadEvals(file, f"holds no list, neither itself nor as {keys[-1]!r}")
+        raise EvalFileError(file, f"holds no list, neither itself nor as {keys[-1]!r}")
     if len(rows) > _MOST:
-        raise BadEvals(file, f"holds {len(rows):,} entries; {_MOST:,} are the most", hint="keep those that tell something")
+        raise EvalFileError(file, f"holds {len(rows):,} entries; {_MOST:,} are the most", hint="keep those that tell something")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise BadEvals(file, f"entry {number} is {_kind(row)}, not an object")
+            raise EvalFileError(file, f"entry {number} is {_kind(row)}, not an object")
         yield f"entry {number}", row
 
 
@@ -165,20 +165,20 @@ def _query(file: str, place: str, row: Mapping[str, Any], *, implied: bool) -> Q
     should = row.get("should_trigger", True if implied else None)
     if not isinstance(should, bool):
         said = _kind(should) if "should_trigger" in row else "missing"
-        raise BadEvals(file, f"{place}: should_trigger is {said}, not true or false")
+        raise EvalFileError(file, f"{place}: should_trigger is {said}, not true or false")
     return Query(text=_text(file, place, row, key), should_trigger=should, file=file)
 
 
 def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], number: int) -> Case:
     key = row.get("id", number)
     if isinstance(key, bool) or not isinstance(key, int | str):
-        raise BadEvals(file, f"{place}: id is {_kind(key)}, not a number or a text")
+        raise EvalFileError(file, f"{place}: id is {_kind(key)}, not a number or a text")
     label = row.get("name", row.get("eval_name", key))
     slug = suggested_name(str(label))
     name = f"eval-{slug}" if slug.isdigit() or not slug else slug
     claims = row.get("assertions", row.get("expectations", []))
     if not isinstance(claims, list):
-        raise BadEvals(file, f"{place}: assertions is {_kind(claims)}, not a list")
+        raise EvalFileError(file, f"{place}: assertions is {_kind(claims)}, not a list")
     return Case(
         name=name,
         id=str(key),
@@ -192,7 +192,7 @@ def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], 
 def _inputs(known: frozenset[str], file: str, place: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     names = row.get("files", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BadEvals(file, f"{place}: files is {_kind(names)}, not a list of paths")
+        raise EvalFileError(file, f"{place}: files is {_kind(names)}, not a list of paths")
     return tuple(_file(known, file, place, name) for name in names)
 
 
@@ -200,7 +200,7 @@ def _file(known: frozenset[str], file: str, place: str, name: str) -> str:
     """The path of a file that the skill has."""
     path = resource_path(name)
     if path not in known:
-        raise BadEvals(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
+        raise EvalFileError(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
     return path
 
 
@@ -208,14 +208,14 @@ def _assertion(known: frozenset[str], file: str, place: str, claim: Any) -> Asse
     if isinstance(claim, str):
         claim = {"text": claim}
     if not isinstance(claim, dict):
-        raise BadEvals(file, f"{place}: an assertion is {_kind(claim)}, not a text or an object")
+        raise EvalFileError(file, f"{place}: an assertion is {_kind(claim)}, not a text or an object")
     command = claim.get("command", "")
     try:
         words = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
-        raise BadEvals(file, f"{place}: the command {command!r} has {str(error).lower()}") from None
+        raise EvalFileError(file, f"{place}: the command {command!r} has {str(error).lower()}") from None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise BadEvals(file, f"{place}: a command is {_kind(command)}, not a text or a list of words")
+        raise EvalFileError(file, f"{place}: a command is {_kind(command)}, not a text or a list of words")
     text = _text(file, place, claim, "text")
     if words:
         # Told now, and not by a check that fails in both arms after every run was paid for.
@@ -226,11 +226,11 @@ def _assertion(known: frozenset[str], file: str, place: str, claim: Any) -> Asse
 def _text(file: str, place: str, row: Mapping[str, Any], key: str, *, needed: bool = True) -> str:
     value = row.get(key, "")
     if not isinstance(value, str):
-        raise BadEvals(file, f"{place}: {key} is {_kind(value)}, not a text")
+        raise EvalFileError(file, f"{place}: {key} is {_kind(value)}, not a text")
     if needed and not value.strip():
-        raise BadEvals(file, f"{place}: {key} is {'empty' if key in row else 'missing'}")
+        raise EvalFileError(file, f"{place}: {key} is {'empty' if key in row else 'missing'}")
     if len(value) > _LONGEST:
-        raise BadEvals(file, f"{place}: {key} is longer than {_LONGEST:,} characters", hint="put long input into a file")
+        raise EvalFileError(file, f"{place}: {key} is longer than {_LONGEST:,} characters", hint="put long input into a file")
     # Half a surrogate pair can be written in JSON and in no file.
     return value.encode("utf-8", "replace").decode()
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from metier.errors import MetierError, NotFound
+from metier.errors import MetierError, NotFoundError
 from metier.runtime import Limits, Outcome, Run, ScriptRunner
 from metier.sources import DiskFiles
 
@@ -84,7 +84,7 @@ def find_suites(skill: str, folder: str) -> tuple[Suite, ...]:
             steps = read_transcript(files.read(entry.path, limit=_LARGEST).decode("utf-8", "replace"))
             found += [Suite(skill=skill, folder=files.folder, file=entry.path, steps=steps)] if steps else []
     if not found:
-        raise NotFound(f"{skill} has no tests", hint="write tests/NAME.md with ```console blocks, or tests/test_NAME.py")
+        raise NotFoundError(f"{skill} has no tests", hint="write tests/NAME.md with ```console blocks, or tests/test_NAME.py")
     return tuple(found)
 
 

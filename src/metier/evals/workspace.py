@@ -20,7 +20,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
 
@@ -108,7 +108,7 @@ class Workspace:
             except FileExistsError:
                 continue
             return place
-        raise Conflict(f"{self.folder} holds {_MOST_ITERATIONS:,} iterations", hint="move some away")
+        raise ConflictError(f"{self.folder} holds {_MOST_ITERATIONS:,} iterations", hint="move some away")
 
     def _json(self, folder: str, name: str, document: object) -> None:
         self._write(

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Callable, Mapping
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.values import dataclass
 
 from .forges import Address
@@ -39,7 +39,7 @@ def reach(address: Address, before: Reach | None, ask: Resolve) -> Reach:
     here = Reach(zone=zones.pop() if len(zones) == 1 else "odd", addresses=addresses)
     if before is None or before.proxied or here.zone == "public" or (here.zone == before.zone != "odd"):
         return here
-    raise Refused(
+    raise RefusedError(
         f"a server sends us to {address.host}, which is inside a {here.zone} network",
         rule="redirect-inside",
         hint="if that is where the skill is, name the address yourself",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from metier.disclosure import Format
 from metier.disclosure.catalog import Line, rendered
-from metier.errors import Conflict
+from metier.errors import ConflictError
 
 __all__ = ["BEGIN", "END", "with_skills"]
 
@@ -29,7 +29,7 @@ def with_skills(text: str, skills: Sequence[Line], *, file: str = "AGENTS.md") -
     """The file with its list brought up to date; without skills the list goes, and nothing else."""
     begins, ends = list(_BEGIN.finditer(text)), list(_END.finditer(text))
     if len(begins) != len(ends) or len(begins) > 1 or (begins and begins[0].start() > ends[0].start()):
-        raise Conflict(f"the marks around the list of skills in {file} do not match", hint="delete them, then try again")
+        raise ConflictError(f"the marks around the list of skills in {file} do not match", hint="delete them, then try again")
     block = _block(skills) if skills else ""
     if begins:
         before, after = text[: begins[0].start()], text[ends[0].end() :]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from metier.errors import BadConfig, BadUsage, MetierError
+from metier.errors import ConfigError, MetierError, UsageError
 from metier.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ class Source:
         scheme, _, secret = self.auth.partition(":")
         words = {"bearer": "Bearer", "token": "token"}
         if scheme.lower() not in words or not secret:
-            raise BadConfig(f"auth of {self.name!r} is of no kind that is known", file=f"skills.sources.{self.name}",
+            raise ConfigError(f"auth of {self.name!r} is of no kind that is known", file=f"skills.sources.{self.name}",
                             hint='write auth = "bearer:${VARIABLE}" or auth = "token:${VARIABLE}"')  # fmt: skip
 
         def value(match: re.Match[str]) -> str:
             if not environment.get(match[1]):
-                raise BadConfig(f"auth needs the environment variable {match[1]}, which is not set",
+                raise ConfigError(f"auth needs the environment variable {match[1]}, which is not set",
                                 file=f"skills.sources.{self.name}", hint=f"export {match[1]}=… and try again")  # fmt: skip
             return environment[match[1]]
 
@@ -124,7 +124,7 @@ def parse_header(text: str) -> tuple[str, str]:
     """One `--header "Name: value"`. Its value is a secret and in no message."""
     match = _HEADER.fullmatch(text)
     if not match or match["name"].lower() in ("host", "content-length", "transfer-encoding", "connection"):
-        raise BadUsage("a header is `Name: value`, on one line", hint='such as --header "Authorization: Bearer $TOKEN"')
+        raise UsageError("a header is `Name: value`, on one line", hint='such as --header "Authorization: Bearer $TOKEN"')
     return match["name"], match["value"]
 
 
@@ -139,17 +139,17 @@ def _source(name: str, value: object, where: str) -> Source:
     url, auth, signed = fields.get("url"), fields.get("auth", ""), fields.get("signed", False)
     mirrors, keys = fields.get("mirrors", []), fields.get("keys", [])
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name) or name in ("github", "gitlab"):
-        raise BadConfig(
+        raise ConfigError(
             f"{name!r} cannot name a source", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
         )
     if not isinstance(url, str) or not isinstance(auth, str) or _address(url) is None:
-        raise BadConfig(
+        raise ConfigError(
             "a source needs a url, and auth is text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
         )
     if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
-        raise BadConfig("mirrors are a list of addresses", file=where, hint='mirrors = ["https://…"]')
+        raise ConfigError("mirrors are a list of addresses", file=where, hint='mirrors = ["https://…"]')
     if not _are_texts(keys) or not isinstance(signed, bool):
-        raise BadConfig("keys are a list of texts, and signed is true or false", file=where,
+        raise ConfigError("keys are a list of texts, and signed is true or false", file=where,
                         hint="`metier registry key show` prints a key")  # fmt: skip
     return Source(
         name=name, url=url.rstrip("/"), auth=auth, mirrors=tuple(one.rstrip("/") for one in mirrors), keys=tuple(keys),

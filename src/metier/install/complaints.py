@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 
-__all__ = ["Moved", "explain"]
+__all__ = ["RepositoryMovedError", "explain"]
 
 _PASSWORD = re.compile(r"(://[^/@\s:]*):[^/@\s]*@")
 
 
-class Moved(MetierError):
+class RepositoryMovedError(MetierError):
     """The server redirects; `git.py` finds out where to, and whether to go."""
 
     code = "moved"
@@ -27,36 +27,38 @@ def explain(stderr: str, words: Sequence[str]) -> MetierError:
     for words_of_git, meaning in _MEANINGS:
         if re.search("|".join(words_of_git), stderr, re.IGNORECASE):
             return meaning(said)
-    return Unavailable(f"git {_command(words)} failed: {said}", hint="see what git says about this address", retryable=False)
+    return UnavailableError(
+        f"git {_command(words)} failed: {said}", hint="see what git says about this address", retryable=False
+    )
 
 
 def _moved(said: str) -> MetierError:
-    return Moved(f"the repository has moved: {said}", hint="name the new address")
+    return RepositoryMovedError(f"the repository has moved: {said}", hint="name the new address")
 
 
 def _wants_credentials(said: str) -> MetierError:
-    return Refused(f"the repository is private or does not exist: {said}", rule="git-credentials",
+    return RefusedError(f"the repository is private or does not exist: {said}", rule="git-credentials",
                    hint="log in with git (a credential helper or ssh key), or set GITHUB_TOKEN, or use --header")  # fmt: skip
 
 
 def _absent(said: str) -> MetierError:
-    return NotFound(f"there is no such repository: {said}", hint="check the address")
+    return NotFoundError(f"there is no such repository: {said}", hint="check the address")
 
 
 def _unknown_host(said: str) -> MetierError:
-    return Refused(f"ssh does not know that host: {said}", rule="ssh-host-key", hint="connect once with ssh to confirm it")
+    return RefusedError(f"ssh does not know that host: {said}", rule="ssh-host-key", hint="connect once with ssh to confirm it")
 
 
 def _bad_transport(said: str) -> MetierError:
-    return Refused(f"git refuses this address: {said}", rule="git-transport", hint="use https or ssh")
+    return RefusedError(f"git refuses this address: {said}", rule="git-transport", hint="use https or ssh")
 
 
 def _no_such_ref(said: str) -> MetierError:
-    return NotFound(f"the repository has no such commit, branch or tag: {said}", hint="check the ref")
+    return NotFoundError(f"the repository has no such commit, branch or tag: {said}", hint="check the ref")
 
 
 def _unreachable(said: str) -> MetierError:
-    return Unavailable(f"git cannot reach the repository: {said}", hint="try again later, or use --offline")
+    return UnavailableError(f"git cannot reach the repository: {said}", hint="try again later, or use --offline")
 
 
 _MEANINGS: tuple[tuple[tuple[str, ...], Callable[[str], MetierError]], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 
 __all__ = ["dependents", "in_order"]
 
@@ -24,12 +24,12 @@ def in_order(
             return
         if name in path:
             circle = " -> ".join([*path[path.index(name) :], name])
-            raise Refused(f"skills need each other in a circle: {circle}", rule="dependency-cycle",
+            raise RefusedError(f"skills need each other in a circle: {circle}", rule="dependency-cycle",
                           hint="ask their author to cut it; nothing was installed")  # fmt: skip
         needed = needs(name)
         if needed is None:
             if name not in present and wanted_by is not None:
-                raise NotFound(f"{wanted_by} needs the skill {name!r}, which is neither installed nor in the same source",
+                raise NotFoundError(f"{wanted_by} needs the skill {name!r}, which is neither installed nor in the same source",
                                hint=f"install {name} first, or use --no-deps")  # fmt: skip
             return
         path.append(name)

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.values import dataclass
 
 from .apply import held
@@ -45,7 +45,7 @@ def repair(scope: Scope) -> tuple[Leftover, ...]:
     found = find_leftovers(scope)
     try:
         read_journal(scope)
-    except Refused:
+    except RefusedError:
         # It names what no installation could have named: not ours, and never to be followed.
         os.unlink(scope.journal)
     with held(scope):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from metier.errors import MetierError, Unavailable
+from metier.errors import MetierError, UnavailableError
 
 from .fetch_local import fetch_archive_file, fetch_name, fetch_path
 from .fetched import Fetched
@@ -81,6 +81,6 @@ def _offline(ref: Ref, job: Job) -> Fetched:
     skill = ref.skill if isinstance(ref, Git | WellKnown) else None
     known = job.recalled(ref.text, skill=skill)
     if known is None:
-        raise Unavailable(f"{ref.text} is not in the cache, and --offline asks nobody else", retryable=False,
+        raise UnavailableError(f"{ref.text} is not in the cache, and --offline asks nobody else", retryable=False,
                           hint="fetch it once without --offline")  # fmt: skip
     return known

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, Contents, Limits, Link, Member
 from metier.archive.limits import refused
-from metier.errors import MetierError, NotFound, Refused, SkillNotFound, Unavailable
+from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.sources.disk import DiskFiles
 from metier.sources.walk import SKIPPED_NAMES
 from metier.spec import SKILL_FILE
@@ -38,7 +38,7 @@ def fetch_name(ref: LocalName, job: Job) -> Fetched:
         if os.path.isfile(os.path.join(folder, SKILL_FILE)):
             return _fetch_folder(folder, job)
     known = [name for place in job.access.places if os.path.isdir(place) for name in os.listdir(place)]
-    raise SkillNotFound(ref.name, known=known)
+    raise SkillNotFoundError(ref.name, known=known)
 
 
 def fetch_path(ref: LocalPath, job: Job) -> Fetched:
@@ -48,7 +48,7 @@ def fetch_path(ref: LocalPath, job: Job) -> Fetched:
             return _fetch_folder(os.path.dirname(path), job)
         return fetch_archive_file(ArchiveFile(ref.path), job)
     if not os.path.isdir(path):
-        raise SkillNotFound(ref.path, hint=f"there is nothing at {path}")
+        raise SkillNotFoundError(ref.path, hint=f"there is nothing at {path}")
     return _fetch_folder(path, job)
 
 
@@ -60,12 +60,12 @@ def fetch_archive_file(ref: ArchiveFile, job: Job) -> Fetched:
     except IsADirectoryError:
         return _fetch_folder(path, job)
     except FileNotFoundError:
-        raise SkillNotFound(ref.path, hint=f"there is no file {path}") from None
+        raise SkillNotFoundError(ref.path, hint=f"there is no file {path}") from None
     except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {(error.strerror or 'error').lower()}", hint="check its permissions",
+        raise UnavailableError(f"{path} cannot be read: {(error.strerror or 'error').lower()}", hint="check its permissions",
                           retryable=False) from error  # fmt: skip
     if len(data) > _LARGEST_ARCHIVE:
-        raise Refused(
+        raise RefusedError(
             f"{path} is larger than {_LARGEST_ARCHIVE:,} bytes", rule="download-size", hint="no skill needs that much"
         )
     return job.from_tree(opened(data), Origin(kind="archive", url=path))
@@ -119,10 +119,10 @@ class FolderTree:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise Unavailable(f"{error.filename} cannot be read: {(error.strerror or 'error').lower()}",
+                raise UnavailableError(f"{error.filename} cannot be read: {(error.strerror or 'error').lower()}",
                                   hint="check its permissions", retryable=False) from error  # fmt: skip
             if len(nodes) > _MOST_FILES:
-                raise Refused(f"{self._files.folder} has more than {_MOST_FILES:,} files", rule="repository-size",
+                raise RefusedError(f"{self._files.folder} has more than {_MOST_FILES:,} files", rule="repository-size",
                               hint="name the skill's own folder")  # fmt: skip
         return dict(sorted(nodes.items()))
 
@@ -206,7 +206,7 @@ def _member(inner: str, name: str, folder: int, limits: Limits) -> Member:
         while len(data) < status.st_size and (more := os.read(descriptor, status.st_size + 1 - len(data))):
             data += more
         if len(data) != status.st_size:
-            raise NotFound(f"{inner!r} changed while it was read", hint="try again")
+            raise NotFoundError(f"{inner!r} changed while it was read", hint="try again")
     finally:
         os.close(descriptor)
     return Member(inner, data, bool(status.st_mode & 0o111), status.st_mtime_ns)
@@ -214,8 +214,10 @@ def _member(inner: str, name: str, folder: int, limits: Limits) -> Member:
 
 def _changed(error: OSError) -> MetierError:
     if error.errno in (errno.EACCES, errno.EPERM):
-        return Unavailable(f"{error.filename} cannot be read: permission denied", hint="check its permissions", retryable=False)
-    return NotFound(f"{error.filename!r} changed while it was read", hint="try again")
+        return UnavailableError(
+            f"{error.filename} cannot be read: permission denied", hint="check its permissions", retryable=False
+        )
+    return NotFoundError(f"{error.filename!r} changed while it was read", hint="try again")
 
 
 def _node(child: os.DirEntry[str]) -> Node:

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote
 
 from metier.archive import digest
-from metier.errors import BadConfig, BadUsage, Refused, SkillNotFound, Unavailable
+from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
 from metier.spec import SKILL_FILE
 from metier.spec.versions import Range, Version, is_version
 from metier.values import dataclass
@@ -25,7 +25,7 @@ from .fetch_web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, 
 from .fetched import Fetched, Origin
 from .fetching import Job, Stage
 from .forges import absolute
-from .http import HttpNotFound, HttpUnavailable
+from .http import HttpNotFoundError, HttpUnavailableError
 from .kinds import Registry
 from .wellknown import Listed, check_digest
 
@@ -66,7 +66,7 @@ def _first_to_answer(source: Source, ask: Callable[[str], T]) -> T:
     for url in places:
         try:
             return ask(url)
-        except HttpUnavailable:
+        except HttpUnavailableError:
             continue
     return ask(last)
 
@@ -90,7 +90,7 @@ def _fetched(ref: Registry, job: Job, source: Source, base: str) -> Fetched:
     check_digest(reply.body, Listed(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive))
     fetched = job.from_tree(opened(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
-        raise Refused(f"{ref.name} {release.version} holds other files than the registry promised", rule="digest-mismatch",
+        raise RefusedError(f"{ref.name} {release.version} holds other files than the registry promised", rule="digest-mismatch",
                       hint="tell whoever runs the registry; nothing was used")  # fmt: skip
     return fetched
 
@@ -124,18 +124,18 @@ def chosen_release(ref: Registry, releases: Iterable[Release], tags: Mapping[str
     usable = {Version.parse(text): one for text, one in by_version.items() if is_version(text) and not one.yanked}
     try:
         best = Range.parse("*" if wanted == "latest" else wanted).best(usable)
-    except BadUsage:
+    except UsageError:
         best = None
     if best is None:
         some = ", ".join(str(version) for version in sorted(usable, reverse=True)[:5])
-        raise SkillNotFound(ref.text, hint=f"{ref.alias} has {ref.name} in {some or 'no version that can be installed'}")
+        raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has {ref.name} in {some or 'no version that can be installed'}")
     return usable[best]
 
 
 def _source(ref: Registry, job: Job) -> Source:
     source = next((one for one in job.access.sources if one.name == ref.alias), None)
     if source is None:
-        raise BadConfig(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
+        raise ConfigError(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
     return source
 
@@ -148,7 +148,7 @@ def _asked(url: str, job: Job, named: str) -> dict[str, Any] | None:  # Any: wha
         reply = get(job, url, limit=LARGEST_INDEX, named=named, etag=known.get("etag"))
         text = known["body"] if reply.status == 304 else reply.body.decode()
         value = json.loads(text)
-    except (HttpNotFound, ValueError, RecursionError):
+    except (HttpNotFoundError, ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None
@@ -161,7 +161,7 @@ def _release(wire: Mapping[str, Any], base: str) -> Release:
     texts = {key: wire.get(key) or "" for key in ("version", "download_url", "digest", "archive_digest")}
     for key, value in texts.items():
         if not isinstance(value, str) or (key.endswith("digest") and value and not _DIGEST.fullmatch(value)):
-            raise Unavailable(f"the registry's answer has no usable {key}", hint="tell whoever runs it", retryable=False)
+            raise UnavailableError(f"the registry's answer has no usable {key}", hint="tell whoever runs it", retryable=False)
     # Where there is only one digest it is that of the archive, as in other registries.
     both = bool(texts["archive_digest"])
     url = absolute(f"{base}/", texts["download_url"]).url if texts["download_url"] else f"{base}/download"
@@ -175,6 +175,6 @@ def _plain(ref: Registry, base: str, job: Job) -> Fetched:
     url = f"{base}/{quote(ref.version, safe='')}" if ref.version else base
     try:
         reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
-    except HttpNotFound as error:
-        raise SkillNotFound(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
+    except HttpNotFoundError as error:
+        raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
     return job.from_tree(single(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))

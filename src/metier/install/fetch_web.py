@@ -6,14 +6,14 @@ from urllib.parse import quote, urljoin
 
 from metier.archive import Contents, Member, sniff, unpack
 from metier.archive.limits import refused
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.spec import SKILL_FILE, parse
 
 from .auth import Headers
 from .fetch_local import opened
 from .fetched import Fetched, Origin
 from .fetching import Job, Stage
-from .http import HttpNotFound, HttpRefused, Reply
+from .http import HttpNotFoundError, HttpRefusedError, Reply
 from .kinds import HttpArchive, HttpSkillFile, WellKnown
 from .repository import Found, Search
 from .tree import ContentsTree
@@ -49,7 +49,7 @@ def fetch_site(ref: WellKnown, job: Job) -> Fetched:
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
             reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
-        except (HttpNotFound, HttpRefused):
+        except (HttpNotFoundError, HttpRefusedError):
             # A site that has no index may well say "forbidden" for what it does not know.
             continue
         if reply.content_type in ("text/html", "application/xhtml+xml"):
@@ -58,7 +58,7 @@ def fetch_site(ref: WellKnown, job: Job) -> Fetched:
         return _indexed(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
     try:
         return _direct(ref.url, job, ref.text)
-    except HttpNotFound as error:
+    except HttpNotFoundError as error:
         raise _nothing(ref, error) from error
 
 
@@ -68,7 +68,7 @@ def get(job: Job, url: str, *, limit: int, named: str, via: str | None = None, e
     headers: Headers = access.credentials.given(url, named=named)
     try:
         return access.http.get(url, limit=limit, headers=headers, via=via, etag=etag, received=job.received)
-    except (HttpRefused, HttpNotFound):
+    except (HttpRefusedError, HttpNotFoundError):
         token = access.credentials.token(url)
         if not token or any(name.lower() == "authorization" for name, _ in headers):
             raise
@@ -142,8 +142,8 @@ def _listed(one: Listed, index: Index, ref: WellKnown, job: Job) -> Contents:
     return contents
 
 
-def _nothing(ref: WellKnown, error: HttpNotFound) -> NotFound:
-    return HttpNotFound(
+def _nothing(ref: WellKnown, error: HttpNotFoundError) -> NotFoundError:
+    return HttpNotFoundError(
         f"{ref.url} has no index of skills, and is neither an archive nor a SKILL.md",
         hint=f"if it is a git repository, write git+{ref.url}",
         status=error.status,

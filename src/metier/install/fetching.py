@@ -13,7 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from metier.archive import SKILL_LIMITS, Contents, Limits, digest
-from metier.errors import NotFound, SkillNotFound
+from metier.errors import NotFoundError, SkillNotFoundError
 from metier.values import dataclass, field, replace
 
 from .fetched import Fetched, FetchedSkill, Origin
@@ -123,7 +123,7 @@ class Job:
     def chosen(self, search: Search, skill: str | None) -> tuple[Found, ...]:
         """What to bring: the skill that the ref names, else whatever the caller picks."""
         if not search.found and not search.elsewhere:
-            raise SkillNotFound(self.ref, hint="there is no SKILL.md in it; a path or another branch may have one")
+            raise SkillNotFoundError(self.ref, hint="there is no SKILL.md in it; a path or another branch may have one")
         return select(search.found, [skill]) if skill else tuple(self.choose(search.found))
 
     def from_tree(self, tree: Tree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
@@ -167,7 +167,7 @@ class Job:
                 found=tuple(Found(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ()))
             )
             skills = tuple(self._recalled_skill(cache, record, found) for found in self.chosen(search, skill))
-        except (TypeError, KeyError, NotFound):
+        except (TypeError, KeyError, NotFoundError):
             # Written by another version, or cleaned meanwhile.
             return None
         return Fetched(skills=skills, offered=search.found, elsewhere=search.elsewhere)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec import SKILL_FILE
 from metier.values import dataclass, replace
 
@@ -67,7 +67,7 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """The parts of an address, or SkillNotFound; a password in it is Refused, for it would end up in locks and logs."""
+    """The parts of an address, or SkillNotFoundError; a password in it is Refused, for it would end up in locks and logs."""
     if re.search(r"[\s\\\x00-\x1f\x7f]", text) or not text.isascii():
         raise unknown_form(text)
     try:
@@ -82,7 +82,7 @@ def read_address(text: str) -> Address:
         raise unknown_form(text)
     if parts.password is not None:
         # Not shown: it is a secret.
-        raise Refused(f"the address of {host} holds a password", rule="password-in-url",
+        raise RefusedError(f"the address of {host} holds a password", rule="password-in-url",
                       hint="use a git credential helper, --header, or auth in [skills.sources.NAME]")  # fmt: skip
     if parts.username and not _USER.fullmatch(parts.username):
         raise unknown_form(text)
@@ -98,7 +98,7 @@ def read_address(text: str) -> Address:
 
 
 def absolute(base: str, text: str) -> Address:
-    """The web address that `text` means in a document at `base`; SkillNotFound or Refused if it means none."""
+    """The web address that `text` means in a document at `base`; SkillNotFoundError or Refused if it means none."""
     try:
         address = read_address(urljoin(base, text))
     except ValueError:

@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.values import dataclass, field, replace
 
 from .auth import Credentials, Headers, origin_of
-from .complaints import Moved
+from .complaints import RepositoryMovedError
 from .forges import read_address
 from .gitrun import GitProgram, Setting
 from .http import Http
@@ -90,16 +90,16 @@ class GitRemote:
                 return Resolved(commit=commit, ref=ref, path=path)
         wanted = readings[-1][0]
         if wanted is None:
-            raise NotFound(f"the repository {self.url} is empty", hint="check the address")
+            raise NotFoundError(f"the repository {self.url} is empty", hint="check the address")
         some = ", ".join(sorted([*offered.branches, *offered.tags])[:8])
-        raise NotFound(f"the repository has no branch or tag {wanted!r}",
+        raise NotFoundError(f"the repository has no branch or tag {wanted!r}",
                        hint=f"it has {some}; a commit is named by all of its 40 digits")  # fmt: skip
 
     @contextmanager
     def tree(self, commit: str, *, below: str = "") -> Iterator[GitTree]:
         """The files of one commit, in a repository that is gone afterwards; of a huge one, only those `below` a path."""
         if not is_commit(commit):
-            raise NotFound(f"{commit!r} is not a full commit id", hint="give all 40 digits")
+            raise NotFoundError(f"{commit!r} is not a full commit id", hint="give all 40 digits")
         with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
             kind = "sha256" if len(commit) == 64 else "sha1"
             self.program.run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", folder])
@@ -122,9 +122,9 @@ class GitRemote:
         for _ in range(2):
             try:
                 return self._run(words, folder, stdin)
-            except Moved:
+            except RepositoryMovedError:
                 self._move()
-            except Refused as refusal:
+            except RefusedError as refusal:
                 token = self.credentials.git_token_header(self.url)
                 if refusal.rule != "git-credentials" or not token or any(name == "Authorization" for name, _ in self._headers):
                     raise
@@ -148,7 +148,7 @@ class GitRemote:
         probe = "/info/refs?service=git-upload-pack"
         landed = self.http.landing(self.url + probe, headers=self._headers)
         if not landed.endswith(probe):
-            raise Refused(
+            raise RefusedError(
                 "the repository redirects to something that is no repository", rule="redirect", hint="check the address"
             )
         moved = landed.removesuffix(probe)
@@ -174,7 +174,7 @@ def _protocol(url: str, *, insecure: bool, allow_file: bool) -> str:
     if url.startswith("file://"):
         if allow_file:
             return "file"
-        raise Refused(f"{url} is a repository on this disk", rule="git-local",
+        raise RefusedError(f"{url} is a repository on this disk", rule="git-local",
                       hint="name its folder instead, or use --allow-file if you trust whoever made it")  # fmt: skip
     if "://" not in url:
         return "ssh"
@@ -183,7 +183,7 @@ def _protocol(url: str, *, insecure: bool, allow_file: bool) -> str:
         return address.scheme
     if insecure or address.host in ("localhost", "127.0.0.1", "[::1]"):
         return address.scheme
-    raise Refused(f"{url} is neither encrypted nor signed", rule="https-only",
+    raise RefusedError(f"{url} is neither encrypted nor signed", rule="https-only",
                   hint="use https or ssh, or --insecure-http if you accept what anybody on the way may send")  # fmt: skip
 
 

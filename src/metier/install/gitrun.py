@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from metier.errors import MetierError, Refused, Unavailable
+from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.values import dataclass, field
 
 from .complaints import explain
@@ -86,7 +86,7 @@ class GitProgram:
         if process.returncode:
             raise explain(err.decode("utf-8", "replace"), [*words])
         if len(out) > _MOST_OUTPUT:
-            raise Refused(
+            raise RefusedError(
                 "git's answer is too long to be about skills", rule="repository-size", hint="name a smaller repository"
             )
         return out
@@ -122,14 +122,14 @@ def find_git(environment: Mapping[str, str], *, timeout: float = 120.0, cancelle
     places = [place for place in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
     path = shutil.which("git", path=os.pathsep.join(places) or "/nonexistent")
     if path is None:
-        raise Unavailable("git is not installed, and this skill is in a git repository", retryable=False,
+        raise UnavailableError("git is not installed, and this skill is in a git repository", retryable=False,
                           hint="install git, or name an archive: https://host/skill.zip")  # fmt: skip
     # As the user's own git would, but in no repository, whose configuration could be anybody's.
     mine = {**{name: value for name, value in environment.items() if not name.startswith("GIT_")}, "GIT_DIR": "/dev/null"}
     version = re.search(r"(\d+)\.(\d+)", _said(path, ["version"], mine))
     if version is None or (int(version[1]), int(version[2])) < _OLDEST:
         # Before that, git ignores settings in the environment, and all of ours are there.
-        raise Unavailable(f"{path} is too old", retryable=False, hint=f"install git {_OLDEST[0]}.{_OLDEST[1]} or later")
+        raise UnavailableError(f"{path} is too old", retryable=False, hint=f"install git {_OLDEST[0]}.{_OLDEST[1]} or later")
     fields = _said(path, ["config", "--list", "-z", "--show-scope", "--includes"], mine).split("\0")
     items = (item for scope, item in zip(fields[::2], fields[1::2], strict=False) if scope in ("system", "global"))
     # A key without `=` is true.
@@ -189,18 +189,18 @@ class _Guard:
         if self.watched and self.grown:
             self.grown(size)
         if size > self.most_bytes:
-            self.reason = Refused(f"the repository has more than {self.most_bytes:,} bytes", rule="repository-size",
+            self.reason = RefusedError(f"the repository has more than {self.most_bytes:,} bytes", rule="repository-size",
                                   hint="name a smaller repository, or an archive of the skill")  # fmt: skip
 
     def _watch(self) -> None:
         end = time.monotonic() + self.timeout
         while not self._over.wait(0.05):
             if time.monotonic() > end:
-                self.reason = Unavailable(
+                self.reason = UnavailableError(
                     f"git took longer than {self.timeout:g} seconds", hint="try again, or raise the timeout"
                 )
             elif self.cancelled.is_set():
-                self.reason = Unavailable("interrupted", hint="start it again", retryable=False)
+                self.reason = UnavailableError("interrupted", hint="start it again", retryable=False)
             else:
                 self.check_size()
             if self.reason:

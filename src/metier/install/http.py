@@ -20,7 +20,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 from metier.values import dataclass, field
 
 from .addresses import Reach, Resolve, proxy_for, reach, resolve
@@ -30,7 +30,7 @@ from .forges import Address, absolute, read_address
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Http", "HttpNotFound", "HttpRefused", "HttpUnavailable", "Received", "Reply"]
+__all__ = ["Http", "HttpNotFoundError", "HttpRefusedError", "HttpUnavailableError", "Received", "Reply"]
 
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -42,7 +42,7 @@ Received = Callable[[int, "int | None"], None]
 """Told how many bytes have come, and of how many if the server said."""
 
 
-class HttpUnavailable(Unavailable):
+class HttpUnavailableError(UnavailableError):
     """The server or the way to it failed; `status` is None when it never answered."""
 
     def __init__(self, message: str, *, hint: str, status: int | None = None, retryable: bool = True) -> None:
@@ -50,7 +50,7 @@ class HttpUnavailable(Unavailable):
         self.status = status
 
 
-class HttpNotFound(NotFound):
+class HttpNotFoundError(NotFoundError):
     retryable = False
 
     def __init__(self, message: str, *, hint: str, status: int) -> None:
@@ -58,7 +58,7 @@ class HttpNotFound(NotFound):
         self.status = status
 
 
-class HttpRefused(Refused):
+class HttpRefusedError(RefusedError):
     """The server does not let us in."""
 
     retryable = False
@@ -134,7 +134,7 @@ class Http:
         for attempt in range(1, self.attempts + 1):
             try:
                 return self._follow(asking)
-            except _Later as later:
+            except _RetryLaterError as later:
                 wait = _patience(attempt) if later.after is None else later.after
                 if attempt == self.attempts or wait > _LONGEST_WAIT:
                     raise later.error from later.__cause__
@@ -159,7 +159,7 @@ class Http:
             if origin_of(target) != origin_of(url):
                 headers = ()
             url, before = target, here
-        raise HttpUnavailable(f"{_shown(asking.url)} redirects more than {_MOST_HOPS} times", hint="check the address",
+        raise HttpUnavailableError(f"{_shown(asking.url)} redirects more than {_MOST_HOPS} times", hint="check the address",
                               retryable=False)  # fmt: skip
 
     def _reach(self, address: Address, before: Reach | None) -> Reach:
@@ -174,7 +174,7 @@ class Http:
         except (OSError, UnicodeError) as error:
             raise _lost(address.origin, error) from error
         if address.scheme != "https" and not (self.insecure or here.zone == "loopback"):
-            raise Refused(f"{_shown(address.url)} is not encrypted", rule="https-only",
+            raise RefusedError(f"{_shown(address.url)} is not encrypted", rule="https-only",
                           hint="use https, or --insecure-http if you accept what anybody on the way may send")  # fmt: skip
         return here
 
@@ -247,12 +247,12 @@ class Http:
             if len(body) > asking.limit:
                 raise _too_large(url, asking.limit)
             if self.clock() > deadline:
-                raise HttpUnavailable(f"{_shown(url)} took longer than {self.timeout:g} seconds", hint="try again later")
+                raise HttpUnavailableError(f"{_shown(url)} took longer than {self.timeout:g} seconds", hint="try again later")
             asking.received(len(body), expected)
         return Reply(status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind)
 
 
-class _Later(Exception):
+class _RetryLaterError(Exception):
     """An attempt that failed in a way that may pass."""
 
     def __init__(self, error: MetierError, after: float | None = None) -> None:
@@ -269,21 +269,21 @@ def _patience(attempt: int) -> float:
 def _web(url: str) -> Address:
     address = read_address(url)
     if address.scheme not in ("http", "https"):
-        raise Refused(f"{_shown(url)} is no web address", rule="https-only", hint="use an https address")
+        raise RefusedError(f"{_shown(url)} is no web address", rule="https-only", hint="use an https address")
     return address
 
 
 def _target(url: str, location: str) -> str:
     """Where a redirect leads; Refused if that is nowhere we go."""
     if not location.isprintable() or not location:
-        raise HttpUnavailable(f"{_shown(url)} redirects to nowhere", hint="tell whoever runs the server", retryable=False)
+        raise HttpUnavailableError(f"{_shown(url)} redirects to nowhere", hint="tell whoever runs the server", retryable=False)
     try:
         address = absolute(url, location)
     except MetierError as error:
-        raise Refused(f"{_shown(url)} redirects to something that is no web address", rule="redirect",
+        raise RefusedError(f"{_shown(url)} redirects to something that is no web address", rule="redirect",
                       hint="tell whoever runs the server") from error  # fmt: skip
     if address.scheme == "http" and url.startswith("https:"):
-        raise Refused(
+        raise RefusedError(
             f"{_shown(url)} redirects from https to http", rule="redirect-downgrade", hint="tell whoever runs the server"
         )
     return address.url
@@ -294,14 +294,14 @@ def _failed(status: int, url: str, retry_after: str | None) -> Exception:
     if status in _RETRYABLE:
         after = _seconds(retry_after)
         hint = f"try again in {after:.0f} seconds" if after else "try again later"
-        return _Later(HttpUnavailable(said, hint=hint, status=status), after)
+        return _RetryLaterError(HttpUnavailableError(said, hint=hint, status=status), after)
     if status in (401, 403, 407):
-        return HttpRefused(said, hint="give credentials: --header, or auth in [skills.sources.NAME]", status=status)
+        return HttpRefusedError(said, hint="give credentials: --header, or auth in [skills.sources.NAME]", status=status)
     if status in (404, 410):
-        return HttpNotFound(
+        return HttpNotFoundError(
             said, hint="check the address; what is private often looks absent without credentials", status=status
         )
-    return HttpUnavailable(said, hint="check the address", status=status, retryable=False)
+    return HttpUnavailableError(said, hint="check the address", status=status, retryable=False)
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -316,21 +316,23 @@ def _seconds(retry_after: str | None) -> float | None:
     return max(0.0, then - time.time())
 
 
-def _unreachable(origin: str, error: Exception) -> HttpUnavailable:
+def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:
     if isinstance(error.__cause__, ssl.SSLError) or "CERTIFICATE_VERIFY" in str(error):
-        return HttpUnavailable(f"{origin} cannot prove who it is: {error}", retryable=False,
+        return HttpUnavailableError(f"{origin} cannot prove who it is: {error}", retryable=False,
                                hint="set SSL_CERT_FILE for an authority of your own")  # fmt: skip
     why = str(error) or type(error).__name__
-    return HttpUnavailable(f"{origin} cannot be reached: {why}", hint="check the network and the address, or use --offline")
+    return HttpUnavailableError(
+        f"{origin} cannot be reached: {why}", hint="check the network and the address, or use --offline"
+    )
 
 
 def _lost(origin: str, error: Exception) -> Exception:
     lost = _unreachable(origin, error)
-    return _Later(lost) if lost.retryable else lost
+    return _RetryLaterError(lost) if lost.retryable else lost
 
 
-def _too_large(url: str, limit: int) -> Refused:
-    return Refused(f"{_shown(url)} is larger than {limit:,} bytes", rule="download-size", hint="no skill needs that much")
+def _too_large(url: str, limit: int) -> RefusedError:
+    return RefusedError(f"{_shown(url)} is larger than {limit:,} bytes", rule="download-size", hint="no skill needs that much")
 
 
 def _shown(url: str) -> str:

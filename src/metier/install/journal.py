@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec import is_name
 from metier.values import dataclass
 
@@ -145,8 +145,8 @@ def _is_ours(final: str, parents: frozenset[str], lock_file: str) -> bool:
     return final == lock_file or (os.path.dirname(final) in parents and is_name(name))
 
 
-def _refused(scope: Scope, what: str) -> Refused:
-    return Refused(f"{scope.journal} {what}", rule="journal",
+def _refused(scope: Scope, what: str) -> RefusedError:
+    return RefusedError(f"{scope.journal} {what}", rule="journal",
                    hint="if you did not write it, delete it; `metier doctor --repair` does the same")  # fmt: skip
 
 

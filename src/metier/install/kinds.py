@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote
 
-from metier.errors import Refused, SkillNotFound
+from metier.errors import RefusedError, SkillNotFoundError
 from metier.spec import SKILL_FILE, is_name, resource_path
 from metier.values import dataclass
 
@@ -172,18 +172,20 @@ def inner_path(text: str, typed: str) -> str:
         return ""
     try:
         return _folder(resource_path(path))
-    except Refused as refusal:
-        raise Refused(f"{typed!r} leaves its repository or is no plain path", rule="path-gate", hint=refusal.hint) from None
+    except RefusedError as refusal:
+        raise RefusedError(
+            f"{typed!r} leaves its repository or is no plain path", rule="path-gate", hint=refusal.hint
+        ) from None
 
 
-def unknown_form(typed: str) -> SkillNotFound:
-    return SkillNotFound(typed, hint=f"write one of: {', '.join(FORMS)}")
+def unknown_form(typed: str) -> SkillNotFoundError:
+    return SkillNotFoundError(typed, hint=f"write one of: {', '.join(FORMS)}")
 
 
 def git_ref(text: str, typed: str) -> str | None:
     ref = unquote(text)
     if ref and not is_git_ref(ref):
-        raise SkillNotFound(typed, hint=f"{ref!r} cannot be a branch, tag or commit; write one of: {', '.join(FORMS)}")
+        raise SkillNotFoundError(typed, hint=f"{ref!r} cannot be a branch, tag or commit; write one of: {', '.join(FORMS)}")
     return ref or None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metier.errors import BadConfig, MetierError
+from metier.errors import ConfigError, MetierError
 from metier.spec import is_name
 from metier.values import dataclass, replace
 
@@ -48,11 +48,11 @@ class Plugin:
 
 
 def read_plugins(table: object, *, where: str) -> tuple[Plugin, ...]:
-    """The rows of a configuration, or BadConfig that names the one that is wrong."""
+    """The rows of a configuration, or ConfigError that names the one that is wrong."""
     if table is None:
         return ()
     if not isinstance(table, list):
-        raise BadConfig("skills.plugins is not a list", file=where, hint="write [[skills.plugins]] with two brackets")
+        raise ConfigError("skills.plugins is not a list", file=where, hint="write [[skills.plugins]] with two brackets")
     return tuple(_plugin(row, f"{where}: skills.plugins[{number}]") for number, row in enumerate(table))
 
 
@@ -69,10 +69,10 @@ def _plugin(row: object, where: str) -> Plugin:
     fields = row if isinstance(row, dict) else {}
     for key, value in fields.items():
         if key not in _FIELDS or not isinstance(value, _FIELDS[key]):
-            raise BadConfig(f"{key!r} is not a field of a plugin, or has another type", file=where,
+            raise ConfigError(f"{key!r} is not a field of a plugin, or has another type", file=where,
                             hint="a plugin has url, ref, name and enabled (true or false)")  # fmt: skip
     if not fields.get("url"):
-        raise BadConfig("a plugin needs a url", file=where, hint='url = "https://github.com/owner/repo"')
+        raise ConfigError("a plugin needs a url", file=where, hint='url = "https://github.com/owner/repo"')
     if (name := fields.get("name", "")) and not is_name(name):
-        raise BadConfig(f"{name!r} is not a skill name", file=where, hint="use a-z, 0-9 and single hyphens")
+        raise ConfigError(f"{name!r} is not a skill name", file=where, hint="use a-z, 0-9 and single hyphens")
     return Plugin(url=fields["url"], ref=fields.get("ref", ""), name=name, enabled=fields.get("enabled", True))

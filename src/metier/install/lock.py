@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
-from metier.errors import BadConfig, SkillNotFound
+from metier.errors import ConfigError, SkillNotFoundError
 from metier.spec import is_name, resource_path
 from metier.values import dataclass, field, replace
 
@@ -84,7 +84,9 @@ class Lock:
         try:
             return self.skills[name]
         except KeyError:
-            raise SkillNotFound(name, known=self.skills, hint="" if self.skills else "nothing is installed here yet") from None
+            raise SkillNotFoundError(
+                name, known=self.skills, hint="" if self.skills else "nothing is installed here yet"
+            ) from None
 
     def get(self, name: str) -> Locked | None:
         return self.skills.get(name)
@@ -100,7 +102,7 @@ def render_lock(lock: Lock) -> str:
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
-    """BadConfig names the line. The two sides of an unfinished git merge are joined where they do not contradict each other."""
+    """Reads a lock; ConfigError names the line. Both sides of an unfinished git merge are joined where they agree."""
     if any(_MARK.match(line) for line in text.split("\n")):
         return _merged(text, file)
     # Imported here: the first installation has no lock to read.
@@ -111,12 +113,12 @@ def parse_lock(text: str, *, file: str) -> Lock:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+)", str(error))
         message = re.sub(r" [(]at [^)]*[)]", "", str(error))
-        raise BadConfig(f"not a lock: {message}", file=file, line=int(place[1]) if place else None, hint=_AGAIN) from error
+        raise ConfigError(f"not a lock: {message}", file=file, line=int(place[1]) if place else None, hint=_AGAIN) from error
     version = document.get("version")
     if version != _VERSION:
         newer = isinstance(version, int) and version > _VERSION
         hint = "update metier" if newer else _AGAIN
-        raise BadConfig(f"a lock of version {version!r}, and this metier knows version {_VERSION}", file=file, hint=hint)
+        raise ConfigError(f"a lock of version {version!r}, and this metier knows version {_VERSION}", file=file, hint=hint)
     skills = document.get("skills", {})
     if not isinstance(skills, dict):
         raise _bad("skills is not a table", file)
@@ -190,8 +192,8 @@ def _files(name: str, table: object, file: str) -> Hashes:
     return found
 
 
-def _bad(message: str, file: str) -> BadConfig:
-    return BadConfig(message, file=file, hint=_AGAIN)
+def _bad(message: str, file: str) -> ConfigError:
+    return ConfigError(message, file=file, hint=_AGAIN)
 
 
 def _merged(text: str, file: str) -> Lock:
@@ -199,7 +201,7 @@ def _merged(text: str, file: str) -> Lock:
     for name in ours.skills.keys() & theirs.skills.keys():
         # Two people who installed the same thing differ only in when.
         if replace(ours[name], installed="") != replace(theirs[name], installed=""):
-            raise BadConfig(f"a merge left two versions of {name!r}", file=file, line=_first_mark(text),
+            raise ConfigError(f"a merge left two versions of {name!r}", file=file, line=_first_mark(text),
                             hint="keep one of the two sides, then `metier skill install`")  # fmt: skip
     return theirs.with_(ours)
 

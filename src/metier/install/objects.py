@@ -12,7 +12,7 @@ from typing import IO, Self
 
 from metier.archive import SKILL_LIMITS, Contents, Limits, Link, Member
 from metier.archive.limits import refused
-from metier.errors import NotFound, Refused, Unavailable
+from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.values import dataclass, field
 
 from .gitrun import GitProgram
@@ -50,13 +50,13 @@ class Objects:
         if len(head) == 2 and head[1] == "missing":
             return None
         if len(head) != 3 or head[1] != kind:
-            raise Unavailable(f"git's object {oid} is no {kind}", hint="the repository is damaged", retryable=False)
+            raise UnavailableError(f"git's object {oid} is no {kind}", hint="the repository is damaged", retryable=False)
         size = int(head[2])
         if size > limit:
             # Its bytes would have to be read to be skipped.
             self._stop()
             self._start()
-            raise Refused(f"an object of {size:,} bytes is larger than the {limit:,} that are allowed", rule="archive-size",
+            raise RefusedError(f"an object of {size:,} bytes exceeds the limit of {limit:,}", rule="archive-size",
                           hint="no skill needs that much")  # fmt: skip
         data = out.read(size)
         out.read(1)
@@ -118,7 +118,7 @@ class GitTree:
         top = self._head[5 : 5 + len(self.commit)].decode("ascii")
         try:
             return _Walk(self._objects).all(top)
-        except Refused as refusal:
+        except RefusedError as refusal:
             if refusal.rule != "repository-size" or not self._below:
                 raise
             return _Walk(self._objects, only=self._below).all(top)
@@ -127,7 +127,7 @@ class GitTree:
     def _head(self) -> bytes:
         head = self._objects.read(self.commit, "commit", limit=1 << 20)
         if head is None or not head.startswith(b"tree "):
-            raise NotFound(f"the remote did not send commit {self.commit}", hint="check the commit")
+            raise NotFoundError(f"the remote did not send commit {self.commit}", hint="check the commit")
         return head
 
     @property
@@ -147,14 +147,14 @@ class GitTree:
     def read(self, path: str, *, limit: int) -> bytes:
         node = self.nodes.get(path)
         if node is None:
-            raise NotFound(f"the repository has no file {path!r}", hint="check the path")
+            raise NotFoundError(f"the repository has no file {path!r}", hint="check the path")
         with self._lock:
             data = self._objects.read(node.key, "blob", limit=limit)
             if data is None:
                 self.prefetch([path])
                 data = self._objects.read(node.key, "blob", limit=limit)
         if data is None:
-            raise Unavailable(f"the remote did not send {path!r}", hint="try again later")
+            raise UnavailableError(f"the remote did not send {path!r}", hint="try again later")
         return data
 
     def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
@@ -228,8 +228,8 @@ class _Walk:
         return f"{folder}/".startswith(f"{self.only}/") or f"{self.only}/".startswith(f"{folder}/") if self.only else True
 
 
-def _too_large(message: str) -> Refused:
-    return Refused(message, rule="repository-size", hint="name the skill's path in it, or an archive of the skill")
+def _too_large(message: str) -> RefusedError:
+    return RefusedError(message, rule="repository-size", hint="name the skill's path in it, or an archive of the skill")
 
 
 def _entries(data: bytes, size: int) -> Iterator[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from metier.archive import Contents, file_hashes, gathered
-from metier.errors import InvalidSkill, Refused, suggested_name
+from metier.errors import InvalidSkillError, RefusedError, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
 
@@ -63,7 +63,7 @@ class Prepared:
 
 
 def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> Prepared:
-    """InvalidSkill where no model could use it. `name` is another one to have it under."""
+    """InvalidSkillError where no model could use it. `name` is another one to have it under."""
     manifest = load(skill.files, folder=_called(skill)).manifest
     chosen = SkillName(name).text if name else _called(skill)
     files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
@@ -85,7 +85,7 @@ def refuse_blocked(skills: Iterable[Prepared]) -> None:
     """Refused for the first skill that the scan blocks, where there is nobody to ask."""
     for skill in skills:
         if skill.is_blocked:
-            raise Refused(f"{skill.name} is blocked: {skill.worst}", rule="scan",
+            raise RefusedError(f"{skill.name} is blocked: {skill.worst}", rule="scan",
                           hint="read it with `metier skill scan REF`; --unsafe installs it all the same")  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _called(skill: FetchedSkill) -> str:
     for name in (skill.name, suggested_name(skill.name), suggested_name(base)):
         if is_name(name):
             return name
-    raise InvalidSkill(f"{skill.name!r} cannot be a folder's name", report=Report(), hint="give it one with --name")
+    raise InvalidSkillError(f"{skill.name!r} cannot be a folder's name", report=Report(), hint="give it one with --name")
 
 
 def _renamed(files: Files, name: str) -> Files:

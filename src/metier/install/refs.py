@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from urllib.parse import unquote
 
-from metier.errors import BadUsage, Refused, SkillNotFound
+from metier.errors import RefusedError, SkillNotFoundError, UsageError
 from metier.spec import is_name
 
 from .kinds import (
@@ -62,7 +62,8 @@ _AT = re.compile(r"(?P<left>.*?[^/])@(?P<right>.+)")
 
 
 def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: str = "github.com") -> Ref:
-    """The value of a ref, or SkillNotFound with all valid forms; Refused where somebody tries to leave or to run something.
+    """Returns the value of a ref. Raises SkillNotFoundError.
+    Raises RefusedError for a ref that tries to leave its folder or to run something.
 
     `github_host` is where a bare `owner/repo` lives, for companies with a GitHub of their own.
     """
@@ -72,7 +73,7 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
     if _is_path(text):
         return ArchiveFile(text) if text.lower().endswith(ARCHIVE_ENDINGS) else LocalPath(text)
     if re.match(r"[A-Za-z0-9+.-]+::", text):
-        raise Refused(f"{text!r} asks git to run a program", rule="git-transport", hint="use https, ssh or git@host:path")
+        raise RefusedError(f"{text!r} asks git to run a program", rule="git-transport", hint="use https, ssh or git@host:path")
     if "://" in text:
         # Imported here: most of what people type is no address.
         from .forges import parse_address
@@ -110,7 +111,7 @@ def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> R
     if prefix == "gitlab":
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
-    raise SkillNotFound(typed, hint=f"no source is called {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
+    raise SkillNotFoundError(typed, hint=f"no source is called {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
 
 
 def _is_version_or_range(text: str) -> bool:
@@ -122,7 +123,7 @@ def _is_version_or_range(text: str) -> bool:
 
     try:
         return bool(text.strip()) and Range.parse(text) is not None
-    except BadUsage:
+    except UsageError:
         return False
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
-from metier.errors import MetierError, NotFound, SkillNotFound, Unavailable, suggested_name
+from metier.errors import MetierError, NotFoundError, SkillNotFoundError, UnavailableError, suggested_name
 from metier.spec import SKILL_FILE, is_name, parse
 
 from .fetch import fetch
@@ -79,7 +79,7 @@ class Remotes:
 
     def _exact(self, entries: Sequence[Locked]) -> list[Brought]:
         if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
-            raise Unavailable(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
+            raise UnavailableError(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
                               hint="fetch it once without --offline")  # fmt: skip
         return self._brought(entries, entries[0].origin.commit, exact=True)
 
@@ -132,7 +132,7 @@ class Remotes:
     def _tree(self, origin: Origin, commit: str) -> Iterator[Tree]:
         if origin.kind == "path":
             if not os.path.isdir(origin.url):
-                raise SkillNotFound(origin.url, hint="the folder it came from is gone")
+                raise SkillNotFoundError(origin.url, hint="the folder it came from is gone")
             yield FolderTree(origin.url)
             return
         with self._remote(origin.url).tree(commit) as tree:
@@ -185,7 +185,7 @@ class Remotes:
 
     def _refuse_offline(self, origin: Origin) -> None:
         if self.access.offline:
-            raise Unavailable(
+            raise UnavailableError(
                 f"{origin.url} was not asked, because of --offline", hint="run it without --offline", retryable=False
             )
 
@@ -247,6 +247,6 @@ def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
     return FetchedSkill(name=name, files=contents, digest=key, origin=origin)
 
 
-def _gone(entry: Locked) -> NotFound:
-    return NotFound(f"{entry.origin.url} no longer has {entry.origin.path or entry.name!r}",
+def _gone(entry: Locked) -> NotFoundError:
+    return NotFoundError(f"{entry.origin.url} no longer has {entry.origin.path or entry.name!r}",
                     hint=f"keep it as it is with `metier skill pin {entry.name}`, or remove it")  # fmt: skip

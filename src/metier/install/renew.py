@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from metier.archive import Contents
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import Files
 from metier.values import dataclass, replace
@@ -87,7 +87,7 @@ def update(
     lock = store.lock()
     pinned = [name for name in names if lock[name].pinned]
     if pinned:
-        raise Refused(f"{pinned[0]} is pinned", rule="pinned", hint=f"`metier skill unpin {pinned[0]}` first")
+        raise RefusedError(f"{pinned[0]} is pinned", rule="pinned", hint=f"`metier skill unpin {pinned[0]}` first")
     entries = [lock[name] for name in names] if names else [entry for entry in lock if not entry.pinned]
     found = fetcher.latest(entries)
     renewals = tuple(_renewal(store, fetcher, entry, each, scan) for entry, each in zip(entries, found, strict=True))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from metier.errors import Ambiguous, MetierError, SkillNotFound, nearest, suggested_name
+from metier.errors import AmbiguousError, MetierError, SkillNotFoundError, nearest, suggested_name
 from metier.sources.walk import SKIPPED_NAMES
 from metier.spec import SKILL_FILE, Parsed, is_name, parse
 from metier.values import dataclass
@@ -64,7 +64,7 @@ def find_skills(tree: Tree, *, path: str = "", fallback: str = "skill", full_dep
     """Every skill at or below `path`. `fallback` names one that has neither a usable name nor a folder."""
     if path and path not in _folders(tree):
         near = nearest(path, _folders(tree))
-        raise SkillNotFound(path, hint=f"the source has no such folder; did you mean {near!r}?" if near else
+        raise SkillNotFoundError(path, hint=f"the source has no such folder; did you mean {near!r}?" if near else
                             "the source has no such folder; see what it has with --list")  # fmt: skip
     # What says which skills there are, in one round trip where contents are far away.
     tree.prefetch([one for one in tree.nodes if _is_telling(one, path)][:_MOST])
@@ -88,9 +88,9 @@ def select(found: Iterable[Found], names: Iterable[str]) -> tuple[Found, ...]:
     for name in names:
         fits = [one for one in offered if name in (one.name, one.declared) or (one.path and name.strip("/") == one.path)]
         if not fits:
-            raise SkillNotFound(name, known=[one.name for one in offered], hint=_known(name, offered))
+            raise SkillNotFoundError(name, known=[one.name for one in offered], hint=_known(name, offered))
         if len(fits) > 1 and name not in {one.path for one in fits}:
-            raise Ambiguous(
+            raise AmbiguousError(
                 f"{len(fits)} skills are called {name!r}",
                 hint=f"name one by its path: {', '.join(sorted(one.path for one in fits))}",
             )

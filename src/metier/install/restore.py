@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metier.errors import MetierError, NotFound, Refused
+from metier.errors import MetierError, NotFoundError, RefusedError
 
 from .lock import Locked
 from .ports import Brought, Fetcher, Scan
@@ -19,11 +19,13 @@ def restore(store: Store, fetcher: Fetcher, how: How, *, scan: Scan | None = Non
     """Bring back what is missing or older. Edited skills stay as they are; with `frozen` they are refused."""
     lock = store.lock()
     if not len(lock):
-        raise NotFound(f"nothing is locked in {store.scope.lock_file}", hint="name what to install: `metier skill install REF`")
+        raise NotFoundError(
+            f"nothing is locked in {store.scope.lock_file}", hint="name what to install: `metier skill install REF`"
+        )
     steps, names = store.lacking(how)
     edited = [step for step in steps if step.reason is Reason.EDITED]
     if how.frozen and edited:
-        raise Refused(f"--frozen, and {edited[0].name} is not as the lock says: {edited[0].note}", rule="frozen",
+        raise RefusedError(f"--frozen, and {edited[0].name} is not as the lock says: {edited[0].note}", rule="frozen",
                       hint="--force takes what the lock says; `metier skill verify` lists every difference")  # fmt: skip
     if how.dry_run:
         return Outcome(steps=steps, lock=lock, done=False)
@@ -43,12 +45,12 @@ def again(entry: Locked, found: Brought, *, scan: Scan | None = None) -> Prepare
     if isinstance(found, MetierError):
         raise found
     if found.digest != entry.digest:
-        raise Refused(
+        raise RefusedError(
             f"{entry.name} from {entry.origin.url} is not what was locked: {found.digest}, not {entry.digest}",
             rule="digest", hint=f"`metier skill update {entry.name}` takes what is there now, after showing what changed",
         )  # fmt: skip
     prepared = prepare(found, name=entry.name if entry.called else None, scan=scan)
     if prepared.entry.files != entry.files:
-        raise Refused(f"{entry.name} would be written in other bytes than were locked", rule="digest",
+        raise RefusedError(f"{entry.name} would be written in other bytes than were locked", rule="digest",
                       hint=f"install it again: `metier skill install {entry.asked or entry.origin.url} --force`")  # fmt: skip
     return prepared

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from metier.errors import Refused, Unavailable
+from metier.errors import RefusedError, UnavailableError
 from metier.registry.client import site_of
 from metier.registry.signing import keyid_of, statement, verify
 
@@ -33,7 +33,7 @@ class Signed(Protocol):
 def check_signature(name: str, release: Signed, source: Source, ask: Ask, base: str) -> str:
     """The namespace whose signature holds. Refused if none does that the source asks for."""
     if find_spec("cryptography") is None:
-        raise Unavailable(f"{source.name} asks for signatures, and checking them needs a package that is not installed",
+        raise UnavailableError(f"{source.name} asks for signatures, and checking them needs a package that is not installed",
                           hint="pip install 'metier[registry]'", retryable=False)  # fmt: skip
     stated = statement(kind="skill", name=name, version=release.version, digest=release.digest)
     rows = ask(f"{base}/versions/{quote(release.version, safe='')}").get("signatures")
@@ -43,7 +43,7 @@ def check_signature(name: str, release: Signed, source: Source, ask: Ask, base: 
             if any(_holds(key, row, stated) for key in source.keys or _registered(signer, base, ask)):
                 return signer
     wanted = "by a key that skills.sources names" if source.keys else "by a key of its namespace"
-    raise Refused(f"{name} {release.version} is not signed {wanted}", rule="unsigned",
+    raise RefusedError(f"{name} {release.version} is not signed {wanted}", rule="unsigned",
                   hint=f"ask its author to sign it, or change [skills.sources.{source.name}]")  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _holds(key: str, row: Mapping[str, Any], stated: bytes) -> bool:
         return False
     try:
         verify(key, str(row.get("payload")), stated)
-    except Refused:
+    except RefusedError:
         return False
     return True
 

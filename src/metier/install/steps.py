@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.values import dataclass
 
 from .lock import Locked
@@ -106,4 +106,4 @@ def refuse_conflicts(steps: Iterable[Step]) -> None:
         return
     first = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    raise Conflict(f"{first.name}: {first.note}{more}", hint=_HINTS[first.reason or Reason.FOREIGN])
+    raise ConflictError(f"{first.name}: {first.note}{more}", hint=_HINTS[first.reason or Reason.FOREIGN])

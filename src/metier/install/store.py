@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 
-from metier.errors import BadConfig, BadUsage, Conflict, MetierError, Refused
+from metier.errors import ConfigError, ConflictError, MetierError, RefusedError, UsageError
 from metier.spec import Files
 from metier.values import dataclass, field, replace
 
@@ -83,7 +83,7 @@ class Store:
         except FileNotFoundError:
             return Lock()
         except UnicodeDecodeError as error:
-            raise BadConfig(
+            raise ConfigError(
                 "not UTF-8 text", file=self.scope.lock_file, hint="restore the file from version control"
             ) from error
 
@@ -125,7 +125,7 @@ class Store:
 
         folder = self.folder_of(entry)
         if look_at_all([folder])[folder].files != entry.files:
-            raise Conflict(f"{entry.name} was edited here, or is gone", hint="see `metier skill verify`")
+            raise ConflictError(f"{entry.name} was edited here, or is gone", hint="see `metier skill verify`")
         return FetchedSkill(
             name=entry.called or entry.name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
         )
@@ -146,7 +146,9 @@ class Store:
             try:
                 refuse_conflicts(steps)
                 if how.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
-                    raise Refused("--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen")
+                    raise RefusedError(
+                        "--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen"
+                    )
             except MetierError:
                 agreed()
                 raise
@@ -165,7 +167,7 @@ class Store:
             refuse_conflicts(steps)
             missing = {step.name for step in steps if step.verb in _WRITES} - skills.keys()
             if missing:
-                raise Conflict(f"{', '.join(sorted(missing))}: changed while this ran", hint="try again")
+                raise ConflictError(f"{', '.join(sorted(missing))}: changed while this ran", hint="try again")
             self._apply(steps, {name: skill.files for name, skill in skills.items()}, lock)
         return Outcome(steps=steps, lock=lock)
 
@@ -186,7 +188,7 @@ class Store:
             entry = lock[name]
             if strangers := sorted(set(targets) - set(entry.targets)):
                 has = ", ".join(entry.targets) or "metier alone"
-                raise BadUsage(f"{name} is not installed for {', '.join(strangers)}", hint=f"it is for {has}")
+                raise UsageError(f"{name} is not installed for {', '.join(strangers)}", hint=f"it is for {has}")
             rest = tuple(target for target in entry.targets if target not in targets)
             old, new = self.placed(entry), self.placed(replace(entry, targets=rest))
             disk = self.on_disk(old, new)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from metier.errors import BadUsage, nearest
+from metier.errors import UsageError, nearest
 from metier.values import dataclass
 
 from .clients import ALIASES, CLIENTS, SHARED
@@ -112,8 +112,8 @@ def _known(word: str, scope: Scope) -> str:
     name = ALIASES.get(word, word)
     if name not in CLIENTS:
         near = nearest(word, [*CLIENTS, *ALIASES, ALL_DETECTED])
-        raise BadUsage(f"no agent is called {word!r}",
+        raise UsageError(f"no agent is called {word!r}",
                        hint=f"did you mean {near!r}?" if near else f"one of: {', '.join(sorted(CLIENTS))}")  # fmt: skip
     if scope.folder_of(name) is None:
-        raise BadUsage(f"{name} has no folder for a {scope.level}'s skills", hint="add --project")
+        raise UsageError(f"{name} has no folder for a {scope.level}'s skills", hint="add --project")
     return name

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
 
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.spec import SKILL_FILE, is_name, resource_path
 from metier.values import dataclass
 
@@ -62,12 +62,12 @@ def read_index(data: bytes, url: str, *, legacy: bool = False) -> Index:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"the index at {url} is not JSON: {str(error)[:80]}", rule="well-known-index",
+        raise RefusedError(f"the index at {url} is not JSON: {str(error)[:80]}", rule="well-known-index",
                       hint="check the address; error pages come as HTML") from error  # fmt: skip
     schema = value.get("$schema") if isinstance(value, dict) else None
     entries = value.get("skills") if isinstance(value, dict) else None
     if not isinstance(entries, list):
-        raise Refused(f"the index at {url} lists no skills", rule="well-known-index", hint="tell whoever runs the site")
+        raise RefusedError(f"the index at {url} lists no skills", rule="well-known-index", hint="tell whoever runs the site")
     if schema is None and legacy:
         read = [_old(entry, url) for entry in entries[:_MOST_SKILLS]]
     elif schema == SCHEMA:
@@ -82,18 +82,18 @@ def check_digest(data: bytes, listed: Listed) -> None:
     """The bytes are those that the index promised, or Refused."""
     actual = f"sha256:{hashlib.sha256(data).hexdigest()}"
     if listed.digest and actual != listed.digest:
-        raise Refused(
+        raise RefusedError(
             f"{listed.name} is not what the index promised: {actual} instead of {listed.digest}",
             rule="digest-mismatch",
             hint="the site changed one and not the other, or somebody changed the skill; nothing was used",
         )
 
 
-def _unknown(schema: object, url: str) -> Refused:
+def _unknown(schema: object, url: str) -> RefusedError:
     if schema is None:
-        return Refused(f"the index at {url} does not say which version it is, as only 0.1.0 did", rule="well-known-schema",
+        return RefusedError(f"the index at {url} does not say which version it is, as only 0.1.0 did", rule="well-known-schema",
                        hint="ask for 0.1.0 with --allow-old-index; it has no digests")  # fmt: skip
-    return Refused(f"the index at {url} is of an unknown version: {str(schema)[:120]!r}", rule="well-known-schema",
+    return RefusedError(f"the index at {url} is of an unknown version: {str(schema)[:120]!r}", rule="well-known-schema",
                    hint=f"metier reads {SCHEMA}; a newer metier may read more")  # fmt: skip
 
 
@@ -136,5 +136,5 @@ def _old_paths(files: list[object]) -> Iterator[str]:
     for file in files:
         path = resource_path(str(file))
         if path != file or ".." in path:
-            raise Refused(f"{path!r} is no plain path", rule="path-gate", hint="tell whoever runs the site")
+            raise RefusedError(f"{path!r} is no plain path", rule="path-gate", hint="tell whoever runs the site")
         yield path

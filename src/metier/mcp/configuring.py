@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from metier.errors import BadConfig, Conflict
+from metier.errors import ConfigError, ConflictError
 from metier.sources.atomic import locked, replace_bytes
 from metier.spec import Json
 
@@ -54,7 +54,7 @@ def apply(change: Change, *, now: datetime, lock: str) -> str | None:
         return None
     with locked(lock):
         if _text(change.file) != change.before:
-            raise Conflict(f"{change.file} was changed meanwhile", hint="run the command again")
+            raise ConflictError(f"{change.file} was changed meanwhile", hint="run the command again")
         backup = _backup(change, now)
         replace_bytes(change.file, change.after.encode(), mode=0o644)
     return backup
@@ -76,7 +76,7 @@ def _text(file: str) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise BadConfig("not UTF-8", file=file, hint="mend it by hand first; nothing was changed") from error
+        raise ConfigError("not UTF-8", file=file, hint="mend it by hand first; nothing was changed") from error
 
 
 def _in_json(place: Place, server: Server, before: str) -> str:
@@ -90,8 +90,8 @@ def _in_json(place: Place, server: Server, before: str) -> str:
             if not isinstance(present, dict) or present.get(key) != value:
                 wanted: Json = list(value) if isinstance(value, list) else value
                 text = jsonc.with_member(text, (place.table, server.name, key), wanted)
-    except jsonc.Malformed as error:
-        raise BadConfig(f"not JSON: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
+    except jsonc.JsoncError as error:
+        raise ConfigError(f"not JSON: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
     return mark + text
 
 
@@ -103,7 +103,7 @@ def _in_toml(place: Place, server: Server, before: str) -> str:
     try:
         document = tomlkit.parse(before)
     except TOMLKitError as error:
-        raise BadConfig(f"not TOML: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
+        raise ConfigError(f"not TOML: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
     table = _toml_entry(document, place, server)
     for key, value in place.entry(server).items():
         if table.get(key) != value:
@@ -119,7 +119,7 @@ def _toml_entry(document: TOMLDocument, place: Place, server: Server) -> dict[st
         document[place.table] = tomlkit.table(is_super_table=True)
         servers = document[place.table]
     if not isinstance(servers, dict):
-        raise BadConfig(f"{place.table} is not a table", file=place.file, hint="mend it by hand first; nothing was changed")
+        raise ConfigError(f"{place.table} is not a table", file=place.file, hint="mend it by hand first; nothing was changed")
     _check(place, server, servers.get(server.name))
     if server.name not in servers:
         servers[server.name] = tomlkit.table()
@@ -135,4 +135,6 @@ def _check(place: Place, server: Server, present: object) -> None:
     arguments = present.get("args") if isinstance(present, dict) else None
     words = [command, *(arguments if isinstance(arguments, list) else [])]
     if not any(isinstance(word, str) and os.path.basename(word) in _OURS for word in words):
-        raise Conflict(f"{place.file} has a server {server.name!r} that is not metier", hint="choose another name with --name")
+        raise ConflictError(
+            f"{place.file} has a server {server.name!r} that is not metier", hint="choose another name with --name"
+        )

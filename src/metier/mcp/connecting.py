@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import ConfigDict
 
-from metier.errors import MetierError, Refused, Unavailable
+from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.spec import Json
 
 from .listings import RemoteServer
@@ -48,7 +48,7 @@ async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> 
     async with _connected(server, environment) as client:
         extensions = client.server_capabilities.extensions or {}
         if EXTENSION not in extensions:
-            raise Refused(
+            raise RefusedError(
                 f"the MCP server {server.name!r} offers no skills", rule="mcp-extension",
                 hint="it must have the Skills extension (SEP-2640)",
             )  # fmt: skip
@@ -66,7 +66,9 @@ async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> 
             if cursor in seen or len(found) > _MOST_SKILLS:
                 break
             seen.add(cursor)
-        raise Refused(f"the listing of the MCP server {server.name!r} does not end", rule="mcp-listing", hint="tell its author")
+        raise RefusedError(
+            f"the listing of the MCP server {server.name!r} does not end", rule="mcp-listing", hint="tell its author"
+        )
 
 
 class Connections:
@@ -151,7 +153,7 @@ async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:
     contents = (await client.read_resource(uri)).contents
     # Exactly one, and that one asked for: a file in several parts, or another file, has no digest.
     if len(contents) != 1 or str(contents[0].uri) != uri:
-        raise Refused(f"the MCP server {server.name!r} answered with something else than {uri}", rule="mcp-read",
+        raise RefusedError(f"the MCP server {server.name!r} answered with something else than {uri}", rule="mcp-read",
                       hint="nothing of it was used")  # fmt: skip
     content = contents[0]
     try:
@@ -161,10 +163,10 @@ async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:
             else base64.b64decode(content.blob, validate=True)
         )
     except (binascii.Error, UnicodeEncodeError):
-        raise Refused(f"the MCP server {server.name!r} sent {uri} in no form that can be read", rule="mcp-read",
+        raise RefusedError(f"the MCP server {server.name!r} sent {uri} in no form that can be read", rule="mcp-read",
                       hint="nothing of it was used") from None  # fmt: skip
     if len(data) > MOST_BYTES:
-        raise Refused(f"{uri} is larger than {MOST_BYTES:,} bytes", rule="mcp-size", hint="nothing of it was used")
+        raise RefusedError(f"{uri} is larger than {MOST_BYTES:,} bytes", rule="mcp-size", hint="nothing of it was used")
     return data
 
 
@@ -204,11 +206,15 @@ def _told(server: RemoteServer, error: BaseException) -> BaseException:
     if isinstance(error, MetierError | KeyboardInterrupt | asyncio.CancelledError):
         return error
     if isinstance(error, MCPError):
-        return Refused(f"the MCP server {server.name!r} refused: {error}", rule="mcp-answer", hint="see what it says about it")
+        return RefusedError(
+            f"the MCP server {server.name!r} refused: {error}", rule="mcp-answer", hint="see what it says about it"
+        )
     if isinstance(error, FileNotFoundError):
         return _gone(server, f"there is no program {server.command!r}")
     return _gone(server, str(error) or type(error).__name__)
 
 
-def _gone(server: RemoteServer, why: str) -> Unavailable:
-    return Unavailable(f"the MCP server {server.name!r} cannot be used now: {why}", hint=f"check [skills.mcp.{server.name}]")
+def _gone(server: RemoteServer, why: str) -> UnavailableError:
+    return UnavailableError(
+        f"the MCP server {server.name!r} cannot be used now: {why}", hint=f"check [skills.mcp.{server.name}]"
+    )

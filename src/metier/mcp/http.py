@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 
 __all__ = ["Http"]
 
@@ -25,12 +25,12 @@ class Http:
 
     def __post_init__(self) -> None:
         if self.token is None and not _is_loopback(self.host):
-            raise Refused(
+            raise RefusedError(
                 f"{self.host} can be reached from other machines, and no token protects it", rule="mcp-token",
                 hint="set METIER_MCP_TOKEN, or stay on 127.0.0.1",
             )  # fmt: skip
         if self.token is not None and (len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()):
-            raise BadUsage("the token is too short, or not plain text", hint="such as the output of `openssl rand -hex 32`")
+            raise UsageError("the token is too short, or not plain text", hint="such as the output of `openssl rand -hex 32`")
 
     @property
     def allowed_hosts(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from metier.spec import Json
 
-__all__ = ["Malformed", "read", "with_member"]
+__all__ = ["JsoncError", "read", "with_member"]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[^\s,\]}/]+")
 _DEEPEST = 200
 
 
-class Malformed(ValueError):
+class JsoncError(ValueError):
     """With the line at which it is."""
 
 
@@ -190,5 +190,5 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _malformed(text: str, at: int, why: str) -> Malformed:
-    return Malformed(f"line {text.count(chr(10), 0, at) + 1}: {why}")
+def _malformed(text: str, at: int, why: str) -> JsoncError:
+    return JsoncError(f"line {text.count(chr(10), 0, at) + 1}: {why}")

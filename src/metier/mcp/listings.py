@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from metier.catalog import Offers, Source
-from metier.errors import BadConfig, MetierError
+from metier.errors import ConfigError, MetierError
 from metier.sources.atomic import locked, replace_text
 from metier.spec import Json
 
@@ -50,11 +50,11 @@ class RemoteServer:
         where = f"skills.mcp.{self.name}"
         scheme, _, secret = self.auth.partition(":")
         if scheme.lower() != "bearer" or not secret:
-            raise BadConfig("auth is of no kind that is known", file=where, hint='write auth = "bearer:${VARIABLE}"')
+            raise ConfigError("auth is of no kind that is known", file=where, hint='write auth = "bearer:${VARIABLE}"')
 
         def value(match: re.Match[str]) -> str:
             if not environment.get(match[1]):
-                raise BadConfig(f"auth needs the environment variable {match[1]}, which is not set", file=where,
+                raise ConfigError(f"auth needs the environment variable {match[1]}, which is not set", file=where,
                                 hint=f"export {match[1]}=… and try again")  # fmt: skip
             return environment[match[1]]
 
@@ -154,23 +154,23 @@ def _server(name: str, value: object) -> RemoteServer:
     where = f"skills.mcp.{name}"
     fields = value if isinstance(value, dict) else {}
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise BadConfig(f"{name!r} cannot name a server", file=where, hint="use lowercase letters, digits and hyphens")
+        raise ConfigError(f"{name!r} cannot name a server", file=where, hint="use lowercase letters, digits and hyphens")
     unknown = sorted(fields.keys() - {"command", "args", "env", "url", "auth", "enabled"})
     if unknown:
-        raise BadConfig(
+        raise ConfigError(
             f"there is no {unknown[0]!r} here", file=where, hint="it takes command, args, env, url, auth and enabled"
         )
     command, url, auth = fields.get("command", ""), fields.get("url", ""), fields.get("auth", "")
     arguments, variables, enabled = fields.get("args", []), fields.get("env", {}), fields.get("enabled", True)
     texts = all(isinstance(text, str) for text in (command, url, auth))
     if not texts or not isinstance(enabled, bool) or bool(command) == bool(url):
-        raise BadConfig("a server has either a command or a url", file=where, hint='such as url = "https://…/mcp"')
+        raise ConfigError("a server has either a command or a url", file=where, hint='such as url = "https://…/mcp"')
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments):
-        raise BadConfig("args is not a list of texts", file=where, hint='such as args = ["serve"]')
+        raise ConfigError("args is not a list of texts", file=where, hint='such as args = ["serve"]')
     if not isinstance(variables, dict) or not all(isinstance(text, str) for text in variables.values()):
-        raise BadConfig("env is not a table of texts", file=where, hint='such as env = { LEVEL = "1" }')
+        raise ConfigError("env is not a table of texts", file=where, hint='such as env = { LEVEL = "1" }')
     if url and not (url.startswith("https://") or _LOOPBACK.match(url)):
-        raise BadConfig(f"{url!r} is not protected on its way", file=where, hint="use https://, or http:// on this machine")
+        raise ConfigError(f"{url!r} is not protected on its way", file=where, hint="use https://, or http:// on this machine")
     return RemoteServer(
         name=name, command=command, arguments=tuple(arguments), environment=dict(variables), url=url, auth=auth, enabled=enabled
     )

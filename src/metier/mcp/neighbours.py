@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metier.catalog import Entry, Offers
-from metier.errors import NotFound, Unavailable
+from metier.errors import NotFoundError, UnavailableError
 
 from .listings import Listings, read_servers
 from .remote_files import RemoteFiles
@@ -48,8 +48,8 @@ class Neighbours:
                 if skill.folder == entry.folder:
                     fetch = None if offline else lambda name, uri: self.connections.read(name, uri)
                     return RemoteFiles(skill, cache=self._cache, fetch=fetch)
-        raise NotFound(f"no server lists {entry.name!r} any more", hint="see `metier mcp list`")
+        raise NotFoundError(f"no server lists {entry.name!r} any more", hint="see `metier mcp list`")
 
 
-def needs_sdk() -> Unavailable:
-    return Unavailable("MCP needs packages that are not installed", hint="pip install 'metier[mcp]'", retryable=False)
+def needs_sdk() -> UnavailableError:
+    return UnavailableError("MCP needs packages that are not installed", hint="pip install 'metier[mcp]'", retryable=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from metier.catalog import Catalog, Entry, Source
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.spec import Json, Manifest
 
 from .media import DIRECTORY, media_type
@@ -48,10 +48,10 @@ class Offering:
         name, path = path_in(uri)
         known = self.published.get(name)
         if known is None or known.uri != uri or not path:
-            raise NotFound(f"no skill has the URI {uri!r}", hint="see skills/list")
+            raise NotFoundError(f"no skill has the URI {uri!r}", hint="see skills/list")
         fresh = publish(known.source)
         if isinstance(fresh, Withheld):
-            raise NotFound(f"the skill {name!r} can no longer be served: {fresh.reason}", hint="see skills/list")
+            raise NotFoundError(f"the skill {name!r} can no longer be served: {fresh.reason}", hint="see skills/list")
         return fresh
 
     def file(self, uri: str) -> tuple[Published, str]:
@@ -59,7 +59,7 @@ class Offering:
         name, path = path_in(uri)
         known = self.published.get(name)
         if known is None or not path:
-            raise NotFound(f"nothing is at {uri!r}", hint="see skills/list")
+            raise NotFoundError(f"nothing is at {uri!r}", hint="see skills/list")
         return known, path
 
     def directory(self, uri: str) -> list[dict[str, Json]]:
@@ -69,7 +69,7 @@ class Offering:
         prefix = f"{path}/" if path else ""
         below = [each for each in (known.files if known else ()) if each.startswith(prefix)]
         if known is None or not below or path in known.files:
-            raise NotFound(f"{uri!r} is not a folder of a skill", hint="see skills/list")
+            raise NotFoundError(f"{uri!r} is not a folder of a skill", hint="see skills/list")
         children = dict.fromkeys(each[len(prefix) :].partition("/")[::2] for each in below)
         # A folder stands once for each of its files; only that there is something below it matters.
         names = {child: bool(rest) for child, rest in children}

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
 __all__ = ["PAGE", "page"]
 
@@ -38,5 +38,5 @@ def _decoded(cursor: str) -> str:
     except (UnicodeError, binascii.Error):
         text = ""
     if not text.startswith(_MARK):
-        raise BadUsage(f"{cursor[:80]!r} is not a cursor of this list", hint="start again without one")
+        raise UsageError(f"{cursor[:80]!r} is not a cursor of this list", hint="start again without one")
     return text.removeprefix(_MARK)

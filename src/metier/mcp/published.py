@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from metier.catalog import Entry
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resource_path, split
 from metier.spec import yaml as head_yaml
@@ -75,7 +75,9 @@ class Published:
     def read(self, path: str) -> bytes:
         """The file as it is now. Only what was listed is served: what nobody could verify is no part of the skill."""
         if path not in self.files:
-            raise Refused(f"{self.name} lists no file {path!r}", rule="unlisted", hint="read only what the skill's entry lists")
+            raise RefusedError(
+                f"{self.name} lists no file {path!r}", rule="unlisted", hint="read only what the skill's entry lists"
+            )
         return DiskFiles(self.source.folder).read(path, limit=MOST_BYTES)
 
 
@@ -109,11 +111,11 @@ def path_in(uri: str) -> tuple[str, str]:
     """The skill and the path that a URI names; the path is empty for the skill's own folder. Refused if it is none of ours."""
     match = re.fullmatch(r"skill://([^/?#]+)(?:/([^?#]*))?", uri)
     if match is None:
-        raise Refused(f"{uri!r} is not the URI of a skill's file", rule="uri", hint="such as skill://pdf-forms/SKILL.md")
+        raise RefusedError(f"{uri!r} is not the URI of a skill's file", rule="uri", hint="such as skill://pdf-forms/SKILL.md")
     # Split before it is unquoted: an encoded slash is part of a name, and no name here has one.
     parts = [unquote(part, errors="strict") for part in (match[2] or "").split("/") if part]
     if any("/" in part for part in parts):
-        raise Refused(f"{uri!r} hides a slash", rule="uri", hint="write the path plainly")
+        raise RefusedError(f"{uri!r} hides a slash", rule="uri", hint="write the path plainly")
     return unquote(match[1]), resource_path("/".join(parts)) if parts else ""
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from metier.catalog import Flag, Offer
 from metier.catalog.needs import encoded_needs
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec import SKILL_FILE, Json, is_name, resource_path, split
 from metier.spec import yaml as head_yaml
 from metier.spec.yaml import MapNode
@@ -85,8 +85,8 @@ class RemoteSkill:
             raise self._refused("sent a SKILL.md that says other things than its listing", "frontmatter")
         return data
 
-    def _refused(self, what: str, rule: str) -> Refused:
-        return Refused(
+    def _refused(self, what: str, rule: str) -> RefusedError:
+        return RefusedError(
             f"the MCP server {self.server!r} {what}", rule=f"mcp-{rule}",
             hint=f"nothing of it was used; `metier mcp refresh {self.server}` asks for the listing again",
         )  # fmt: skip
@@ -175,7 +175,7 @@ def _path(server: str, uri: str, quoted: str) -> str:
     try:
         names = [unquote(part, errors="strict") for part in parts]
         clean = resource_path("/".join(names))
-    except (Refused, UnicodeDecodeError):
+    except (RefusedError, UnicodeDecodeError):
         raise _invalid(server, f"{uri} lists a path that leads elsewhere") from None
     # A path that is another one once it is cleaned, or that hides a slash, has two readings: none is taken.
     if clean != "/".join(names) or any("/" in name for name in names):
@@ -199,5 +199,5 @@ def _is_deep(value: Json, left: int = 24) -> bool:
     return left == 0 or any(_is_deep(each, left - 1) for each in inner)
 
 
-def _invalid(server: str, why: str) -> Refused:
-    return Refused(f"the MCP server {server!r}: {why}", rule="mcp-entry", hint="its author must mend the listing")
+def _invalid(server: str, why: str) -> RefusedError:
+    return RefusedError(f"the MCP server {server!r}: {why}", rule="mcp-entry", hint="its author must mend the listing")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Iterator
 
-from metier.errors import NotFound, Unavailable
+from metier.errors import NotFoundError, UnavailableError
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE, FileEntry, resource_path
 from metier.spec.files import too_large
@@ -46,7 +46,9 @@ class RemoteFiles:
         if kept is not None:
             return self.skill.verified(path, kept)
         if self._fetch is None:
-            raise Unavailable(f"{path!r} of {self.skill.label} has not been fetched yet", hint="activate the skill to fetch it")
+            raise UnavailableError(
+                f"{path!r} of {self.skill.label} has not been fetched yet", hint="activate the skill to fetch it"
+            )
         data = self.skill.verified(path, self._fetch(self.skill.server, self.skill.uri_of(path)))
         if len(data) > min(limit, MOST_BYTES):
             raise too_large(path, limit)
@@ -61,7 +63,7 @@ class RemoteFiles:
     def folder(self) -> str:
         """A folder of this machine with exactly these files, each verified now."""
         if self.skill.files is None:
-            raise Unavailable(f"{self.skill.label} has no fixed files", hint="its scripts cannot be run", retryable=False)
+            raise UnavailableError(f"{self.skill.label} has no fixed files", hint="its scripts cannot be run", retryable=False)
         place = os.path.join(self._cache, "run", self.digest.rpartition(":")[2], self.skill.name)
         _remove_all_but(place, self.skill.files)
         for path, listed in self.skill.files.items():
@@ -74,7 +76,9 @@ class RemoteFiles:
         if self.skill.files is None:
             return None
         if path not in self.skill.files:
-            raise NotFound(f"{self.skill.label} has no file {path!r}", hint="see its files with `metier skill resources NAME`")
+            raise NotFoundError(
+                f"{self.skill.label} has no file {path!r}", hint="see its files with `metier skill resources NAME`"
+            )
         return self.skill.files[path]
 
     def _kept(self, listed: Listed | None) -> bytes | None:

@@ -10,7 +10,7 @@ import base64
 import json
 from collections.abc import Mapping
 
-from metier.errors import MetierError, NotFound
+from metier.errors import MetierError, NotFoundError
 from metier.spec import SKILL_FILE, Json
 
 from .media import is_text, media_type
@@ -51,7 +51,7 @@ def read(offering: Offering, uri: str) -> dict[str, Json]:
     try:
         data = skill.read(path)
     except (MetierError, OSError) as error:
-        raise NotFound(f"nothing is at {uri!r}: {error}", hint="see skills/list") from error
+        raise NotFoundError(f"nothing is at {uri!r}: {error}", hint="see skills/list") from error
     kind = media_type(path)
     if is_text(kind):
         try:

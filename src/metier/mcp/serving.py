@@ -15,7 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
-from metier.errors import BadUsage, Conflict
+from metier.errors import ConflictError, UsageError
 
 from .http import Http
 from .live import Live
@@ -140,9 +140,11 @@ def _bound(http: Http) -> socket.socket:
         bound.listen(_WAITING)
     except socket.gaierror:
         bound.close()
-        raise BadUsage(f"{http.host!r} is no address of this machine", hint="such as 127.0.0.1") from None
+        raise UsageError(f"{http.host!r} is no address of this machine", hint="such as 127.0.0.1") from None
     except OSError as error:
         bound.close()
         why = (error.strerror or "error").lower()
-        raise Conflict(f"cannot listen on {http.host} port {http.port}: {why}", hint="choose another with --port") from None
+        raise ConflictError(
+            f"cannot listen on {http.host} port {http.port}: {why}", hint="choose another with --port"
+        ) from None
     return bound

@@ -16,13 +16,13 @@ import secrets
 import zlib
 from dataclasses import dataclass
 
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.spec import is_name
 
 from .model import Card, Event, Moment, Status, Token, Visibility
 from .ports import Accounts
 
-__all__ = ["ANONYMOUS", "LOCAL", "Caller", "Tokens", "Unauthenticated", "hashed", "new_token_text"]
+__all__ = ["ANONYMOUS", "LOCAL", "Caller", "Tokens", "UnauthenticatedError", "hashed", "new_token_text"]
 
 _PREFIX = "mtr_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -30,7 +30,7 @@ _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|admin")
 _SHOWN = len(_PREFIX) + 6
 
 
-class Unauthenticated(MetierError):
+class UnauthenticatedError(MetierError):
     code = "unauthenticated"
     exit_status = 5
 
@@ -91,9 +91,9 @@ class Caller:
 
     def need(self, allowed: bool, what: str, *, scope: str) -> None:
         if self.token is None:
-            raise Unauthenticated(f"to {what} you need a token", hint=f"send one that has the scope {scope}")
+            raise UnauthenticatedError(f"to {what} you need a token", hint=f"send one that has the scope {scope}")
         if not allowed:
-            raise Refused(f"this token may not {what}", rule="scope", hint=f"use one that has the scope {scope}")
+            raise RefusedError(f"this token may not {what}", rule="scope", hint=f"use one that has the scope {scope}")
 
 
 ANONYMOUS = Caller()
@@ -129,11 +129,11 @@ class Tokens:
             return Caller(address=address)
         token = await self._accounts.token(hashed(text)) if is_token_text(text) else None
         if token is None:
-            raise Unauthenticated("this token is not known here", hint="check that it was copied whole, or make a new one")
+            raise UnauthenticatedError("this token is not known here", hint="check that it was copied whole, or make a new one")
         if token.revoked is not None:
-            raise Unauthenticated("this token was revoked", hint="make a new one")
+            raise UnauthenticatedError("this token was revoked", hint="make a new one")
         if token.expires is not None and token.expires <= now:
-            raise Unauthenticated("this token has expired", hint="make a new one")
+            raise UnauthenticatedError("this token has expired", hint="make a new one")
         return Caller(token, address)
 
     async def first(self, *, now: Moment) -> str | None:
@@ -158,10 +158,10 @@ class Tokens:
         wanted = tuple(dict.fromkeys(scopes))
         for scope in wanted:
             if not _SCOPE.fullmatch(scope):
-                raise Refused(f"{scope[:80]!r} is no scope", rule="scope",
+                raise RefusedError(f"{scope[:80]!r} is no scope", rule="scope",
                               hint="choose from read, read:NAMESPACE, publish:NAMESPACE, yank, admin")  # fmt: skip
         if not wanted or not is_name(holder):
-            raise Refused(f"a token needs a scope, and a holder named like a skill, not {holder[:80]!r}", rule="scope",
+            raise RefusedError(f"a token needs a scope, and a holder named like a skill, not {holder[:80]!r}", rule="scope",
                           hint="for example holder acme, scope publish:acme")  # fmt: skip
         own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
         caller.need(caller.is_admin or own, "make a token for others or with more than it has itself", scope="admin")

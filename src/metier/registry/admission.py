@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from metier.archive import Contents, Format, digest, file_hashes, pack, unpack, unwrap
-from metier.errors import InvalidSkill, Refused
+from metier.errors import InvalidSkillError, RefusedError
 from metier.spec import SKILL_FILE, Files, Manifest, Problem, Report, Severity, check, estimated_tokens, is_name, parse
 from metier.spec.versions import is_version
 
@@ -80,7 +80,7 @@ def admit(data: bytes, *, kind: Kind, judge: Judge | None = None, version: str |
     """The verdict on an upload. Refused if it is no archive that can be trusted; findings say everything else."""
     contents = unwrap(unpack(data))
     if contents.links:
-        raise Refused(f"{contents.links[0].path!r} is a link, and not every client can write one", rule="archive-link",
+        raise RefusedError(f"{contents.links[0].path!r} is a link, and not every client can write one", rule="archive-link",
                       hint="put the file itself there")  # fmt: skip
     head = _skill(contents) if kind is Kind.SKILL else _agent(contents)
     problems = [*head.problems, *find_secrets(contents)]
@@ -137,7 +137,7 @@ def _skill(contents: Contents) -> _Head:
     parsed = parse(contents.read(SKILL_FILE, limit=_LONGEST_BODY)) if _has(contents, SKILL_FILE) else None
     manifest = parsed.manifest if parsed else None
     if parsed is None or manifest is None or not is_name(manifest.name):
-        raise InvalidSkill("this is not a skill that can be published", report=report)
+        raise InvalidSkillError("this is not a skill that can be published", report=report)
     more = manifest.extensions
     return _Head(
         file=SKILL_FILE, name=manifest.name, description=" ".join(manifest.description.split()), version=more.version or None,
@@ -170,9 +170,9 @@ def _agent(contents: Contents) -> _Head:
     )  # fmt: skip
 
 
-def _no_agent(message: str) -> InvalidSkill:
+def _no_agent(message: str) -> InvalidSkillError:
     problem = Problem(code="SK001", severity=Severity.ERROR, message=message, file=AGENT_FILE)
-    return InvalidSkill(
+    return InvalidSkillError(
         "this is not an agent that can be published", report=Report((problem,)), hint="see `metier agent create`"
     )
 

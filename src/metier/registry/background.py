@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from metier.archive import unpack
-from metier.errors import MetierError, NotFound, Unavailable
+from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.spec import split
 
 from .admission import findings_from
@@ -36,14 +36,14 @@ _MOST_ATTEMPTS = 5
 async def background(registry: Registry, events: Counter[str]) -> None:
     """Until cancelled. A store that is away for a while is asked again."""
     for kind in ("purge", "forget"):
-        with contextlib.suppress(Unavailable):
+        with contextlib.suppress(UnavailableError):
             await registry.store.enqueue(kind, "", due=registry.clock())
     while True:
         await asyncio.sleep(_TICK_SECONDS)
         try:
             events["download"] += await registry.metering.flush()
             events["job"] += await run_due_jobs(registry)
-        except Unavailable as error:
+        except UnavailableError as error:
             events["unavailable"] += 1
             _log.warning("%s", error)
         except Exception:
@@ -55,7 +55,7 @@ async def run_due_jobs(registry: Registry) -> int:
     while job := await registry.store.claim(now=registry.clock(), lease=_LEASE_MS):
         try:
             again = await _JOBS[job.kind](registry, job)
-        except Unavailable:
+        except UnavailableError:
             raise
         except Exception as error:
             _log.exception("job %s %s", job.kind, job.subject)
@@ -105,7 +105,7 @@ async def _scan(registry: Registry, job: Job) -> None:
     release = await registry.store.release(card.id, version) if card else None
     if card is None or release is None:
         return
-    with contextlib.suppress(NotFound, MetierError):
+    with contextlib.suppress(NotFoundError, MetierError):
         contents = unpack(await registry.blobs.get(release.archive))
         judgement = await asyncio.to_thread(registry.judge, contents, name=name)
         findings = msgspec.json.encode(findings_from(judgement.problems)).decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from pathspec import GitIgnoreSpec
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.sources import DiskFiles
 from metier.spec import FileEntry, Files, resource_path
 
@@ -72,7 +72,7 @@ def _spec(place: str, name: str) -> GitIgnoreSpec | None:
     except (FileNotFoundError, IsADirectoryError):
         return None
     except ValueError as error:
-        raise BadUsage(f"{file} has a line that is no pattern: {error}", hint="mend that line") from None
+        raise UsageError(f"{file} has a line that is no pattern: {error}", hint="mend that line") from None
 
 
 def _is_ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:

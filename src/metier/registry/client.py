@@ -16,7 +16,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from metier.errors import BadConfig, Conflict, InvalidSkill, MetierError, NotFound, Refused, Unavailable
+from metier.errors import (
+    ConfigError,
+    ConflictError,
+    InvalidSkillError,
+    MetierError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+)
 from metier.sources.atomic import replace_bytes
 from metier.spec import Problem, Report, Severity
 
@@ -74,9 +82,9 @@ class RegistryClient:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise BadConfig(f"{self.url!r} is no address of a registry", file="skills.registry", hint="write https://…")
+            raise ConfigError(f"{self.url!r} is no address of a registry", file="skills.registry", hint="write https://…")
         if parts.scheme == "http" and not self.insecure and parts.netloc.partition(":")[0] not in _LOOPBACK:
-            raise Refused(f"{self.url} is not encrypted", rule="https-only",
+            raise RefusedError(f"{self.url} is not encrypted", rule="https-only",
                           hint="use https, or --insecure-http if you accept what anybody on the way may see")  # fmt: skip
 
     # Asking
@@ -128,7 +136,7 @@ class RegistryClient:
         known = self.answers.known(key) if self.answers else None
         if self.offline:
             if known is None:
-                raise Unavailable("this was never asked before, and you are offline", hint="ask once without --offline")
+                raise UnavailableError("this was never asked before, and you are offline", hint="ask once without --offline")
             return _object(known[1], self.url)
         reply = self._send("GET", path, query, headers={"if-none-match": known[0]} if known else {})
         if reply.status_code == HTTPStatus.NOT_MODIFIED and known:
@@ -141,7 +149,7 @@ class RegistryClient:
         self, method: str, path: str, query: Mapping[str, str] | None = None, *, content: bytes = b"", content_type: str = ""
     ) -> Json:
         if self.offline:
-            raise Unavailable(f"{self.url} cannot be asked offline", hint="try again without --offline")
+            raise UnavailableError(f"{self.url} cannot be asked offline", hint="try again without --offline")
         headers = {"content-type": content_type} if content_type else {}
         return _object(self._send(method, path, query, headers=headers, content=content).content, self.url)
 
@@ -154,7 +162,7 @@ class RegistryClient:
             reply = self._http.request(method, f"{self.url}{path}", params=query, headers=headers, content=content or None)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             why = str(error) or type(error).__name__
-            raise Unavailable(f"{self.url} cannot be reached: {why}", hint="check the network and the address") from error
+            raise UnavailableError(f"{self.url} cannot be reached: {why}", hint="check the network and the address") from error
         if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success:
             return reply
         raise _problem(reply.status_code, reply.content, self.url, has_token=bool(self.token))
@@ -183,7 +191,7 @@ def _object(body: bytes, url: str) -> Json:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise Unavailable(f"what answers at {url} is no registry", hint="check the address", retryable=False)
+        raise UnavailableError(f"what answers at {url} is no registry", hint="check the address", retryable=False)
     return value
 
 
@@ -198,19 +206,19 @@ def _problem(status: int, body: bytes, url: str, *, has_token: bool) -> MetierEr
     hint = str(told.get("hint") or "")[:500]
     if status == HTTPStatus.UNAUTHORIZED:
         where = "the token of this registry is not accepted" if has_token else detail
-        return Refused(where, rule="unauthenticated", hint=f"metier login {url}")
+        return RefusedError(where, rule="unauthenticated", hint=f"metier login {url}")
     if status == HTTPStatus.FORBIDDEN:
-        return Refused(detail, rule=str(told.get("code") or "forbidden"), hint=hint or "ask whoever runs the registry")
+        return RefusedError(detail, rule=str(told.get("code") or "forbidden"), hint=hint or "ask whoever runs the registry")
     if status == HTTPStatus.NOT_FOUND:
-        return NotFound(detail, hint=hint or "check the name")
+        return NotFoundError(detail, hint=hint or "check the name")
     if status == HTTPStatus.CONFLICT:
-        return Conflict(detail, hint=hint or "publish it under a new version")
+        return ConflictError(detail, hint=hint or "publish it under a new version")
     if status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        return InvalidSkill(detail, report=Report.of(_problems(told.get("findings"))), hint=hint)
+        return InvalidSkillError(detail, report=Report.of(_problems(told.get("findings"))), hint=hint)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Refused(detail, rule="too-large", hint=hint or "leave out what the skill does not need")
+        return RefusedError(detail, rule="too-large", hint=hint or "leave out what the skill does not need")
     later = status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return Unavailable(detail, hint=hint or ("try again later" if later else "check the address"), retryable=later)
+    return UnavailableError(detail, hint=hint or ("try again later" if later else "check the address"), retryable=later)
 
 
 def _problems(findings: object) -> Iterator[Problem]:

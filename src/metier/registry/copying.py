@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .model import Moment
 from .ports import Blobs, Store
@@ -50,13 +50,13 @@ async def copy(
         else:
             data = await source[1].get(name)
             if hashlib.sha256(data).hexdigest() != name:
-                raise Unavailable(f"the archive {name} is damaged", hint="restore it from a backup", retryable=False)
+                raise UnavailableError(f"the archive {name} is damaged", hint="restore it from a backup", retryable=False)
             await target[1].put(name, data)
             sent, size = sent + 1, size + len(data)
         told(sent + known)
     counts = await copy_rows(source[0], target[0])
     if await rows_digest(source[0]) != await rows_digest(target[0]):
-        raise Unavailable("the source changed while it was copied", hint="run it again; what was sent is not sent twice")
+        raise UnavailableError("the source changed while it was copied", hint="run it again; what was sent is not sent twice")
     return Copied(blobs=sent, known=known, bytes=size, rows=sum(counts.values()))
 
 

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 from metier.sources.atomic import locked, replace_text
 
 __all__ = ["Logins"]
@@ -42,7 +42,7 @@ class Logins:
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BadConfig(f"this file is damaged: {error}", file=self.file, hint="delete it and log in again") from None
+            raise ConfigError(f"this file is damaged: {error}", file=self.file, hint="delete it and log in again") from None
         return {str(origin): str(token) for origin, token in table.items()} if isinstance(table, dict) else {}
 
     def _write(self, tokens: dict[str, str]) -> None:

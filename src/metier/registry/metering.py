@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .access import Caller
 from .model import Moment
@@ -64,7 +64,7 @@ class Metering:
         try:
             day = datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
             added = await self._downloads.count(day, [(package, version, who) for (package, who), version in waiting.items()])
-        except Unavailable:
+        except UnavailableError:
             self._waiting = {**waiting, **self._waiting}
             return 0
         if len(self._counted) < _MOST_WAITING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 
 from .access import Caller
 from .model import Card, Event, Filters, Kind, Moment, Sort, Status
@@ -27,7 +27,7 @@ class Moderating:
 
     async def report(self, caller: Caller, kind: Kind, name: str, report: Report) -> int:
         if report.reason not in REASONS:
-            raise BadUsage(f"{report.reason[:40]!r} is no reason", hint=f"choose from {', '.join(REASONS)}")
+            raise UsageError(f"{report.reason[:40]!r} is no reason", hint=f"choose from {', '.join(REASONS)}")
         card = await self._reading.card(caller, kind, name)
         full = Report(reason=report.reason, details=report.details[:2000], version=report.version[:128], reporter=caller.name)
         event = Event(self._clock(), caller.name, "report", f"{kind}:{name}", report.reason)
@@ -40,10 +40,10 @@ class Moderating:
     async def resolve(self, caller: Caller, report: int, *, state: str, note: str = "") -> None:
         caller.need(caller.is_admin, "decide on reports", scope="admin")
         if state not in _STATES:
-            raise BadUsage(f"{state[:40]!r} is no decision", hint=f"choose from {', '.join(_STATES)}")
+            raise UsageError(f"{state[:40]!r} is no decision", hint=f"choose from {', '.join(_STATES)}")
         event = Event(self._clock(), caller.name, "report-resolve", f"report:{report}", f"{state} {note}"[:500])
         if not await self._store.resolve(report, state=state, note=note[:500], event=event):
-            raise NotFound(f"there is no open report {report}", hint="see the list of reports")
+            raise NotFoundError(f"there is no open report {report}", hint="see the list of reports")
 
     async def quarantine(self, caller: Caller, kind: Kind, name: str, *, reason: str) -> None:
         """Take it out of sight until somebody has looked at it."""
@@ -61,7 +61,7 @@ class Moderating:
         caller.need(caller.is_admin, "decide on quarantine", scope="admin")
         card = await self._store.card(kind, name)
         if card is None or card.status == Status.DELETED:
-            raise NotFound(f"no {kind} is named {name[:80]!r} here", hint="search for it")
+            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it")
         event = Event(self._clock(), caller.name, action, f"{kind}:{name}", reason[:500])
         await self._store.set_status(card.id, status, reason=reason[:500], event=event)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metier.errors import BadUsage, Conflict, NotFound
+from metier.errors import ConflictError, NotFoundError, UsageError
 from metier.spec import is_name
 
 from .access import Caller
@@ -35,7 +35,7 @@ class Owning:
         card, owners = await self._found(caller, kind, name)
         caller.need(caller.may_yank(owners), f"{action} versions of {name}", scope="yank")
         if await self._store.release(card.id, version) is None:
-            raise NotFound(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
+            raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         event = self._event(caller, action, card, version=version, details=reason or "")
         return await self._store.yank(card.id, version, reason=reason, event=event)
 
@@ -44,7 +44,7 @@ class Owning:
         card, owners = await self._found(caller, kind, name)
         caller.need(caller.owns(owners), f"have {name} scanned", scope=f"publish:{card.namespace}")
         if await self._store.release(card.id, version) is None:
-            raise NotFound(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
+            raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         await self._store.enqueue("scan", f"{kind}:{name}@{version}", due=self._clock())
         await self._store.note(self._event(caller, "rescan", card, version=version))
 
@@ -57,7 +57,9 @@ class Owning:
     async def undelete(self, caller: Caller, kind: Kind, name: str) -> Card:
         card = await self._store.card(kind, name)
         if card is None or card.status != Status.DELETED or not caller.owns(await self._store.owners(card.id)):
-            raise NotFound(f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is gone, and the name is free")
+            raise NotFoundError(
+                f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is gone, and the name is free"
+            )
         caller.need(True, "undelete", scope=f"publish:{card.namespace}")
         await self._store.set_status(card.id, Status.ACTIVE, reason="", event=self._event(caller, "undelete", card))
         return card
@@ -65,31 +67,35 @@ class Owning:
     async def set_status(self, caller: Caller, kind: Kind, name: str, status: str, *, reason: str = "") -> None:
         """Active, archived or deprecated. Quarantine is for moderators."""
         if status not in _CHOSEN_BY_OWNERS:
-            raise BadUsage(f"{status[:40]!r} is no status that owners set", hint=f"choose from {', '.join(_CHOSEN_BY_OWNERS)}")
+            raise UsageError(
+                f"{status[:40]!r} is no status that owners set", hint=f"choose from {', '.join(_CHOSEN_BY_OWNERS)}"
+            )
         card = await self._owned(caller, kind, name, "change the status of")
         event = self._event(caller, "status", card, details=status)
         await self._store.set_status(card.id, status, reason=_reason(reason), event=event)
 
     async def set_visibility(self, caller: Caller, kind: Kind, name: str, visibility: str) -> None:
         if visibility not in tuple(Visibility):
-            raise BadUsage(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
+            raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
         card = await self._owned(caller, kind, name, "show or hide")
         await self._store.set_visibility(card.id, visibility, event=self._event(caller, "visibility", card, details=visibility))
 
     async def set_tag(self, caller: Caller, kind: Kind, name: str, tag: str, version: str | None) -> None:
         """Let a tag point to a version, or to none."""
         if not _TAG.fullmatch(tag) or tag == "latest":
-            raise BadUsage(f"{tag[:80]!r} is no tag", hint="use lowercase letters, digits and hyphens; latest moves by itself")
+            raise UsageError(
+                f"{tag[:80]!r} is no tag", hint="use lowercase letters, digits and hyphens; latest moves by itself"
+            )
         card = await self._owned(caller, kind, name, "tag versions of")
         if version is not None and await self._store.release(card.id, version) is None:
-            raise NotFound(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
+            raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         event = self._event(caller, "tag", card, details=f"{tag} {version or '-'}")
         await self._store.set_tag(card.id, tag, version, event=event)
 
     async def set_owner(self, caller: Caller, kind: Kind, name: str, namespace: str, *, present: bool) -> tuple[str, ...]:
         card = await self._owned(caller, kind, name, "change the owners of")
         if present and not is_name(namespace):
-            raise BadUsage(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
         event = self._event(caller, "owner-add" if present else "owner-remove", card, details=namespace)
         await self._store.set_owner(card.id, namespace, present=present, event=event)
         return await self._store.owners(card.id)
@@ -98,14 +104,14 @@ class Owning:
         """Offer it to another namespace; nothing changes until that accepts."""
         card = await self._owned(caller, kind, name, "hand on")
         if not is_name(namespace) or namespace == card.namespace:
-            raise Conflict(f"{name} cannot be offered to {namespace[:80]!r}", hint="name another namespace")
+            raise ConflictError(f"{name} cannot be offered to {namespace[:80]!r}", hint="name another namespace")
         await self._store.offer(card.id, namespace, event=self._event(caller, "transfer-offer", card, details=namespace))
 
     async def accept(self, caller: Caller, kind: Kind, name: str) -> str:
         card = await self._store.card(kind, name)
         to = await self._store.offered(card.id) if card and card.status != Status.DELETED else None
         if card is None or to is None or not caller.owns((to,)):
-            raise NotFound(f"no {kind} named {name[:80]!r} was offered to you", hint="ask its owner to offer it")
+            raise NotFoundError(f"no {kind} named {name[:80]!r} was offered to you", hint="ask its owner to offer it")
         caller.need(caller.may_publish(to), f"accept for {to!r}", scope=f"publish:{to}")
         await self._store.transfer(card.id, to, event=self._event(caller, "transfer-accept", card, details=to))
         return to
@@ -113,7 +119,7 @@ class Owning:
     async def _found(self, caller: Caller, kind: Kind, name: str) -> tuple[Card, tuple[str, ...]]:
         card = await self._store.card(kind, name)
         if card is None or not caller.may_read(card):
-            raise NotFound(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
+            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
         return card, await self._store.owners(card.id)
 
     async def _owned(self, caller: Caller, kind: Kind, name: str, what: str) -> Card:

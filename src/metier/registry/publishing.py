@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from metier.errors import BadUsage, InvalidSkill
+from metier.errors import InvalidSkillError, UsageError
 from metier.spec import Problem, Report, Severity, is_name
 
 from .access import Caller
@@ -69,7 +69,7 @@ class Publishing:
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
         caller.need(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
         if not is_name(chosen) or chosen in RESERVED - {"admin"}:
-            raise BadUsage(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
+            raise UsageError(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
         return chosen
 
     async def keep(self, name: str, data: bytes) -> None:
@@ -85,12 +85,12 @@ class Publishing:
         async with self._turn:
             admitted = await asyncio.to_thread(admit, data, kind=intent.kind, judge=self._judge, version=intent.version)
         if name and admitted.name != name:
-            raise BadUsage(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
+            raise UsageError(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
         admitted = await self._compared(admitted)
         if intent.dry_run:
             return Published(admitted, None, None, False)
         if admitted.is_refused:
-            raise InvalidSkill(
+            raise InvalidSkillError(
                 f"{admitted.name} may not be published", report=_report(admitted.findings),
                 hint="every finding has its file and line; see them without publishing with dry_run=1",
             )  # fmt: skip

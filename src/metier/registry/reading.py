@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from metier.errors import BadUsage, NotFound, Refused
+from metier.errors import NotFoundError, RefusedError, UsageError
 from metier.spec import SKILL_FILE, is_name, resource_path
 from metier.spec.versions import Range, Version, is_version, newest
 
@@ -62,9 +62,9 @@ class Reading:
         card = await self._store.card(kind, name)
         if card is None or not caller.may_read(card):
             if card and card.status == Status.QUARANTINED and caller.may_read(_as_active(card)):
-                raise Refused(f"{name} is quarantined: {card.reason or 'it is being looked at'}", rule="quarantined",
+                raise RefusedError(f"{name} is quarantined: {card.reason or 'it is being looked at'}", rule="quarantined",
                               hint="wait for its verdict, or ask whoever runs the registry")  # fmt: skip
-            raise NotFound(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
+            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
         return card
 
     async def release(self, caller: Caller, kind: Kind, name: str, version: str = "") -> tuple[Card, Release]:
@@ -77,7 +77,7 @@ class Reading:
             wanted = card.version
         release = await self._store.release(card.id, wanted) if wanted else None
         if release is None:
-            raise NotFound(
+            raise NotFoundError(
                 f"{name} has no version {version[:80]!r}" if version else f"every version of {name} is yanked",
                 hint=f"see the versions of {name}",
             )
@@ -86,7 +86,7 @@ class Reading:
     async def _best(self, card: Card, text: str) -> str:
         try:
             wanted = Range.parse(text)
-        except BadUsage:
+        except UsageError:
             return ""
         usable = [Version.parse(each.version) for each in await self._store.releases(card.id) if each.yanked is None]
         return str(newest([version for version in usable if version in wanted]) or "")
@@ -122,7 +122,7 @@ class Reading:
         try:
             return await asyncio.to_thread(_extracted, data, wanted)
         except KeyError:
-            raise NotFound(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
+            raise NotFoundError(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
 
     async def text(self, kind: Kind, release: Release) -> str:
         """SKILL.md, or what describes an agent."""
@@ -235,5 +235,5 @@ def _position(text: str, sort: Sort) -> tuple[int | str, str] | None:
             raise _bad_cursor()
 
 
-def _bad_cursor() -> BadUsage:
-    return BadUsage("this cursor does not belong to this list", hint="start again without one, and keep the other parameters")
+def _bad_cursor() -> UsageError:
+    return UsageError("this cursor does not belong to this list", hint="start again without one, and keep the other parameters")

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 
 __all__ = ["keyid_of", "new_key", "public_of", "sign", "statement", "verify"]
 
@@ -57,7 +57,7 @@ def verify(public: str, signature: str, stated: bytes) -> None:
     try:
         Ed25519PublicKey.from_public_bytes(_raw(public, 32, "key")).verify(_raw(signature, 64, "signature"), stated)
     except (InvalidSignature, ValueError):
-        raise Refused("the signature does not fit this release", rule="signature",
+        raise RefusedError("the signature does not fit this release", rule="signature",
                       hint="sign its kind, name, version and digest with the registered key") from None  # fmt: skip
 
 
@@ -67,5 +67,5 @@ def _raw(text: str, size: int, what: str) -> bytes:
     except ValueError:
         data = b""
     if len(data) != size:
-        raise BadUsage(f"this is no Ed25519 {what}", hint=f"write its {size} bytes in base64")
+        raise UsageError(f"this is no Ed25519 {what}", hint=f"write its {size} bytes in base64")
     return data

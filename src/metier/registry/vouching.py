@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metier.errors import BadUsage, NotFound, Unavailable
+from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.spec import is_name
 
 from .access import Caller
@@ -30,7 +30,7 @@ class Vouching:
 
     async def add_key(self, caller: Caller, namespace: str, public: str, *, note: str = "") -> SigningKey:
         if not is_name(namespace):
-            raise BadUsage(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
         caller.need(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
         now, keyid = self._clock(), keyid_of(public)
         event = Event(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
@@ -40,7 +40,7 @@ class Vouching:
         caller.need(caller.may_publish(namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
         event = Event(self._clock(), caller.name, "key-revoke", f"namespace:{namespace}", keyid[:64])
         if not await self._store.revoke_key(namespace, keyid, event=event):
-            raise NotFound(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
+            raise NotFoundError(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
 
     async def sign(self, caller: Caller, kind: Kind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
         """Keep a signature, if it is one: by a key of an owner that is not revoked, over exactly this release."""
@@ -49,7 +49,7 @@ class Vouching:
         caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
-            raise NotFound(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
+            raise NotFoundError(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
         verify(keys[0].public, payload, statement(kind=kind, name=name, version=release.version, digest=release.digest))
         signature = Signature(release.version, "ed25519", keys[0].namespace, keyid, payload, self._clock())
         event = Event(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {keyid}")
@@ -62,7 +62,7 @@ class Vouching:
         owners = await self._store.owners(card.id)
         caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
         if len(bundle) > _LARGEST_BUNDLE:
-            raise BadUsage("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
+            raise UsageError("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
         stated = statement(kind=kind, name=name, version=release.version, digest=release.digest)
         signer = _identity_in(bundle, stated)
         signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
@@ -78,7 +78,7 @@ def _identity_in(bundle: str, stated: bytes) -> str:
         from sigstore.verify import Verifier
         from sigstore.verify.policy import UnsafeNoOp
     except ImportError:
-        raise Unavailable(
+        raise UnavailableError(
             "this registry cannot verify sigstore bundles", hint="pip install sigstore on its machine, or sign with a key",
             retryable=False,
         ) from None  # fmt: skip
@@ -92,4 +92,4 @@ def _identity_in(bundle: str, stated: bytes) -> str:
         names = parsed.signing_certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
         return str(next(iter(names)).value)[:200]
     except (Error, ValueError) as error:
-        raise BadUsage(f"this bundle does not verify: {str(error)[:200]}", hint="sign the release's statement") from None
+        raise UsageError(f"this bundle does not verify: {str(error)[:200]}", hint="sign the release's statement") from None

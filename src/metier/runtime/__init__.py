@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .host import Host, Options, ScriptRunner, Selects
     from .launching import Launch
     from .limits import Limits, Run
-    from .mistakes import BadArguments, NotActive, OverBudget
+    from .mistakes import BadArgumentsError, NotActiveError, OverBudgetError
     from .outcome import Isolation, Level, Outcome, Produced
     from .patterns import Pattern, Request
     from .permissions import Answer, Decision, Permissions, Policy, Question, Verdict
@@ -35,7 +35,7 @@ _ROOMS = {
     "metier.runtime.host": ("Host", "Options", "ScriptRunner", "Selects"),
     "metier.runtime.launching": ("Launch",),
     "metier.runtime.limits": ("Limits", "Run"),
-    "metier.runtime.mistakes": ("BadArguments", "NotActive", "OverBudget"),
+    "metier.runtime.mistakes": ("BadArgumentsError", "NotActiveError", "OverBudgetError"),
     "metier.runtime.outcome": ("Isolation", "Level", "Outcome", "Produced"),
     "metier.runtime.patterns": ("Pattern", "Request"),
     "metier.runtime.permissions": ("Answer", "Decision", "Permissions", "Policy", "Question", "Verdict"),
@@ -51,7 +51,7 @@ __all__ = [
     "Answer",
     "Approval",
     "Approvals",
-    "BadArguments",
+    "BadArgumentsError",
     "Budgets",
     "Bus",
     "By",
@@ -66,10 +66,10 @@ __all__ = [
     "MemoryApprovals",
     "MemoryStore",
     "Mode",
-    "NotActive",
+    "NotActiveError",
     "Options",
     "Outcome",
-    "OverBudget",
+    "OverBudgetError",
     "Pattern",
     "Permissions",
     "Policy",

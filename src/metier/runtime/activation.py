@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from metier.errors import Conflict, NotFound, Refused
+from metier.errors import ConflictError, NotFoundError, RefusedError
 
 __all__ = ["Activation", "Active", "By", "Mode", "admit", "dependency_order", "leaving", "released", "touched", "without"]
 
@@ -94,11 +94,11 @@ def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tupl
             return
         if each in path:
             circle = " -> ".join([*path[path.index(each) :], each])
-            raise Conflict(
+            raise ConflictError(
                 f"the dependencies of {name!r} go in a circle: {circle}", hint="one of these skills must drop its dependency"
             )
         if each not in needs_of:
-            raise NotFound(
+            raise NotFoundError(
                 f"{path[-1]!r} depends on {each!r}, and no skill of that name can be used here"
                 if path
                 else f"no skill is named {each!r}",
@@ -135,10 +135,10 @@ def leaving(active: Sequence[Active], name: str) -> tuple[tuple[Active, ...], tu
     found = next((each for each in active if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in active)
-        raise NotFound(f"{name!r} is not active", hint=f"active are: {names}" if names else "no skill is active")
+        raise NotFoundError(f"{name!r} is not active", hint=f"active are: {names}" if names else "no skill is active")
     users = [each.name for each in active if name in each.needs]
     if users:
-        raise Conflict(f"{name!r} is needed by {users[0]!r}", hint=f"deactivate {users[0]!r} first")
+        raise ConflictError(f"{name!r} is needed by {users[0]!r}", hint=f"deactivate {users[0]!r} first")
     rest = [each for each in active if each is not found]
     gone, rest = released(rest, found)
     return tuple(rest), (found, *gone)
@@ -198,14 +198,14 @@ def _least_recent(kept: Sequence[Active], coming: Sequence[Active]) -> Active | 
     return min(free, key=lambda each: each.used, default=None)
 
 
-def _no_room(kept: Sequence[Active], coming: Sequence[Active], max_active: int) -> Refused:
+def _no_room(kept: Sequence[Active], coming: Sequence[Active], max_active: int) -> RefusedError:
     if _counted(coming) > max_active:
-        return Refused(
+        return RefusedError(
             f"{coming[-1].name!r} and its dependencies are {len(coming)} skills, and at most {max_active} can be active",
             rule="max-active", hint="raise skills.max_active",
         )  # fmt: skip
     held = ", ".join(each.name for each in kept if each.mode is not Mode.PERSISTENT)
-    return Refused(
+    return RefusedError(
         f"there is no room for {coming[-1].name!r}: {held} may not leave", rule="max-active",
         hint="unpin or deactivate one of them, or raise skills.max_active",
     )  # fmt: skip

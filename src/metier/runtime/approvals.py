@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 from metier.sources.atomic import locked, replace_text
 
 __all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
@@ -57,7 +57,7 @@ class FileApprovals:
             return ()
         except (OSError, ValueError, KeyError, TypeError) as error:
             # A broken list must not read as "nothing was approved" and be written over, nor as "everything was".
-            raise BadConfig(
+            raise ConfigError(
                 f"not a list of approvals: {error}", file=self.file, hint="delete the file and approve again what you need"
             ) from error
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from metier.spec import Json
 
-from .mistakes import BadArguments
+from .mistakes import BadArgumentsError
 from .schema import Schema, check, object_schema
 
 __all__ = ["ANY", "Argument", "CommandLine", "Kind"]
@@ -133,7 +133,7 @@ def _line(arguments: tuple[Argument, ...], values: Mapping[str, Json], *, joined
     missing = next((each for each in arguments if each.kind == Kind.POSITIONAL and values.get(each.name) is None), None)
     after = arguments.index(missing) if missing is not None else len(arguments)
     if any(each.kind == Kind.POSITIONAL and arguments.index(each) > after for each in given) and missing is not None:
-        raise BadArguments(
+        raise BadArgumentsError(
             f"{missing.name} is missing, and a later argument is given", hint=f"give {missing.name} too: they stand in a row"
         )
     if joined and any(word.startswith("-") and word != "-" for word in places):

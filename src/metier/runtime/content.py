@@ -15,7 +15,7 @@ from metier.disclosure.neutral import for_xml, instructions_text, one_line
 from metier.spec import Parameter, ParameterType, estimated_tokens
 
 from .activation import Plain
-from .mistakes import BadArguments
+from .mistakes import BadArgumentsError
 
 __all__ = ["Content", "Filling", "fill", "parameter_values", "render", "trim"]
 
@@ -91,7 +91,7 @@ def parameter_values(
     names = {parameter.name for parameter in declared}
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise BadArguments(
+        raise BadArgumentsError(
             f"there is no parameter {unknown[0]!r}",
             hint=f"it takes {', '.join(sorted(names))}" if names else "the skill declares no parameters",
         )
@@ -99,7 +99,7 @@ def parameter_values(
     for parameter in declared:
         value = given.get(parameter.name, configured.get(parameter.name, parameter.default))
         if value is None:
-            raise BadArguments(f"the parameter {parameter.name!r} needs a value", hint=_about(parameter))
+            raise BadArgumentsError(f"the parameter {parameter.name!r} needs a value", hint=_about(parameter))
         values[parameter.name] = _typed(parameter, value)
     return values
 
@@ -211,7 +211,7 @@ def _typed(parameter: Parameter, value: object) -> Plain:
         case ParameterType.NUMBER if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}(\.\d{1,18})?", value):
             return float(value)
     shown = repr(value)
-    raise BadArguments(
+    raise BadArgumentsError(
         f"the parameter {parameter.name!r} is {shown if len(shown) <= 60 else shown[:59] + '…'}, not of type {parameter.type}",
         hint=_about(parameter),
     )

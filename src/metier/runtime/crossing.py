@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import ParamSpec, TypeVar
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 
 __all__ = ["finish", "home_loop", "in_thread"]
 
@@ -51,7 +51,7 @@ def finish(waiting: Awaitable[T]) -> T:
         )
     if asyncio.iscoroutine(waiting):
         waiting.close()
-    raise Refused(
+    raise RefusedError(
         "an asynchronous answer cannot be waited for here", rule="asynchronous",
         hint="go through the session's tools, or give a hook that is a plain function",
     )  # fmt: skip

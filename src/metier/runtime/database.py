@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 from metier.sources.atomic import locked
 
 __all__ = ["Database"]
@@ -85,7 +85,7 @@ class Database:
                     raise sqlite3.DatabaseError(str(answer))
             version = _version(db)
             if version > self._version:
-                raise Unavailable(
+                raise UnavailableError(
                     f"{self.file} was written by a newer metier", hint="update metier, or move the file away", retryable=False
                 )
             # A lost last second after a power cut is fine; waiting for the disk at every activation is not.
@@ -134,11 +134,11 @@ def _explained(file: str) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
-            raise Unavailable(f"{file} is in use by another process", hint="try again in a moment") from error
-        raise Unavailable(
+            raise UnavailableError(f"{file} is in use by another process", hint="try again in a moment") from error
+        raise UnavailableError(
             f"{file} cannot be used: {error}", hint="check its permissions and the free space on its disk"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise Unavailable(
+        raise UnavailableError(
             f"{file} is damaged: {error}", hint="start again: the file is then set aside and a new one begun"
         ) from error

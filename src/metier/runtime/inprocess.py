@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec import Skill
 
 from .permissions import Asker, Permissions
@@ -14,7 +14,7 @@ __all__ = ["Toolsets"]
 
 
 class Toolsets:
-    def __init__(self, permissions: Permissions, refused: Callable[[str, Refused], None]) -> None:
+    def __init__(self, permissions: Permissions, refused: Callable[[str, RefusedError], None]) -> None:
         self._permissions = permissions
         self._refused = refused
         self._loaded: dict[str, Loaded] = {}
@@ -27,7 +27,7 @@ class Toolsets:
             return ()
         try:
             self._permissions.authorise_toolsets(declared, asker, ask=ask)
-        except Refused as refused:
+        except RefusedError as refused:
             self._refused(skill.name, refused)
             # Remembered, so that asking for the tools of every turn does not ask about these again.
             self._loaded[skill.name] = Loaded(problems=(f"{refused}; {refused.hint}",))

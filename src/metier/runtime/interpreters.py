@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from metier.errors import Refused, Unavailable
+from metier.errors import RefusedError, UnavailableError
 
 __all__ = ["Command", "Interpreters", "declared_dependencies", "kind_of"]
 
@@ -62,12 +62,12 @@ def kind_of(path: str, data: bytes) -> str:
     if not line:
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
-        raise Refused(f"{path!r} does not say what runs it", rule="interpreter",
+        raise RefusedError(f"{path!r} does not say what runs it", rule="interpreter",
                       hint="give it a suffix such as .py or .sh, or a first line such as #!/usr/bin/env python3")  # fmt: skip
     kind = _named(line[1].decode("utf-8", "replace").split())
     if kind is None:
         named = line[1].decode("utf-8", "replace").strip()[:80]
-        raise Refused(f"{path!r} asks to be run by {named!r}", rule="interpreter",
+        raise RefusedError(f"{path!r} asks to be run by {named!r}", rule="interpreter",
                       hint="scripts are run by python3, sh, bash, node, bun, deno or ruby")  # fmt: skip
     # `#!/usr/bin/env node` above TypeScript means a runner that understands it.
     return "typescript" if kind == "node" and _SUFFIXES.get(suffix) == "typescript" else kind
@@ -82,7 +82,7 @@ def declared_dependencies(data: bytes) -> tuple[str, ...]:
     try:
         wanted = tomllib.loads(text).get("dependencies", [])
     except tomllib.TOMLDecodeError as error:
-        raise Refused(f"its inline metadata is not TOML: {error}", rule="interpreter", hint="see PEP 723") from None
+        raise RefusedError(f"its inline metadata is not TOML: {error}", rule="interpreter", hint="see PEP 723") from None
     return tuple(map(str, wanted)) if isinstance(wanted, list) else ()
 
 
@@ -125,7 +125,7 @@ class Interpreters:
         if uv is None or not network:
             what = ", ".join(wanted[:5])
             missing = "the network, which this run does not have" if uv else "uv, which is not installed"
-            raise Unavailable(f"the script declares dependencies ({what}); installing them needs {missing}",
+            raise UnavailableError(f"the script declares dependencies ({what}); installing them needs {missing}",
                               hint="allow the network for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
                               retryable=False)  # fmt: skip
         python = self._python()
@@ -196,8 +196,8 @@ def _named(words: Sequence[str]) -> str | None:
     return _PROGRAMS.get(re.sub(r"[\d.]+$", "", os.path.basename(words[0])))
 
 
-def _missing(kind: str) -> Unavailable:
-    return Unavailable(
+def _missing(kind: str) -> UnavailableError:
+    return UnavailableError(
         f"the script needs {kind}, which is not installed", hint=_HINTS.get(kind, f"install {kind}"), retryable=False
     )
 
@@ -225,7 +225,7 @@ def _layout(python: str) -> tuple[str, ...]:
         raise _missing("python") from None
     lines = tuple(done.stdout.split("\n")[:-1])
     if len(lines) < _LEAST_LINES or not all(map(os.path.isabs, lines)):
-        raise Unavailable(f"the script needs Python, and {python} does not answer like one",
+        raise UnavailableError(f"the script needs Python, and {python} does not answer like one",
                           hint="repair it, or put a working python3 before it on PATH", retryable=False)  # fmt: skip
     return lines
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metier.errors import MetierError, Refused, Unavailable
+from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.spec import resource_path
 
 from . import events
 from .crossing import in_thread
 from .limits import Run
-from .mistakes import BadArguments, OverBudget
+from .mistakes import BadArgumentsError, OverBudgetError
 from .outcome import Outcome
 from .patterns import Request
 from .permissions import NETWORK, script_request
@@ -44,7 +44,7 @@ class Launch:
 
 async def launch(session: Session, wish: Launch) -> Outcome:
     if session.host.runner is None:
-        raise Unavailable("this session cannot run scripts", hint="give its Host a runner", retryable=False)
+        raise UnavailableError("this session cannot run scripts", hint="give its Host a runner", retryable=False)
     run = await in_thread(_checked, session, wish)
     session.touch(wish.skill)
     session.tell(
@@ -79,7 +79,7 @@ def _checked(session: Session, wish: Launch) -> Run:
     for request in requests:
         try:
             session.host.permissions.authorise(request, asker)
-        except Refused as refused:
+        except RefusedError as refused:
             session.tell(
                 events.Refused(
                     session=session.id, timestamp=session.host.clock(), name=skill.name, what=str(request), rule=refused.rule
@@ -109,7 +109,7 @@ def _script(name: str, known: Sequence[str]) -> str:
     stems = [each for each in known if each.rpartition("/")[2].partition(".")[0] == path]
     if len(stems) == 1:
         return stems[0]
-    raise BadArguments(
+    raise BadArgumentsError(
         f"the skill has no script {name!r}", hint=f"it has {', '.join(known)}" if known else "it has no scripts at all"
     )
 
@@ -124,7 +124,7 @@ def _seconds_left(session: Session, skill: str) -> float:
     limits = {"session": budgets.session.seconds, "skill": budgets.skill.seconds}
     left = [limit - spent[whose] for whose, limit in limits.items() if limit is not None]
     if left and min(left) <= 0:
-        raise OverBudget(
+        raise OverBudgetError(
             "the scripts of this session have used up their time", hint="go on without running scripts, or ask the user"
         )
     return min(left, default=float("inf"))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from metier.disclosure.neutral import output_text
-from metier.errors import MetierError, ToolFailed
+from metier.errors import MetierError, ToolFailedError
 
-__all__ = ["BadArguments", "NotActive", "OverBudget", "told"]
+__all__ = ["BadArgumentsError", "NotActiveError", "OverBudgetError", "told"]
 
 
-class BadArguments(ToolFailed, ValueError):
+class BadArgumentsError(ToolFailedError, ValueError):
     code = "bad-arguments"
     exit_status = 2
 
 
-class NotActive(ToolFailed, LookupError):
+class NotActiveError(ToolFailedError, LookupError):
     code = "not-active"
     exit_status = 3
 
@@ -22,7 +22,7 @@ class NotActive(ToolFailed, LookupError):
         super().__init__(f"the skill {name!r} is not active", hint=f"call load_skill with its name first; {there}")
 
 
-class OverBudget(ToolFailed):
+class OverBudgetError(ToolFailedError):
     code = "over-budget"
     exit_status = 5
 

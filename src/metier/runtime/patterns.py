@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
 __all__ = ["Pattern", "Request", "command_request", "plain_words"]
 
@@ -114,7 +114,9 @@ class Pattern:
     def parse(cls, text: str) -> Pattern:
         match = _PATTERN.fullmatch(text.strip())
         if match is None:
-            raise BadUsage(f"{text[:80]!r} is not a tool pattern", hint="write Read, Bash(git:*), Script(scripts/*) or Network")
+            raise UsageError(
+                f"{text[:80]!r} is not a tool pattern", hint="write Read, Bash(git:*), Script(scripts/*) or Network"
+            )
         argument = match["argument"]
         return cls(match["tool"], argument.strip() if argument is not None else None)
 

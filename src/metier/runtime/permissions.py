@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from metier.errors import BadUsage, Refused
+from metier.errors import RefusedError, UsageError
 from metier.spec import Manifest, Toolset
 
 from .approvals import Approvals, MemoryApprovals
@@ -165,7 +165,7 @@ class Permissions:
         if decision.verdict is Verdict.ASK:
             decision = self._asked(request, skill, decision)
         if decision.verdict is not Verdict.ALLOW:
-            raise Refused(
+            raise RefusedError(
                 f"{request} is not allowed for {skill.name}: {decision.rule}",
                 rule=_rule(decision),
                 hint=_hint(request, skill, decision),
@@ -247,7 +247,7 @@ def patterns_of(tools: Iterable[str]) -> list[Pattern]:
     for text in tools:
         try:
             found.append(Pattern.parse(text))
-        except BadUsage:
+        except UsageError:
             # The author's typo asks for nothing; `metier skill lint` names it.
             continue
     return found

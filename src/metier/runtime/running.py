@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
-from metier.errors import NotFound, Refused, Unavailable
+from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.sources import DiskFiles
 from metier.spec import resource_path
 
@@ -73,11 +73,11 @@ class Runner:
         try:
             answer = await ask(asked)
         except (EOFError, ConnectionError) as error:
-            raise Unavailable(f"the run was lost: {error}", hint="something ended its supervisor; try again") from None
+            raise UnavailableError(f"the run was lost: {error}", hint="something ended its supervisor; try again") from None
         if "cannot_start" in answer:
-            raise Unavailable(f"the {level} sandbox did not start: {answer['cannot_start']}", hint="see `metier doctor`")
+            raise UnavailableError(f"the {level} sandbox did not start: {answer['cannot_start']}", hint="see `metier doctor`")
         if before is not None and before != await asyncio.to_thread(_state, folder):
-            raise Refused("the skill's folder changed while its script ran", rule="skill-changed",
+            raise RefusedError("the skill's folder changed while its script ran", rule="skill-changed",
                           hint="install the skill again; it cannot be trusted as it is")  # fmt: skip
         found = isolation(level, network=run.network, abi=self._machine.abi, root=os.geteuid() == 0)
         return _outcome(answer, found)
@@ -89,7 +89,7 @@ class Runner:
         found = [self._finding(level) for level in ((self._level,) if self._level else _CONFINED)]
         have = f"this machine has only {best.level}" if best else "this machine has no sandbox"
         reasons = "; ".join(f"{one.isolation.level}: {one.why}" for one in found if not one.works)
-        raise Refused(
+        raise RefusedError(
             f"a run needs at least {limits.require}, and {have}" + (f" ({reasons})" if reasons else ""),
             rule="sandbox",
             hint=next((one.fix for one in found if one.fix and one.isolation.level.strength >= limits.require.strength),
@@ -125,29 +125,31 @@ def check_arguments(run: Run) -> None:
     """Refuse what is over the limits, before anything is started."""
     limits = run.limits
     if len(run.arguments) > limits.arguments:
-        raise Refused(f"{len(run.arguments)} arguments are more than {limits.arguments}", rule="arguments",
+        raise RefusedError(f"{len(run.arguments)} arguments are more than {limits.arguments}", rule="arguments",
                       hint="pass a list on standard input, or in a file")  # fmt: skip
     try:
         size = sum(len(argument.encode()) for argument in run.arguments)
     except UnicodeEncodeError:
-        raise Refused("an argument is not text", rule="arguments", hint="pass it on standard input") from None
+        raise RefusedError("an argument is not text", rule="arguments", hint="pass it on standard input") from None
     if size > limits.argument_bytes:
-        raise Refused(f"{size:,} bytes of arguments are more than {limits.argument_bytes:,}", rule="arguments",
+        raise RefusedError(f"{size:,} bytes of arguments are more than {limits.argument_bytes:,}", rule="arguments",
                       hint="pass long text on standard input")  # fmt: skip
     if any("\0" in argument for argument in run.arguments):
-        raise Refused("an argument holds a NUL character", rule="arguments", hint="pass it on standard input")
+        raise RefusedError("an argument holds a NUL character", rule="arguments", hint="pass it on standard input")
 
 
 def _checked_script(run: Run, folder: str) -> tuple[str, bytes]:
     """The script's path inside the skill with no links in it, and its bytes: read once, and these are the ones that run."""
     path = resource_path(run.script)
     if not path.startswith("scripts/") and path not in run.named:
-        raise Refused(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
+        raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
     data = DiskFiles(folder).read(path, limit=_LARGEST_SCRIPT)
     real = os.path.realpath(f"{folder}/{path}")
     if not real.startswith(f"{folder}/"):
         # It was inside when it was read, so somebody is changing it right now.
-        raise Refused(f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill")
+        raise RefusedError(
+            f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill"
+        )
     return real[len(folder) + 1 :], data
 
 
@@ -155,11 +157,11 @@ def _checked_input(path: str) -> str:
     """Never the whole system, nor anything that is another thing inside than outside."""
     clean = os.path.normpath(path)
     if not os.path.isabs(path) or "\0" in path or clean == "/" or clean.startswith(("/proc", "/sys", "/dev")):
-        raise Refused(
+        raise RefusedError(
             f"{path!r} cannot be handed to a script", rule="inputs", hint="name a file or a folder by its absolute path"
         )
     if not os.path.exists(clean):
-        raise NotFound(f"there is no {path!r} to hand to the script", hint="check the path")
+        raise NotFoundError(f"there is no {path!r} to hand to the script", hint="check the path")
     return clean
 
 

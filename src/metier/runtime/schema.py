@@ -16,7 +16,7 @@ from typing import Any
 
 from metier.spec import Json
 
-from .mistakes import BadArguments
+from .mistakes import BadArgumentsError
 
 __all__ = ["Schema", "check", "object_schema", "schema_of_function", "schema_of_hint"]
 
@@ -39,7 +39,7 @@ def object_schema(properties: Mapping[str, Schema], required: tuple[str, ...] = 
 def check(value: Json, schema: Mapping[str, Json], *, where: str = "") -> None:
     """BadArguments that names the first thing wrong, as a sentence that a model can act on."""
     for problem in _problems(value, schema, where or "the arguments"):
-        raise BadArguments(problem, hint=_hint(schema))
+        raise BadArgumentsError(problem, hint=_hint(schema))
 
 
 def _problems(value: Json, schema: Mapping[str, Json], where: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from metier.catalog import Catalog, State
 from metier.disclosure import Active as Shown
 from metier.disclosure import Disclosure
 from metier.disclosure import active as active_block
-from metier.errors import MetierError, Refused
+from metier.errors import MetierError, RefusedError
 from metier.selection import Decision as Choice
 from metier.selection import Match, Selection
 from metier.spec import FileEntry, Skill
@@ -28,7 +28,7 @@ from .content import Content
 from .host import Host, Options
 from .inprocess import Toolsets
 from .launching import Launch, launch
-from .mistakes import NotActive
+from .mistakes import NotActiveError
 from .outcome import Outcome
 from .permissions import Decision
 from .shelf import Shelf
@@ -113,7 +113,7 @@ class Session:
         """Make a skill inactive; returns who left. A model cannot unload what the user pinned."""
         with self._changing() as draft:
             if by is By.MODEL and any(row.name == name and row.pinned for row in draft.active):
-                raise Refused(f"{name!r} is pinned by the user", rule="pinned", hint="go on with it active")
+                raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="go on with it active")
             draft.active, gone = leaving(draft.active, name)
         self._left(gone[:1], "asked")
         self._left(gone[1:], "unneeded")
@@ -165,7 +165,7 @@ class Session:
 
     def select(self, query: str, limit: int | None = None) -> Selection:
         if self.host.selector is None:
-            raise Refused("this session has no selector", rule="no-selector", hint="give its Host one")
+            raise RefusedError("this session has no selector", rule="no-selector", hint="give its Host one")
         selection = self.host.selector.select(query, limit, recent=[row.folder for row in self.active])
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.tell(
@@ -229,7 +229,7 @@ class Session:
         for row in self.active:
             if row.name == name:
                 return row
-        raise NotActive(name, active=self.active_names)
+        raise NotActiveError(name, active=self.active_names)
 
     def touch(self, name: str) -> None:
         """It was used just now. Kept here until the next change, so that reading a file writes nothing."""
@@ -328,7 +328,7 @@ class Session:
             )
 
     def _refused(self, name: str, what: str, error: MetierError) -> None:
-        rule = error.rule if isinstance(error, Refused) else error.code
+        rule = error.rule if isinstance(error, RefusedError) else error.code
         known = name if name in self.catalog else ""
         self.tell(events.Refused(session=self.id, timestamp=self.host.clock(), name=known, what=what, rule=rule))
 

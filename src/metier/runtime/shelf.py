@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from metier.catalog import Catalog, Entry, Source, State
-from metier.errors import MetierError, SkillNotFound, Unavailable
+from metier.errors import MetierError, SkillNotFoundError, UnavailableError
 from metier.sources import DiskFiles, SkillLoader
 from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split
 from metier.spec.skill import LONGEST_SKILL_FILE
@@ -60,7 +60,7 @@ class Shelf:
         entry = self.catalog.get(name)
         closed = by in (By.MODEL, By.RANKER, By.TRIGGER) and entry is not None and entry.state is State.ENABLED
         if entry is None or (closed and not entry.is_for_models):
-            raise SkillNotFound(name, known=(each.name for each in self.for_models), hint=_NEAR if by is By.MODEL else "")
+            raise SkillNotFoundError(name, known=(each.name for each in self.for_models), hint=_NEAR if by is By.MODEL else "")
         if entry.state is not State.ENABLED:
             self._loader.load_metadata(name)
         return entry
@@ -105,7 +105,9 @@ class Shelf:
         if entry.source is not Source.MCP:
             return DiskFiles(entry.folder)
         if self._foreign is None:
-            raise Unavailable(f"{entry.name} is on another server", hint="give the session's Host a way to it", retryable=False)
+            raise UnavailableError(
+                f"{entry.name} is on another server", hint="give the session's Host a way to it", retryable=False
+            )
         return self._foreign(entry)
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from metier.disclosure.neutral import instructions_text, one_line
-from metier.errors import MetierError, ToolFailed
+from metier.errors import MetierError, ToolFailedError
 from metier.spec import Json
 
 from .mistakes import told
@@ -70,7 +70,7 @@ class Tool:
             reply = Reply(text=told(error), ok=False, code=error.code)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            failed = ToolFailed(f"{self.name} could not reach a file: {why}", hint="try again, or go on without it")
+            failed = ToolFailedError(f"{self.name} could not reach a file: {why}", hint="try again, or go on without it")
             reply = Reply(text=told(failed), ok=False, code=failed.code)
         self.noticed(Called(
             tool=self.name, skill=self.skill or _named(given, "skill_name"),

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metier.disclosure.neutral import for_xml, one_line, output_text
-from metier.errors import MetierError, NotFound, Refused
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.spec import FileEntry, Json, Skill
 from metier.spec.extensions import first_sentence
 
 from .activation import By
 from .crossing import in_thread
 from .launching import Launch, launch
-from .mistakes import BadArguments
+from .mistakes import BadArgumentsError
 from .patterns import Request
 from .schema import Schema, object_schema
 from .scripts.reading import script_paths
@@ -220,7 +220,7 @@ def file_text(session: Session, name: str, path: str, offset: int) -> str:
     """One file, or a part of it, as a model reads it; the list of what is in it for a folder."""
     try:
         data = session.read(name, path)
-    except (NotFound, Refused) as error:
+    except (NotFoundError, RefusedError) as error:
         inside = session.resources(name, path) if not path.startswith("/") and ".." not in path else ()
         if inside:
             return _listing(inside)
@@ -228,7 +228,7 @@ def file_text(session: Session, name: str, path: str, offset: int) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadArguments(
+        raise BadArgumentsError(
             f"{path!r} is not text ({len(data):,} bytes)", hint="use it with a script, or by its path in the skill directory"
         ) from None
     most = session.options.resource_characters
@@ -239,12 +239,12 @@ def file_text(session: Session, name: str, path: str, offset: int) -> str:
 
 
 def _missing(session: Session, name: str, path: str, error: MetierError) -> MetierError:
-    if not isinstance(error, NotFound):
+    if not isinstance(error, NotFoundError):
         return error
     files = session.resources(name)
     base = os.path.basename(path)
     near = [entry.path for entry in files if os.path.basename(entry.path) == base] or [entry.path for entry in files[:10]]
-    return BadArguments(f"the skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
+    return BadArgumentsError(f"the skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
 
 
 def _listing(files: Sequence[FileEntry]) -> str:

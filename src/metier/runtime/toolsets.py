@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from metier.disclosure.neutral import output_text
-from metier.errors import MetierError, ToolFailed
+from metier.errors import MetierError, ToolFailedError
 from metier.spec import Files, Json, Skill, Toolset
 
 from .schema import schema_of_function
@@ -62,7 +62,7 @@ class Offered:
         except MetierError:
             raise
         except (Exception, SystemExit) as error:  # a stranger's code
-            raise ToolFailed(
+            raise ToolFailedError(
                 f"{self.name} failed: {type(error).__name__}: {error}", hint="check the arguments, or go on without it"
             ) from error
         return Reply(text=_text(result))

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from . import events
 from .events import Event
-from .mistakes import OverBudget
+from .mistakes import OverBudgetError
 
 __all__ = ["Allowance", "Budgets", "Keeps", "Meter", "Usage"]
 
@@ -65,7 +65,7 @@ class Budgets:
         ):
             for name, most, value in _limits(allowance, spent + coming):
                 if value > most:
-                    raise OverBudget(
+                    raise OverBudgetError(
                         f"{whose} may use {most:,g} {name}, and this would make {value:,g}",
                         hint="work with what is already active, or ask the user to raise the budget",
                     )
@@ -113,7 +113,7 @@ class Meter:
     def _add(self, event: Event, skill: str, usage: Usage) -> None:
         try:
             self.store.add_usage(event.session, skill, event.timestamp.date().isoformat(), usage)
-        except Unavailable as error:
+        except UnavailableError as error:
             # A count that is lost is a pity; a run that fails because of it would be a fault.
             _log.warning("usage was not counted: %s", error)
 

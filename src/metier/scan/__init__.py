@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from metier.lazy import on_demand
 
 if TYPE_CHECKING:
-    from .opinion import NoOpinion, Question, ask, consider
+    from .opinion import NoOpinionError, Question, ask, consider
     from .report import Capabilities, Finding, Opinion, ScanReport
     from .rules import RULES, Rule
     from .scale import Confidence, Reach, Verdict
@@ -25,7 +25,7 @@ __all__ = [
     "Confidence",
     "Finding",
     "Limits",
-    "NoOpinion",
+    "NoOpinionError",
     "Opinion",
     "Question",
     "Reach",
@@ -44,7 +44,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "metier.scan.opinion": ("NoOpinion", "Question", "ask", "consider"),
+            "metier.scan.opinion": ("NoOpinionError", "Question", "ask", "consider"),
             "metier.scan.report": ("Capabilities", "Finding", "Opinion", "ScanReport"),
             "metier.scan.rules": ("RULES", "Rule"),
             "metier.scan.scale": ("Confidence", "Reach", "Verdict"),

@@ -28,7 +28,7 @@ from .rules import RULES
 from .scale import Confidence, Reach, Verdict, judge
 from .text import excerpt_of
 
-__all__ = ["PROMPT_VERSION", "NoOpinion", "Question", "ask", "consider"]
+__all__ = ["PROMPT_VERSION", "NoOpinionError", "Question", "ask", "consider"]
 
 PROMPT_VERSION = 1
 _MOST_FINDINGS = 12
@@ -59,7 +59,7 @@ block: no honest reader would want it. review: a person should look. pass: an em
 does not stand in the excerpts is thrown away."""
 
 
-class NoOpinion(MetierError):
+class NoOpinionError(MetierError):
     """The model answered something that is no opinion."""
 
     code = "no-opinion"
@@ -124,14 +124,14 @@ def consider(report: ScanReport, opinion: Opinion) -> ScanReport:
 def _parsed(answer: str) -> _Answer:
     text = answer.strip()
     if not text:
-        raise NoOpinion("it answered nothing")
+        raise NoOpinionError("it answered nothing")
     if len(text) > _LONGEST_ANSWER:
-        raise NoOpinion("its answer is far too long")
+        raise NoOpinionError("its answer is far too long")
     fenced = re.fullmatch(r"```(?:json)?\n(.*)\n```", text, re.DOTALL)
     try:
         return msgspec.json.decode(fenced[1] if fenced else text, type=_Answer)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise NoOpinion("it answered something else than the JSON that it was asked for") from None
+        raise NoOpinionError("it answered something else than the JSON that it was asked for") from None
 
 
 def _line(exhibit: Exhibit, one: _Objection) -> int | None:

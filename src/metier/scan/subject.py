@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, parse
 from metier.values import dataclass, field
 
@@ -71,7 +71,7 @@ def _read(files: Files, entry: FileEntry, limit: int, subject: Subject) -> int:
     """How many bytes were used up."""
     try:
         data = files.read(entry.path, limit=limit) if entry.size <= limit else None
-    except NotFound:
+    except NotFoundError:
         subject.unread.append((entry.path, "it vanished while it was read"))
         return 0
     except OSError as error:

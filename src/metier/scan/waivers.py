@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 from metier.values import dataclass, replace
 
 from .report import Finding, ScanReport
@@ -45,18 +45,18 @@ def read_waivers(text: str, *, file: str) -> tuple[Waiver, ...]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"not TOML: {error}", file=file, hint="see docs/scan.md for the form of a waiver") from None
+        raise ConfigError(f"not TOML: {error}", file=file, hint="see docs/scan.md for the form of a waiver") from None
     rows = document.get("waiver", [])
     if not isinstance(rows, list) or set(document) - {"waiver"}:
-        raise BadConfig(
+        raise ConfigError(
             "holds something else than [[waiver]] tables", file=file, hint="see docs/scan.md for the form of a waiver"
         )
     return tuple(_waiver(row, number, file) for number, row in enumerate(rows, start=1))
 
 
 def _waiver(row: object, number: int, file: str) -> Waiver:
-    def wrong(what: str, hint: str) -> BadConfig:
-        return BadConfig(f"waiver {number} {what}", file=file, hint=hint)
+    def wrong(what: str, hint: str) -> ConfigError:
+        return ConfigError(f"waiver {number} {what}", file=file, hint=hint)
 
     if not isinstance(row, dict) or not set(row) <= _KEYS:
         raise wrong("has unknown keys", f"use {', '.join(sorted(_KEYS))}")

@@ -14,19 +14,19 @@ from .match import Decision, Match, Selection, Share
 from .weights import Weights
 
 if TYPE_CHECKING:
-    from .container import CorruptIndex
+    from .container import CorruptIndexError
     from .document import Skill
     from .llm import LlmSelector, Model
     from .meanings import Encoder, Meanings
     from .selector import Selector
 
 __all__ = [
-    "CorruptIndex", "Decision", "Encoder", "LlmSelector", "Match", "Meanings", "Model", "Selection", "Selector",
+    "CorruptIndexError", "Decision", "Encoder", "LlmSelector", "Match", "Meanings", "Model", "Selection", "Selector",
     "Share", "Skill", "Weights",
 ]  # fmt: skip
 
 _LATER = {
-    "CorruptIndex": ".container",
+    "CorruptIndexError": ".container",
     "Encoder": ".meanings",
     "LlmSelector": ".llm",
     "Meanings": ".meanings",

@@ -17,7 +17,7 @@ import numpy as np
 
 from metier.errors import MetierError
 
-__all__ = ["Array", "CorruptIndex", "pack", "unpack"]
+__all__ = ["Array", "CorruptIndexError", "pack", "unpack"]
 
 # The element type differs from array to array and is checked by whoever opens the container.
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,7 +27,7 @@ _HEAD = struct.Struct("<8sIIQQ")  # magic, format version, length of the directo
 _ALIGN = 64
 
 
-class CorruptIndex(MetierError, ValueError):
+class CorruptIndexError(MetierError, ValueError):
     """The bytes are not an index that this version can read. The way out is always to build it again."""
 
     code = "corrupt-index"
@@ -57,22 +57,22 @@ def unpack(buffer: Any, *, version: int) -> dict[str, Array]:
     """Views into `buffer`, which must outlive them. `buffer` is anything that offers bytes: bytes or an mmap."""
     view = memoryview(buffer).cast("B")
     if len(view) < _HEAD.size:
-        raise CorruptIndex("it is too short")
+        raise CorruptIndexError("it is too short")
     magic, found_version, directory_length, length, checksum = _HEAD.unpack_from(view)
     if magic != _MAGIC:
-        raise CorruptIndex("it does not begin like an index")
+        raise CorruptIndexError("it does not begin like an index")
     if found_version != version:
-        raise CorruptIndex(f"it has format {found_version}, this version reads {version}")
+        raise CorruptIndexError(f"it has format {found_version}, this version reads {version}")
     if length != len(view):
-        raise CorruptIndex(f"it should be {length} bytes long and is {len(view)}")
+        raise CorruptIndexError(f"it should be {length} bytes long and is {len(view)}")
     if checksum != _checksum(view):
-        raise CorruptIndex("its checksum is wrong")
+        raise CorruptIndexError("its checksum is wrong")
     begin = -(-(_HEAD.size + directory_length) // _ALIGN) * _ALIGN
     try:
         directory = json.loads(bytes(view[_HEAD.size : _HEAD.size + directory_length]))
         return {name: _array(view, begin, *entry) for name, entry in directory.items()}
     except (ValueError, TypeError, AttributeError) as error:
-        raise CorruptIndex("its directory cannot be read") from error
+        raise CorruptIndexError("its directory cannot be read") from error
 
 
 def _array(view: memoryview, begin: int, dtype: str, shape: list[int], place: int) -> Array:

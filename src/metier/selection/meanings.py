@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .container import Array, CorruptIndex, pack, unpack
+from .container import Array, CorruptIndexError, pack, unpack
 from .document import Skill, stamp_of
 from .scales import standard
 
@@ -37,7 +37,7 @@ class Meanings:
         """Open what `to_bytes` gave, without copying it. Raises `CorruptIndex`."""
         arrays = unpack(buffer, version=_FORMAT)
         if set(arrays) != {"stamp", "vector"} or len(arrays["stamp"]) != len(arrays["vector"]):
-            raise CorruptIndex("it holds no meanings")
+            raise CorruptIndexError("it holds no meanings")
         made = cls(encoder)
         stamps = arrays["stamp"].astype("<u8").tobytes()
         made._row = {stamps[8 * row : 8 * row + 8]: row for row in range(len(arrays["stamp"]))}

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .container import Array
 
@@ -44,7 +44,7 @@ class MiniLM:
             weights = model.read("model.safetensors")
             tokenizer = json.loads(model.read("tokenizer.json"))
         if hashlib.sha256(weights).hexdigest() != _DIGEST:
-            raise Unavailable(
+            raise UnavailableError(
                 "the installed sentence model is not the one that metier was trained with", hint=_INSTALL, retryable=False
             )
         self._weights = _safetensors(weights)
@@ -116,7 +116,9 @@ class MiniLM:
 def _model_file() -> str:
     found = find_spec(_WHEEL)
     if found is None or not found.submodule_search_locations:
-        raise Unavailable("choosing by meaning needs a sentence model, which is not installed", hint=_INSTALL, retryable=False)
+        raise UnavailableError(
+            "choosing by meaning needs a sentence model, which is not installed", hint=_INSTALL, retryable=False
+        )
     return f"{found.submodule_search_locations[0]}/model.zip"
 
 

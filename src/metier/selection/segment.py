@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .container import Array, CorruptIndex, pack, unpack
+from .container import Array, CorruptIndexError, pack, unpack
 from .document import Document
 from .phrases import phrase_rows
 from .text import clauses, term_hash, terms_of, words
@@ -126,7 +126,7 @@ def open_segment(buffer: Any, trained: Trained) -> Segment:
     """Zero-copy views over `buffer`; raises `CorruptIndex` when they could not be what `build` wrote."""
     arrays = unpack(buffer, version=FORMAT)
     if set(arrays) != {field.name for field in fields(Segment)}:
-        raise CorruptIndex("its parts are not the ones expected")
+        raise CorruptIndexError("its parts are not the ones expected")
     segment = Segment(**arrays)
     postings, rows = len(segment.posting_row), len(segment)
     fits = (
@@ -141,7 +141,7 @@ def open_segment(buffer: Any, trained: Trained) -> Segment:
         and segment.mark.tolist() == [trained.mark]
     )
     if not fits:
-        raise CorruptIndex("its parts do not fit together, or it was made with other trained data")
+        raise CorruptIndexError("its parts do not fit together, or it was made with other trained data")
     return segment
 
 

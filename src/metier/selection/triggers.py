@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .document import Triggers
 from .library import Library
-from .patterns import BadPattern, compile_pattern
+from .patterns import PatternError, compile_pattern
 from .phrases import Kind, normal_words, phrases_in
 from .text import term_hash
 from .weights import Weights
@@ -92,7 +92,7 @@ def _triggered(
 def _matches(pattern: str, text: str) -> bool:
     try:
         return compile_pattern(pattern).found_in(text)
-    except BadPattern:
+    except PatternError:
         return False
 
 

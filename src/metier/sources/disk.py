@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.spec import FileEntry, resource_path
 from metier.spec.files import too_large
 
@@ -43,7 +43,7 @@ class DiskFiles:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise Refused(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill")
+                raise RefusedError(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill")
             if status.st_size > limit:
                 raise too_large(path, limit)
             data = _read(descriptor, limit)
@@ -65,7 +65,9 @@ class DiskFiles:
             if isinstance(opened, int):
                 return opened
             path = opened
-        raise Refused(f"{path!r} goes through too many links", rule="link-leaves-skill", hint="copy the file into the skill")
+        raise RefusedError(
+            f"{path!r} goes through too many links", rule="link-leaves-skill", hint="copy the file into the skill"
+        )
 
     def _walk(self, path: str) -> int | str:
         """A descriptor of the file, or another path to try where a link inside the skill points."""
@@ -77,11 +79,11 @@ class DiskFiles:
                 try:
                     below = os.open(part, _FILE if last else _DIRECTORY, dir_fd=here)
                 except FileNotFoundError:
-                    raise NotFound(
+                    raise NotFoundError(
                         f"the skill has no file {path!r}", hint="see its files with `metier skill show NAME --files`"
                     ) from None
                 except PermissionError:
-                    raise Refused(f"{path!r} cannot be read: permission denied", rule="unreadable",
+                    raise RefusedError(f"{path!r} cannot be read: permission denied", rule="unreadable",
                                   hint="check its permissions") from None  # fmt: skip
                 except OSError:
                     return self._target(path, parts[:depth], part, parts[depth + 1 :], here)
@@ -99,22 +101,26 @@ class DiskFiles:
             target = os.readlink(part, dir_fd=here)
         except OSError:
             # Not a link, so it is a device, a socket, or a file in the way of a folder.
-            raise Refused(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill") from None
+            raise RefusedError(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill") from None
         if target.startswith(f"{self.folder}/"):
             above, target = (), target[len(self.folder) + 1 :]
         joined = os.path.normpath("/".join([*above, target, *below])) if not target.startswith("/") else target
         if joined.startswith(("/", "../")) or joined in ("..", "."):
-            raise Refused(f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill")
+            raise RefusedError(
+                f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill"
+            )
         return resource_path(joined)
 
     def _root(self) -> int:
         try:
             return os.open(self.folder, _DIRECTORY)
         except FileNotFoundError:
-            raise NotFound(f"the folder {self.folder!r} is gone", hint="see `metier skill list`") from None
+            raise NotFoundError(f"the folder {self.folder!r} is gone", hint="see `metier skill list`") from None
         except OSError as error:
             why = (error.strerror or "error").lower()
-            raise Refused(f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="name a skill's folder") from None
+            raise RefusedError(
+                f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="name a skill's folder"
+            ) from None
 
     def _entries(self, folder: str, prefix: str) -> Iterator[FileEntry]:
         pending = [(folder, prefix)]

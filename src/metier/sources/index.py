@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from metier.catalog import Entry
-from metier.selection import CorruptIndex, Meanings, Selector
+from metier.selection import CorruptIndexError, Meanings, Selector
 from metier.spec import SKILL_FILE, Extensions, split
 from metier.spec.skill import LONGEST_SKILL_FILE
 
@@ -127,7 +127,7 @@ def _opened(file: str, opened: Callable[[mmap.mmap], Opened]) -> Opened | None:
         return None
     try:
         return opened(buffer)
-    except CorruptIndex:
+    except CorruptIndexError:
         try:
             os.unlink(file)
         except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metier.catalog import Catalog, Entry, State
-from metier.errors import Refused, Unavailable
+from metier.errors import RefusedError, UnavailableError
 from metier.spec import RESOURCE_LIMIT, Manifest, Skill, load
 
 from .disk import DiskFiles
@@ -34,9 +34,11 @@ class SkillLoader:
     def _usable(self, name: str) -> Entry:
         entry = self.catalog[name]
         if entry.state is State.UNAVAILABLE:
-            raise Unavailable(f"{name} cannot be used here: {entry.reason}", hint="install what is missing", retryable=False)
+            raise UnavailableError(
+                f"{name} cannot be used here: {entry.reason}", hint="install what is missing", retryable=False
+            )
         if entry.state is not State.ENABLED:
-            raise Refused(
+            raise RefusedError(
                 f"{name} is {entry.state}: {entry.reason}",
                 rule=f"skill-{entry.state}",
                 hint=f"see `metier skill show {name}`",
@@ -45,6 +47,6 @@ class SkillLoader:
 
 
 def load_folder(folder: str | os.PathLike[str]) -> Skill:
-    """The skill in a folder on disk, leniently; InvalidSkill if no model could use it."""
+    """The skill in a folder on disk, leniently; InvalidSkillError if no model could use it."""
     files = DiskFiles(folder)
     return load(files, folder=os.path.basename(files.folder))

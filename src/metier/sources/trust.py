@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from metier.errors import BadConfig
+from metier.errors import ConfigError
 
 from .atomic import locked, replace_text
 
@@ -31,7 +31,7 @@ class Trust:
             return ()
         except (OSError, ValueError, KeyError, TypeError) as error:
             # A broken list must not read as "nothing is trusted", nor as "everything is".
-            raise BadConfig(
+            raise ConfigError(
                 f"not a list of trusted folders: {error}",
                 file=self.file,
                 hint="delete the file and trust your folders again",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.values import dataclass
 
 __all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
@@ -66,7 +66,7 @@ class MemoryFiles:
     def read(self, path: str, *, limit: int) -> bytes:
         path = resource_path(path)
         if path not in self._contents:
-            raise NotFound(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
+            raise NotFoundError(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
         data = self._contents[path]
         if len(data) > limit:
             raise too_large(path, limit)
@@ -76,16 +76,16 @@ class MemoryFiles:
         return [FileEntry(path=path, size=len(data)) for path, data in sorted(self._contents.items())]
 
 
-def too_large(path: str, limit: int) -> Refused:
+def too_large(path: str, limit: int) -> RefusedError:
     """The one sentence for a file over its cap, for every implementation of Files."""
-    return Refused(
+    return RefusedError(
         f"{path!r} is larger than {limit:,} bytes", rule="resource-size", hint="read a part of it, or raise the limit"
     )
 
 
-def _refused(text: str, why: str) -> Refused:
+def _refused(text: str, why: str) -> RefusedError:
     shown = text if len(text) <= 80 else text[:79] + "…"
-    return Refused(
+    return RefusedError(
         f"{shown!r} {why}",
         rule="path-gate",
         hint="use a path relative to the skill's folder, such as references/guide.md",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metier.errors import BadName
+from metier.errors import InvalidNameError
 from metier.values import dataclass
 
 __all__ = ["LONGEST_NAME", "SkillName", "is_name"]
@@ -27,7 +27,7 @@ class SkillName:
 
     def __post_init__(self) -> None:
         if not is_name(self.text):
-            raise BadName(self.text)
+            raise InvalidNameError(self.text)
 
     def __str__(self) -> str:
         return self.text

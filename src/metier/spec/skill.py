@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metier.errors import InvalidSkill, NotFound, Refused
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.values import dataclass, replace
 
 from .codes import Verdict, problem
@@ -51,11 +51,13 @@ class Skill:
 
 
 def load(files: Files, *, folder: str | None = None) -> Skill:
-    """The skill in `files`, leniently: InvalidSkill only where no model could use it."""
+    """The skill in `files`, leniently: InvalidSkillError only where no model could use it."""
     parsed = _parsed(files, folder, Verdict.LENIENT)
     if parsed.manifest is None:
         first = parsed.report.errors[0]
-        raise InvalidSkill(f"{folder or SKILL_FILE} is not a skill: {first.message}", report=parsed.report, hint=first.hint)
+        raise InvalidSkillError(
+            f"{folder or SKILL_FILE} is not a skill: {first.message}", report=parsed.report, hint=first.hint
+        )
     return Skill(parsed.manifest, files)
 
 
@@ -73,7 +75,7 @@ def _check_compat(files: Files, folder: str) -> Report:
     for name in (SKILL_FILE, SKILL_FILE.lower()):
         try:
             return check_compat(files.read(name, limit=LONGEST_SKILL_FILE * 16), folder=folder)
-        except NotFound:
+        except NotFoundError:
             continue
         except OSError as error:
             return Report((problem("SK002", str(error)),))
@@ -85,7 +87,7 @@ def _parsed(files: Files, folder: str | None, verdict: Verdict) -> Parsed:
     limit = LONGEST_SKILL_FILE if verdict is Verdict.LENIENT else LONGEST_SKILL_FILE * 16
     try:
         data = files.read(SKILL_FILE, limit=limit)
-    except (NotFound, OSError) as error:
+    except (NotFoundError, OSError) as error:
         return _unreadable(files.list(), error)
     parsed = parse(data, folder=folder, verdict=verdict)
     if len(data) <= LONGEST_SKILL_FILE:
@@ -99,9 +101,9 @@ _REFUSALS = {"resource-size": "SK016", "link-leaves-skill": "SK017", "not-a-file
 
 def _unreadable(entries: Iterable[FileEntry], error: Exception) -> Parsed:
     other = next((entry.path for entry in entries if entry.path.lower() in ("skill.md", "skills.md")), None)
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedError):
         found = problem(_REFUSALS.get(error.rule, "SK015"), str(error), hint=error.hint)
-    elif not isinstance(error, NotFound):
+    elif not isinstance(error, NotFoundError):
         found = problem("SK015", f"{SKILL_FILE} cannot be read: {getattr(error, 'strerror', None) or error}")
     elif other and other != SKILL_FILE:
         found = problem("SK013", f"the file is called {other}, not {SKILL_FILE}", file=other, hint=f"rename it to {SKILL_FILE}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import total_ordering
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.values import dataclass
 
 __all__ = ["Range", "Version", "is_version", "newest"]
@@ -43,7 +43,7 @@ class Version:
     @classmethod
     def parse(cls, text: str) -> Version:
         if len(text) > _LONGEST or not (found := _VERSION.fullmatch(text)):
-            raise BadUsage(f"{text[:_LONGEST]!r} is not a version", hint="write three numbers, as in 1.2.3 or 2.0.0-rc.1")
+            raise UsageError(f"{text[:_LONGEST]!r} is not a version", hint="write three numbers, as in 1.2.3 or 2.0.0-rc.1")
         return cls(int(found["major"]), int(found["minor"]), int(found["patch"]), *_tail(found))
 
     def __str__(self) -> str:
@@ -181,5 +181,5 @@ def _tail(found: re.Match[str]) -> tuple[tuple[str, ...], str]:
     return tuple(found["pre"].split(".")) if found["pre"] else (), found["build"] or ""
 
 
-def _bad(text: str) -> BadUsage:
-    return BadUsage(f"{text[:_LONGEST]!r} is not a range of versions", hint="write 1.2.3, ^1.2, ~1.2.3, 1.x or >=1.0 <2.0")
+def _bad(text: str) -> UsageError:
+    return UsageError(f"{text[:_LONGEST]!r} is not a range of versions", hint="write 1.2.3, ^1.2, ~1.2.3, 1.x or >=1.0 <2.0")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.registry.ports import Blobs
 
 from .runners import run_now
@@ -78,6 +78,6 @@ class BlobsConformance:
 async def _is_missing(blobs: Blobs, name: str) -> bool:
     try:
         await blobs.get(name)
-    except NotFound:
+    except NotFoundError:
         return True
     return False

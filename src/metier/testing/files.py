@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metier.errors import MetierError, NotFound, Refused
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.spec import Files
 
 __all__ = ["FilesContract"]
@@ -63,7 +63,7 @@ class FilesContract:
 def _code(files: Files, path: str, *, limit: int = 1_000) -> str:
     try:
         files.read(path, limit=limit)
-    except (NotFound, Refused) as error:
+    except (NotFoundError, RefusedError) as error:
         assert error.hint, "a refusal says what to do instead"
         return error.code
     except MetierError as error:

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from metier.errors import Conflict, MetierError, NotFound, Refused
+from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError
 from metier.registry.model import Draft, Event, Filters, Signature, SigningKey, Sort, Token
 from metier.registry.ports import Store
 from metier.registry.terms import document_terms, plain_words
@@ -101,8 +101,8 @@ class RegistryStoreConformance:
     def test_other_contents_under_a_taken_version_are_a_conflict(self, tmp_path: Path) -> None:
         async def body(store: Store) -> None:
             await store.publish(draft("pdf"), None)
-            await _raises(Conflict, store.publish(draft("pdf", description="Other."), None))
-            await _raises(Conflict, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
+            await _raises(ConflictError, store.publish(draft("pdf", description="Other."), None))
+            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
             card = await store.card("skill", "pdf")
             assert card is not None
             assert card.description == "Does pdf."
@@ -121,7 +121,7 @@ class RegistryStoreConformance:
     def test_a_name_belongs_to_who_came_first(self, tmp_path: Path) -> None:
         async def body(store: Store) -> None:
             await store.publish(draft("pdf"), ("acme",))
-            await _raises(Refused, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             await store.publish(draft("pdf", kind="agent", namespace="evil"), ("evil",))
 
         self._with(tmp_path, body)
@@ -222,7 +222,7 @@ class RegistryStoreConformance:
             assert (gone.status, gone.removed, gone.reason) == ("deleted", 5_000, "leak")
             assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
             assert await store.recall([["pdf"]], ALL, limit=9) == []
-            await _raises(Conflict, store.publish(draft("pdf", "2.0.0"), None))
+            await _raises(ConflictError, store.publish(draft("pdf", "2.0.0"), None))
             assert await store.purge(before=5_000) == []
             assert await store.purge(before=5_001) == ["pdf"]
             assert await store.card("skill", "pdf") is None
@@ -241,8 +241,8 @@ class RegistryStoreConformance:
             left = await store.card("skill", "pdf")
             assert left is not None
             assert left.namespace == "second"
-            await _raises(Conflict, store.set_owner(card.id, "second", present=False, event=event()))
-            await _raises(NotFound, store.transfer(card.id, "third", event=event()))
+            await _raises(ConflictError, store.set_owner(card.id, "second", present=False, event=event()))
+            await _raises(NotFoundError, store.transfer(card.id, "third", event=event()))
             await store.offer(card.id, "third", event=event())
             assert await store.offered(card.id) == "third"
             await store.transfer(card.id, "third", event=event())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from metier.errors import MetierError, NotFound, Refused
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.runtime import Isolation, Level, Limits, Outcome, Run, ScriptRunner
 from metier.runtime.running import check_arguments
 from metier.sources import DiskFiles
@@ -37,7 +37,7 @@ class FakeRunner:
         check_arguments(run)
         path = resource_path(run.script)
         if not path.startswith("scripts/"):
-            raise Refused(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
+            raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
         DiskFiles(run.folder).read(path, limit=1 << 26)
         self.ran.append(run)
         said = self._answer(run) if callable(self._answer) else self._answer
@@ -72,21 +72,21 @@ class RunnerConformance:
 
     def test_a_hundred_arguments_pass_and_one_more_is_refused(self, tmp_path: Path) -> None:
         assert self._run(tmp_path, arguments=("x",) * 100).ok
-        self._refused(tmp_path, Refused, arguments=("x",) * 101)
+        self._refused(tmp_path, RefusedError, arguments=("x",) * 101)
 
     def test_4096_bytes_of_arguments_pass_and_one_more_is_refused(self, tmp_path: Path) -> None:
         assert self._run(tmp_path, arguments=("é" * 2048,)).ok
-        self._refused(tmp_path, Refused, arguments=("é" * 2048, "x"))
+        self._refused(tmp_path, RefusedError, arguments=("é" * 2048, "x"))
 
     def test_a_nul_in_an_argument_is_refused(self, tmp_path: Path) -> None:
-        self._refused(tmp_path, Refused, arguments=("a\0b",))
+        self._refused(tmp_path, RefusedError, arguments=("a\0b",))
 
     def test_a_script_that_is_not_there_is_not_found(self, tmp_path: Path) -> None:
-        self._refused(tmp_path, NotFound, script="scripts/other.py")
+        self._refused(tmp_path, NotFoundError, script="scripts/other.py")
 
     def test_only_what_lies_under_scripts_is_run(self, tmp_path: Path) -> None:
         for script in ("SKILL.md", "../tried/scripts/go.py", "/bin/true", "references/x.py"):
-            self._refused(tmp_path, Refused, script=script)
+            self._refused(tmp_path, RefusedError, script=script)
 
     def test_an_outcome_says_how_the_run_was_isolated(self, tmp_path: Path) -> None:
         found = self._run(tmp_path).isolation

@@ -20,7 +20,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
 from metier.cli.skill.create import edit_file
-from metier.errors import BadUsage, Conflict, MetierError, NotFound
+from metier.errors import ConflictError, MetierError, NotFoundError, UsageError
 from metier.sources.atomic import replace_text
 from metier.spec import is_name
 from metier.values import replace
@@ -126,7 +126,9 @@ def delete(app: App, *, name: str, yes: bool) -> Result:
     version = app.agents.get(name)
     if not yes:
         if not sys.stdin.isatty():
-            raise BadUsage(f"{name} would be deleted with {version.number} versions", hint="say --yes to do it without asking")
+            raise UsageError(
+                f"{name} would be deleted with {version.number} versions", hint="say --yes to do it without asking"
+            )
         click.confirm(f"delete {name} with its {version.number} versions?", abort=True, err=True)
     app.agents.delete(name)
     return Result(data={"deleted": name}, lines=lambda _: (f"deleted {name}",))
@@ -189,7 +191,7 @@ def export(app: App, *, name: str, output: str | None, whole: bool) -> Result:
     if output:
         file = os.path.join(app.folder, output)
         if os.path.lexists(file):
-            raise Conflict(f"{output!r} exists already", hint="choose another name, or delete it first")
+            raise ConflictError(f"{output!r} exists already", hint="choose another name, or delete it first")
         replace_text(file, text)
         line = f"exported {name} to {shown(output)}"
         return Result(data={"name": name, "file": file, "versions": len(versions)}, lines=lambda _: (line,))
@@ -234,7 +236,7 @@ def remove_skill(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
         unknown = [ref for ref in refs if ref not in agent.skills]
         if unknown:
             there = ", ".join(agent.skills) or "it has none of its own"
-            raise NotFound(f"{name} does not have {unknown[0]!r}", hint=f"its skills: {there}")
+            raise NotFoundError(f"{name} does not have {unknown[0]!r}", hint=f"its skills: {there}")
         return replace(agent, skills=tuple(ref for ref in agent.skills if ref not in refs))
 
     version = app.agents.change(name, without, change=f"removed {', '.join(refs)}")
@@ -272,7 +274,7 @@ def _edited(app: App, options: dict[str, Any]) -> Edit:
     if options["model"] is not None:
         given["model"] = _model(options["model"], options["provider"])
     elif options["provider"]:
-        raise BadUsage("--provider says whose model, and --model which", hint=f"--model {options['provider']}:NAME says both")
+        raise UsageError("--provider says whose model, and --model which", hint=f"--model {options['provider']}:NAME says both")
     if options["skills"] is not None:
         given["skills"] = _resolved(app, options["skills"].replace(",", " ").split())
     if options["instructions"] is not None:
@@ -294,7 +296,7 @@ def _model(model: str, provider: str | None) -> str:
         return model
     whose, colon, _ = model.partition(":")
     if colon and whose != provider:
-        raise BadUsage(f"--model says {whose} and --provider {provider}", hint="give one of them")
+        raise UsageError(f"--model says {whose} and --provider {provider}", hint="give one of them")
     return model if colon else f"{provider}:{model}"
 
 
@@ -327,9 +329,9 @@ def _text_of(app: App, file: str) -> str:
         with open(path, "rb") as stream:
             return stream.read(_LARGEST).decode()
     except FileNotFoundError:
-        raise NotFound(f"there is no file {file!r}", hint="check its name; `-` reads standard input") from None
+        raise NotFoundError(f"there is no file {file!r}", hint="check its name; `-` reads standard input") from None
     except UnicodeDecodeError:
-        raise BadUsage(f"{file!r} is not UTF-8 text", hint="save it as UTF-8") from None
+        raise UsageError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8") from None
 
 
 def _read_export(text: str, file: str) -> list[Version]:
@@ -344,12 +346,12 @@ def _read_export(text: str, file: str) -> list[Version]:
     except (ValueError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         if isinstance(error, MetierError):
             raise
-        raise BadUsage(f"{file!r} is not an exported agent", hint="make one with `metier agent export`") from error
+        raise UsageError(f"{file!r} is not an exported agent", hint="make one with `metier agent export`") from error
 
 
 def _in_editor(app: App, before: Version) -> Version:
     if not (sys.stdin.isatty() or app.environment.get("EDITOR") or app.environment.get("VISUAL")):
-        raise BadUsage("nothing to change is said", hint="give --model, --skills, --instructions or --var")
+        raise UsageError("nothing to change is said", hint="give --model, --skills, --instructions or --var")
     draft = app.agents.folder / before.agent.name / ".draft.toml"
     replace_text(str(draft), render_version(before))
     edit_file(str(draft), app.environment)

@@ -18,7 +18,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, padded, shown, unarmed
 from metier.cli.run import failure
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
 from .preview import preview_lines
 from .record import Record
@@ -92,7 +92,7 @@ def _commands(app: App) -> dict[str, Any]:
 def _piped(talk: Talk) -> Result:
     text = sys.stdin.read(_LARGEST)
     if not text.strip():
-        raise BadUsage("there is nothing to say", hint="pipe a message in, or start it on a terminal")
+        raise UsageError("there is nothing to say", hint="pipe a message in, or start it on a terminal")
     known = {*COMMANDS, *talk.commands, *(entry.name for entry in talk.app.catalog)}
     entries = asyncio.run(_all_of(talk, list(_parts(text, known))))
     data = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, "entries": entries}
@@ -179,7 +179,7 @@ def _list(app: App) -> Result:
 
 def _search(app: App, words: str) -> Result:
     if not words.strip():
-        raise BadUsage("there is nothing to look for", hint="metier chat --search WORDS")
+        raise UsageError("there is nothing to look for", hint="metier chat --search WORDS")
     found = app.chats.search(words)
     rows = [{"id": each.chat, "turn": each.number, "title": each.title, "text": each.text} for each in found]
 

@@ -17,7 +17,7 @@ from metier.agents.chats import as_markdown
 from metier.agents.events import Spent
 from metier.app import App
 from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
-from metier.errors import BadUsage, Conflict, MetierError, nearest
+from metier.errors import ConflictError, MetierError, UsageError, nearest
 from metier.runtime.permissions import Approve
 from metier.selection import Match
 from metier.sources.atomic import replace_text
@@ -145,7 +145,7 @@ def _skills(talk: Talk, _: str) -> Entered:
 def _skill(talk: Talk, rest: str) -> Entered:
     name, _, arguments = rest.partition(" ")
     if not name:
-        raise BadUsage("which skill?", hint="/skills lists them")
+        raise UsageError("which skill?", hint="/skills lists them")
     return _activated(talk, name, arguments.strip(), says=False)
 
 
@@ -159,7 +159,7 @@ def _activated(talk: Talk, name: str, arguments: str, *, says: bool = True) -> E
 
 def _unskill(talk: Talk, rest: str) -> Entered:
     if not rest:
-        raise BadUsage("which skill?", hint="/skills lists the active ones first")
+        raise UsageError("which skill?", hint="/skills lists the active ones first")
     gone = talk.engine.session.deactivate(rest)
     return Entered(lines=(shown(f"○ {', '.join(gone)}: no longer active"),))
 
@@ -225,7 +225,7 @@ def _save(talk: Talk, rest: str) -> Entered:
     name = rest or f"chat-{engine.id}.md"
     file = os.path.join(talk.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
-        raise Conflict(f"{name!r} exists already", hint="say another name: /save FILE")
+        raise ConflictError(f"{name!r} exists already", hint="say another name: /save FILE")
     replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else as_markdown(chat, turns))
     return Entered(lines=(shown(f"saved {len(turns)} turns to {name}"),))
 
@@ -273,7 +273,7 @@ def resumed(talk: Talk) -> Iterator[str]:
 
 def _search(talk: Talk, rest: str) -> Entered:
     if not rest:
-        raise BadUsage("what should be found?", hint="/search WORDS")
+        raise UsageError("what should be found?", hint="/search WORDS")
     found = talk.app.chats.search(rest)
     rows = [(each.chat, each.text) for each in found]
     return Entered(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from metier.errors import BadUsage, nearest
+from metier.errors import UsageError, nearest
 
 from .commands import DEFAULTS, GROUPS, usage
-from .dispatch import Misread, answer, command_at
+from .dispatch import CommandLineError, answer, command_at
 from .options import Command, Declared
 
 __all__ = ["root_command", "run_by_click"]
@@ -31,7 +31,9 @@ def run_by_click(words: list[str]) -> int:
     except click.ClickException as error:
         context_of = getattr(error, "ctx", None)
         title = context_of.command_path if context_of else "metier"
-        raise Misread(error.format_message().rstrip("."), hint=f"see `{title} --help`", path=title.split()[1:]) from error
+        raise CommandLineError(
+            error.format_message().rstrip("."), hint=f"see `{title} --help`", path=title.split()[1:]
+        ) from error
     return 0
 
 
@@ -86,7 +88,7 @@ class _Group(click.Group):
         if args and args[0] not in GROUPS[self.path]:
             near = nearest(args[0], GROUPS[self.path])
             title = f"metier {self.path}".strip()
-            raise BadUsage(
+            raise UsageError(
                 f"{title} has no command {args[0]!r}",
                 hint=f"did you mean {near!r}?" if near else f"see `{title} --help`",
             )

@@ -12,14 +12,14 @@ from itertools import pairwise
 from typing import Any
 
 from metier.app import App
-from metier.errors import BadUsage, InvalidSkill, MetierError, NotFound
+from metier.errors import InvalidSkillError, MetierError, NotFoundError, UsageError
 
 from .commands import GROUPS
 from .options import Command, Declared
-from .result import Result, Unwritten
+from .result import OutputError, Result
 from .terminal import Terminal, unarmed
 
-__all__ = ["Misread", "answer", "command", "command_at", "envelope", "run"]
+__all__ = ["CommandLineError", "answer", "command", "command_at", "envelope", "run"]
 
 _ENVELOPE_VERSION = 1
 _BUG = 70
@@ -32,7 +32,7 @@ _EVERYWHERE = (
 )
 
 
-class Misread(BadUsage):
+class CommandLineError(UsageError):
     """A command line that click could not read, and the command that it was meant for."""
 
     def __init__(self, message: str, *, hint: str, path: list[str]) -> None:
@@ -56,11 +56,11 @@ def run(words: list[str]) -> int:
         from .click_groups import run_by_click
 
         return run_by_click(words)
-    except Misread as error:
+    except CommandLineError as error:
         return _fail(error, error.path, as_json)
     except MetierError as error:
         return _fail(error, _named(words), as_json)
-    except (BrokenPipeError, Unwritten):
+    except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
         return _fail(_disk_error(error), _named(words), as_json)
@@ -129,7 +129,7 @@ def envelope(
         body["data"] = data
     else:
         body["error"] = {"code": error.code, "message": str(error), "hint": error.hint}
-        if isinstance(error, InvalidSkill):
+        if isinstance(error, InvalidSkillError):
             body["error"]["problems"] = [_problem_row(problem) for problem in error.report]
     if notes:
         body["warnings"] = list(notes)
@@ -184,7 +184,7 @@ def _fail(error: MetierError, path: list[str], as_json: bool) -> int:
         for note in notes:
             _tell(f"warning: {note}")
         _tell(f"error: {error}")
-        if isinstance(error, InvalidSkill):
+        if isinstance(error, InvalidSkillError):
             for problem in error.report:
                 _tell(f"  {problem.where}: {problem.severity} {problem.code}: {problem.message}")
         if error.hint:
@@ -200,7 +200,7 @@ def _write(output: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Unwritten(error.errno, error.strerror) from error
+        raise OutputError(error.errno, error.strerror) from error
 
 
 def _tell(text: str) -> None:
@@ -212,7 +212,7 @@ def _here() -> str:
     try:
         return os.getcwd()
     except FileNotFoundError:
-        raise NotFound("the current folder is gone", hint="change to a folder that exists") from None
+        raise NotFoundError("the current folder is gone", hint="change to a folder that exists") from None
 
 
 def _disk_error(error: OSError) -> MetierError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metier.app import App
-from metier.errors import BadUsage, MetierError
+from metier.errors import MetierError, UsageError
 from metier.evals.chat import Endpoint, HttpChat, endpoint
 
 from .progress import progress
@@ -25,7 +25,7 @@ def model_of(app: App, name: str | None = None, *, offline: bool = False, needed
     chosen = name or settings.path("model.name")
     if offline or not chosen:
         if needed_by:
-            raise BadUsage(f"{needed_by} a model", hint="`metier config set model.name openai:NAME`; see docs/evals.md")
+            raise UsageError(f"{needed_by} a model", hint="`metier config set model.name openai:NAME`; see docs/evals.md")
         return None
     # A model that names its provider is not asked at the settings' server; a bare name belongs to a server.
     base_url = (settings.path("model.base_url") or "") if not name or ":" not in name else ""

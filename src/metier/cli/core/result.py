@@ -9,10 +9,10 @@ from metier.values import dataclass, field
 
 from .terminal import Terminal
 
-__all__ = ["Result", "Unwritten"]
+__all__ = ["OutputError", "Result"]
 
 
-class Unwritten(OSError):
+class OutputError(OSError):
     """The answer itself could not be written: a full disk behind `>`. Nothing is wrong with what was asked."""
 
 

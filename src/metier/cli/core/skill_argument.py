@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metier.app import App
 from metier.catalog import Entry, Source, State
-from metier.errors import InvalidSkill, NotFound, Refused, SkillNotFound
+from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError
 from metier.sources import Place, catalog_of
 from metier.sources.walk import walk
 from metier.spec import Report
@@ -27,7 +27,7 @@ def entry_named(app: App, name: str) -> Entry:
     for other in app.catalog.entries:
         if other.name == name:
             return other
-    raise SkillNotFound(name, known=(entry.name for entry in app.catalog.entries))
+    raise SkillNotFoundError(name, known=(entry.name for entry in app.catalog.entries))
 
 
 def folders_named(app: App, targets: Sequence[str]) -> list[str]:
@@ -39,7 +39,7 @@ def folders_named(app: App, targets: Sequence[str]) -> list[str]:
 
 
 def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
-    """The skills that the targets name, installed or not. InvalidSkill for one that no client could load."""
+    """The skills that the targets name, installed or not. InvalidSkillError for one that no client could load."""
     installed = {entry.folder: entry for entry in app.catalog.entries}
     return [installed.get(folder) or _entry_in(app, folder) for folder in folders_named(app, targets)]
 
@@ -48,7 +48,7 @@ def _entry_in(app: App, folder: str) -> Entry:
     entry = next(iter(catalog_of([Place(Source.PROJECT, folder)], machine=app.machine).entries), None)
     if entry is None or entry.state is State.SKIPPED:
         report = entry.report if entry else Report()
-        raise InvalidSkill(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
+        raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
     return entry
 
 
@@ -60,7 +60,9 @@ def _folders(app: App, target: str) -> Iterator[str]:
     elif os.path.isdir(path) and (looks_like_path or _holds_skill(path) or not _is_known(app, target)):
         yield from _below(os.path.realpath(path), target)
     elif looks_like_path:
-        raise NotFound(f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill")
+        raise NotFoundError(
+            f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill"
+        )
     elif _is_known(app, target):
         yield _folder_of(entry_named(app, target))
     else:
@@ -71,7 +73,9 @@ def _folders(app: App, target: str) -> Iterator[str]:
 
 def _folder_of(entry: Entry) -> str:
     if entry.source is Source.MCP:
-        raise Refused(f"{entry.name} is on another server, and has no folder here", rule="mcp", hint="see `metier skill show`")
+        raise RefusedError(
+            f"{entry.name} is on another server, and has no folder here", rule="mcp", hint="see `metier skill show`"
+        )
     return entry.folder
 
 
@@ -90,7 +94,7 @@ def _below(path: str, target: str) -> Iterator[str]:
     result = walk(path)
     folders = sorted({folder for folder, *_ in (*result.found, *result.odd)})
     if not folders:
-        raise NotFound(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
+        raise NotFoundError(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
     yield from folders
 
 

@@ -16,7 +16,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, shown, unarmed
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.mcp.clients import Client, Scope, Server, place_of
 from metier.mcp.configuring import Change, apply, plan
 from metier.spec import is_name
@@ -40,7 +40,7 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     was is kept beside it. Run again, it changes nothing.
     """
     if not is_name(name):
-        raise BadUsage(f"{name!r} is no name for a server", hint="lowercase words joined by hyphens, such as metier-work")
+        raise UsageError(f"{name!r} is no name for a server", hint="lowercase words joined by hyphens, such as metier-work")
     scope = Scope.PROJECT if project else Scope.USER
     arguments = ("mcp", *(("--allow-scripts",) if allow_scripts else ()))
     server = _server(name, arguments, scope)

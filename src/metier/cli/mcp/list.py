@@ -13,7 +13,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, shown
-from metier.errors import MetierError, NotFound
+from metier.errors import MetierError, NotFoundError
 from metier.mcp.listings import Asked, RemoteServer
 from metier.mcp.neighbours import needs_sdk
 
@@ -70,9 +70,9 @@ def _chosen(app: App, names: tuple[str, ...]) -> Sequence[RemoteServer]:
     known = {server.name: server for server in app.neighbours.servers}
     for name in names:
         if name not in known:
-            raise NotFound(f"no MCP server is named {name!r}", hint=f"there are {', '.join(known)}" if known else _HOW)
+            raise NotFoundError(f"no MCP server is named {name!r}", hint=f"there are {', '.join(known)}" if known else _HOW)
     if not known:
-        raise NotFound("no MCP server is configured", hint=_HOW)
+        raise NotFoundError("no MCP server is configured", hint=_HOW)
     return [known[name] for name in names] or [server for server in known.values() if server.enabled]
 
 

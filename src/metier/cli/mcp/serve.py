@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 from metier.mcp.http import Http
 from metier.mcp.neighbours import needs_sdk
 
@@ -60,11 +60,11 @@ def _token(app: App, file: str | None) -> str | None:
         with open(os.path.join(app.folder, os.path.expanduser(file)), encoding="ascii") as stream:
             token = stream.read(4096).strip()
     except FileNotFoundError:
-        raise NotFound(f"there is no token file {file!r}", hint="write the token into it first") from None
+        raise NotFoundError(f"there is no token file {file!r}", hint="write the token into it first") from None
     except UnicodeDecodeError:
-        raise BadUsage(f"{file!r} holds no token", hint="one line of plain text") from None
+        raise UsageError(f"{file!r} holds no token", hint="one line of plain text") from None
     if not token:
-        raise BadUsage(f"{file!r} is empty", hint="write the token into it first")
+        raise UsageError(f"{file!r} is empty", hint="write the token into it first")
     return token
 
 

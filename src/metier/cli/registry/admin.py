@@ -14,7 +14,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 
 from .serve import registry_options
 
@@ -58,7 +58,7 @@ def backup(app: App, *, folder: str, db: str | None, blobs: str | None) -> Resul
 def restore(app: App, *, folder: str, db: str | None, blobs: str | None) -> Result:
     """Bring back what `backup` copied, into an empty registry or the one it came from."""
     if not os.path.exists(os.path.join(folder, "registry.sqlite")):
-        raise NotFound(f"{folder} holds no backup", hint="name the folder that was given to `metier registry backup`")
+        raise NotFoundError(f"{folder} holds no backup", hint="name the folder that was given to `metier registry backup`")
     return _copied(_in_folder(folder), _place(app, None, db, blobs), f"restored from {folder}")
 
 
@@ -157,7 +157,9 @@ def revoke_token(app: App, *, number: int, db: str | None) -> Result:
 
         async with _opened(place) as (store, _):
             if not await Tokens(store).revoke(LOCAL, number, now=now()):
-                raise NotFound(f"there is no token {number} that could be revoked", hint="see `metier registry token list`")
+                raise NotFoundError(
+                    f"there is no token {number} that could be revoked", hint="see `metier registry token list`"
+                )
         return Result(data={"id": number}, lines=lambda _: (f"revoked {number}",))
 
     return asyncio.run(work())
@@ -165,7 +167,7 @@ def revoke_token(app: App, *, number: int, db: str | None) -> Result:
 
 def _copied(source: Place, target: Place, done: str) -> Result:
     if source == target:
-        raise BadUsage("source and target are the same registry", hint="name two")
+        raise UsageError("source and target are the same registry", hint="name two")
 
     async def work() -> Result:
         from metier.registry.copying import copy

@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.skill.search import from_registry
-from metier.errors import Conflict, NotFound, Unavailable
+from metier.errors import ConflictError, NotFoundError, UnavailableError
 
 __all__ = ["new", "register", "show"]
 
@@ -23,7 +23,7 @@ def new(app: App, *, force: bool) -> Result:
     from metier.registry.signing import keyid_of, new_key
 
     if app.signing_key() is not None and not force:
-        raise Conflict("you have a key already", hint="--force replaces it; releases that it signed stay signed")
+        raise ConflictError("you have a key already", hint="--force replaces it; releases that it signed stay signed")
     private, public = new_key()
     app.keep_signing_key(private)
     return _key(keyid_of(public), public)
@@ -57,7 +57,7 @@ def register(app: App, *, namespace: str, note: str, registry: str | None, insec
 def _own(app: App) -> str:
     private = app.signing_key()
     if private is None:
-        raise NotFound("you have no key", hint="metier registry key new")
+        raise NotFoundError("you have no key", hint="metier registry key new")
     return private
 
 
@@ -67,6 +67,6 @@ def _key(keyid: str, public: str) -> Result:
 
 def _need_cryptography() -> None:
     if find_spec("cryptography") is None:
-        raise Unavailable(
+        raise UnavailableError(
             "signing needs a package that is not installed", hint="pip install 'metier[registry]'", retryable=False
         )

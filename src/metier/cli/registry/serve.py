@@ -13,7 +13,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.errors import Conflict, Unavailable
+from metier.errors import ConflictError, UnavailableError
 
 if TYPE_CHECKING:
     from metier.registry.options import Options
@@ -66,7 +66,7 @@ def registry_options(
 ) -> Options:
     """How a registry of the user's own is set up: by flags, else by settings, else below the home folder."""
     if not all(map(find_spec, ("starlette", "uvicorn"))):
-        raise Unavailable(
+        raise UnavailableError(
             "a registry needs packages that are not installed", hint="pip install 'metier[registry]'", retryable=False
         )
     from metier.registry.options import Options, Rates
@@ -90,5 +90,7 @@ def _usable_port(host: str, port: int) -> int:
             probe.bind((host, port))
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise Conflict(f"cannot listen at {host} port {port}: {why}", hint="choose another with --port or --host") from None
+            raise ConflictError(
+                f"cannot listen at {host} port {port}: {why}", hint="choose another with --port or --host"
+            ) from None
         return int(probe.getsockname()[1])

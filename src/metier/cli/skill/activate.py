@@ -11,7 +11,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.runtime import By, Mode
 
 __all__ = ["activate"]
@@ -71,5 +71,5 @@ def activate(
 def _pair(text: str) -> tuple[str, str]:
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise BadUsage(f"{text!r} is not of the form NAME=VALUE", hint="such as -p style=formal")
+        raise UsageError(f"{text!r} is not of the form NAME=VALUE", hint="such as -p style=formal")
     return name, value

@@ -17,7 +17,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, shown
-from metier.errors import BadUsage, Conflict, InvalidSkill, NotFound, Refused
+from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
 from metier.sources import DiskFiles
 from metier.spec import MemoryFiles, Report, SkillName, Verdict, check
 from metier.spec.fix import fix
@@ -59,7 +59,7 @@ def create(
     _is_text(description)
     folder = _folder(app, skill, project=project, parent=parent)
     if os.path.lexists(folder):
-        raise Conflict(f"{folder} exists already", hint="choose another name, or delete it first")
+        raise ConflictError(f"{folder} exists already", hint="choose another name, or delete it first")
     if source is not None:
         files = {"SKILL.md": _taken(os.path.join(app.folder, os.path.expanduser(source)), skill)}
     else:
@@ -77,12 +77,12 @@ def _is_text(description: str | None) -> None:
     try:
         (description or "").encode()
     except UnicodeEncodeError:
-        raise BadUsage("the description is not UTF-8 text", hint="type it again in a UTF-8 terminal") from None
+        raise UsageError("the description is not UTF-8 text", hint="type it again in a UTF-8 terminal") from None
 
 
 def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> str:
     if project and parent:
-        raise BadUsage("--project and --dir exclude each other", hint="give one of them")
+        raise UsageError("--project and --dir exclude each other", hint="give one of them")
     if project:
         return os.path.join(app.folder, ".metier", "skills", name.text)
     return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.user_dir, name.text)
@@ -90,7 +90,7 @@ def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> 
 
 def _asked() -> str:
     if not sys.stdin.isatty():
-        raise BadUsage("a skill needs a description", hint="add --description 'What it does. Use when ...'")
+        raise UsageError("a skill needs a description", hint="add --description 'What it does. Use when ...'")
     text: str = click.prompt("What does the skill do, and when should it be used?", err=True)
     _is_text(text)
     return text
@@ -99,9 +99,9 @@ def _asked() -> str:
 def _written(name: SkillName, description: str, template: str) -> dict[str, bytes]:
     text = " ".join(description.split())
     if not text:
-        raise BadUsage("the description is empty", hint="say what the skill does and when to use it")
+        raise UsageError("the description is empty", hint="say what the skill does and when to use it")
     if len(text) > LONGEST_DESCRIPTION:
-        raise BadUsage(f"the description has {len(text):,} characters", hint=f"{LONGEST_DESCRIPTION:,} are allowed")
+        raise UsageError(f"the description has {len(text):,} characters", hint=f"{LONGEST_DESCRIPTION:,} are allowed")
     chosen = TEMPLATES[template]
     title = name.text.replace("-", " ").capitalize()
     body = chosen.body.format(title=title, description=text)
@@ -116,14 +116,14 @@ def _taken(file: str, name: SkillName) -> bytes:
             # One byte past the limit is enough to see that it is too long, and /dev/zero has no end.
             data = stream.read(LONGEST_SKILL_FILE + 1)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {file!r}", hint="-f takes a SKILL.md") from None
+        raise NotFoundError(f"there is no file {file!r}", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:
-        raise BadUsage(f"{file!r} is a folder", hint="-f takes a SKILL.md") from None
+        raise UsageError(f"{file!r} is a folder", hint="-f takes a SKILL.md") from None
     fixed = fix(data, folder=name.text).data
     report = check(MemoryFiles({"SKILL.md": fixed}), folder=name.text)
     errors = tuple(problem for problem in report.errors if problem.code != "SK160")
     if errors:
-        raise InvalidSkill(
+        raise InvalidSkillError(
             f"{file} is not a skill that can be named {name}",
             report=Report(errors),
             hint="mend the file, then try again",
@@ -153,7 +153,7 @@ def _place(folder: str, files: Mapping[str, bytes]) -> None:
         shutil.rmtree(workshop, ignore_errors=True)
         if isinstance(error, OSError) and os.path.lexists(folder):
             # Somebody else made it between our look and our move.
-            raise Conflict(f"{folder} exists already", hint="choose another name, or delete it first") from error
+            raise ConflictError(f"{folder} exists already", hint="choose another name, or delete it first") from error
         raise
 
 
@@ -165,10 +165,10 @@ def edit_file(file: str, environment: Mapping[str, str]) -> None:
     except ValueError:
         words = []
     if not words or shutil.which(words[0]) is None:
-        raise Refused(f"the editor {editor!r} cannot be started", rule="editor", hint=f"set EDITOR; the file is at {file}")
+        raise RefusedError(f"the editor {editor!r} cannot be started", rule="editor", hint=f"set EDITOR; the file is at {file}")
     status = subprocess.run([*words, file], check=False).returncode
     if status:
-        raise Refused(f"the editor ended with {status}", rule="editor", hint=f"the file is at {file}")
+        raise RefusedError(f"the editor ended with {status}", rule="editor", hint=f"the file is at {file}")
 
 
 def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:

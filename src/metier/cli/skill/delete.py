@@ -19,7 +19,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named, listing_plugins
 from metier.cli.core.terminal import shown
 from metier.config import KEYS, change_rows
-from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
+from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.dependencies import dependents
 from metier.install.steps import Verb
 from metier.install.store import Store
@@ -50,7 +50,7 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
     owner = _owner(app, name, source)
     if targets:
         if owner is None:
-            raise BadUsage(f"{name} was not installed for any agent", hint="--target is for installed skills")
+            raise UsageError(f"{name} was not installed for any agent", hint="--target is for installed skills")
         return _taken_away(*owner, targets)
     if owner is not None:
         listed = listing_plugins(app, owner[1])
@@ -60,14 +60,18 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
         return result
     entry = _chosen(app, name, source)
     if entry.source is Source.BUNDLED:
-        raise Refused(f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off")
+        raise RefusedError(
+            f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off"
+        )
     if entry.source is Source.MCP:
-        raise Refused(f"{name} is on another server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here")
+        raise RefusedError(
+            f"{name} is on another server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here"
+        )
     files = sum(len(names) for _, _, names in os.walk(entry.folder))
     data = {"name": entry.name, "folder": entry.folder, "files": files}
     if not yes:
         if not sys.stdin.isatty():
-            raise BadUsage(f"deleting {name} needs a yes", hint="add --yes")
+            raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
         if not click.confirm(f"Delete {shown(entry.folder)} with {files} files?", err=True):
             return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {entry.name}"),), status=1)
     _remove(entry.folder)
@@ -86,10 +90,10 @@ def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
     }
     try:
         return owned.get(_chosen(app, name, source).folder)
-    except SkillNotFound:
+    except SkillNotFoundError:
         # Its folder is gone, and the lock still promises it.
         return next(((store, name) for store in stores if name in store.lock()), None)
-    except Ambiguous:
+    except AmbiguousError:
         folder = {entry.folder for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)}
         # The copies that one installation made are one skill.
         owners = {owned.get(each) for each in folder if not each.startswith(BUNDLED)}
@@ -126,13 +130,13 @@ def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
     lock = store.lock()
     needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
     if needed and not force:
-        raise Conflict(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
+        raise ConflictError(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
     folder = store.folder_of(lock[name])
     files = len(lock[name].files)
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     if not yes:
         if not sys.stdin.isatty():
-            raise BadUsage(f"deleting {name} needs a yes", hint="add --yes")
+            raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
         edited = [step.note for step in store.remove([name], dry_run=True).steps if step.note]
         more = f" ({'; '.join(edited)})" if edited else ""
         if not click.confirm(f"Delete {shown(folder)} with {files} files{shown(more)}?", err=True):
@@ -153,10 +157,10 @@ def _chosen(app: App, name: str, source: str | None) -> Entry:
         places = sorted({str(entry.source) for entry in mine})
         hint = f"say which with --source: {', '.join(places)}" if len(places) > 1 else "name its folder instead"
         folders = ", ".join(entry.folder for entry in mine)
-        raise Ambiguous(f"several skills are named {name!r}: {folders}", hint=hint)
+        raise AmbiguousError(f"several skills are named {name!r}: {folders}", hint=hint)
     if source and not mine:
         # Never another one of that name: what was asked for is not here.
-        raise SkillNotFound(name, hint=f"there is none of that name among the {source} skills")
+        raise SkillNotFoundError(name, hint=f"there is none of that name among the {source} skills")
     return (mine or entries or [entry_named(app, name)])[0]
 
 

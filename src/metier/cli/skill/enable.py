@@ -12,7 +12,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named, listing_plugins
 from metier.cli.core.terminal import shown
 from metier.config import KEYS, change_rows, change_words
-from metier.errors import Refused
+from metier.errors import RefusedError
 
 __all__ = ["disable", "enable"]
 
@@ -71,7 +71,7 @@ def _after(app: App, entry: Entry) -> Result:
     """Look again: a filter or a missing command may still have the last word, and the user should hear it."""
     now = entry_named(App(environment=app.environment, folder=app.folder, flags=app.flags), entry.name)
     if now.state is State.UNTRUSTED:
-        raise Refused(
+        raise RefusedError(
             f"{entry.name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder"
         )
     reason = f" ({now.reason})" if now.reason else ""

@@ -19,7 +19,7 @@ from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.evals.chat import Chat, Endpoint, HttpChat
 from metier.evals.files import Case, Query, balance, meant_for_others, read_cases, read_queries
 from metier.evals.junit import junit_triggers
@@ -130,7 +130,7 @@ def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> li
     for entry in entries:
         try:
             found.append((entry, read(DiskFiles(entry.folder), entry.name)))
-        except NotFound:
+        except NotFoundError:
             continue
     return found
 

@@ -12,7 +12,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.scan import RULES
 from metier.spec import CODES, Code
 
@@ -44,7 +44,7 @@ def _code(text: str) -> Code:
     by_name = {code.name: code for code in PAGES.values()}
     code = PAGES.get(text.upper()) or by_name.get(text.lower())
     if code is None:
-        raise NotFound(f"no problem has the code {text!r}", hint="`metier skill explain` lists all codes")
+        raise NotFoundError(f"no problem has the code {text!r}", hint="`metier skill explain` lists all codes")
     return code
 
 

@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, shown, unarmed
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.sources import BUNDLED, DiskFiles
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE, check
@@ -48,12 +48,12 @@ def fix(app: App, *, targets: tuple[str, ...], dry_run: bool) -> Result:
 def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
     name = os.path.basename(folder)
     if folder.startswith(BUNDLED + os.sep):
-        raise Refused(
+        raise RefusedError(
             f"{name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
         )
     try:
         data = DiskFiles(folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
-    except (NotFound, Refused):
+    except (NotFoundError, RefusedError):
         # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
         return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
     fixed = repaired(data, folder=name)

@@ -11,7 +11,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.options import argument, option
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, clipped, padded, shown
-from metier.errors import Ambiguous, BadUsage, Conflict, Refused, SkillNotFound
+from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.aside import scanned_aside
 from metier.install.dependencies import in_order
 from metier.install.fetch import fetch
@@ -81,7 +81,7 @@ def install(
     """
     # Any: the options above, each read where it matters.
     if project and user:
-        raise BadUsage("--project and --user exclude each other", hint="give one of them")
+        raise UsageError("--project and --user exclude each other", hint="give one of them")
     if not refs:
         return _restored(app, project=project, user=user, **options)
     # After --skill, a bare name is one more skill: nobody installs a local skill and names parts of it.
@@ -90,7 +90,7 @@ def install(
         named += [ref for ref in refs if is_name(ref)]
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
-            raise BadUsage("--skill chooses from a source, and none is named", hint="write owner/repo --skill NAME")
+            raise UsageError("--skill chooses from a source, and none is named", hint="write owner/repo --skill NAME")
     store = app.installed(Level.PROJECT if project else Level.USER)
     visit = _Visit(app, store, tuple(named), options)
     with fetch_progress() as progress:
@@ -107,7 +107,7 @@ def bring(app: App, refs: Sequence[str]) -> None:
     with fetch_progress() as progress:
         result = visit.installed(visit.brought(refs, progress, listed=False))
     if result.status:
-        raise Conflict(f"{', '.join(refs)} could not be installed", hint=f"see `metier skill install {' '.join(refs)}`")
+        raise ConflictError(f"{', '.join(refs)} could not be installed", hint=f"see `metier skill install {' '.join(refs)}`")
 
 
 class _Visit:
@@ -153,14 +153,14 @@ class _Visit:
             with quiet_bars():
                 return picked(offered)
         names = ", ".join(sorted(one.name for one in offered)[:10])
-        raise Ambiguous(f"there are {len(offered)} skills: {names}{', …' if len(offered) > 10 else ''}",
+        raise AmbiguousError(f"there are {len(offered)} skills: {names}{', …' if len(offered) > 10 else ''}",
                         hint="choose with --skill NAME, or take --all; --list describes them")  # fmt: skip
 
     def installed(self, brought: Sequence[tuple[str, Fetched]]) -> Result:
         name = self.options["name"]
         chosen = [(ref, skill, name or self._name_here(skill)) for ref, fetched in brought for skill in fetched.skills]
         if name and len(chosen) != 1:
-            raise BadUsage(f"--name is for one skill, and these are {len(chosen)}", hint="install them one at a time")
+            raise UsageError(f"--name is for one skill, and these are {len(chosen)}", hint="install them one at a time")
         ready, outcome, notes = self.put(chosen)
         notes = [*(shown(warning) for _, fetched in brought for warning in fetched.warnings), *notes]
         return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
@@ -210,7 +210,7 @@ class _Visit:
             skills = fetch(ref, self.access, progress=progress).skills
             named = [skill for skill in skills if skill.name == plugin.name]
             if plugin.name and not named and len(skills) != 1:
-                raise SkillNotFound(
+                raise SkillNotFoundError(
                     plugin.name, known=[skill.name for skill in skills], hint=f"{plugin.url} has several others"
                 )
             found += [(ref.text, skill, plugin.name or None) for skill in named or skills]
@@ -266,7 +266,7 @@ def _how(
     store: Store, *, targets: tuple[str, ...], copy: bool, force: bool, keep: bool, frozen: bool, dry_run: bool, **_: Any
 ) -> How:
     if force and keep:
-        raise BadUsage("--force and --keep exclude each other", hint="--keep is the careful one")
+        raise UsageError("--force and --keep exclude each other", hint="--keep is the careful one")
     edits = Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE
     return How(targets=read_targets(targets, store.scope), mode=Mode.COPY if copy else Mode.LINK, edits=edits, force=force,
                frozen=frozen, dry_run=dry_run)  # fmt: skip
@@ -282,7 +282,7 @@ def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
     with fetch_progress() as progress:
         if plugins := _lacking(app, store):
             if options["frozen"]:
-                raise Refused(f"--frozen, and the lock does not have {plugins[0].url}, which the configuration lists",
+                raise RefusedError(f"--frozen, and the lock does not have {plugins[0].url}, which the configuration lists",
                               rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
             visit = _Visit(app, store, (), {**options, "yes": True})
             _, outcome, notes = visit.put(visit.of_plugins(plugins, progress))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from metier.app import App
 from metier.cli.core.options import option
 from metier.cli.core.terminal import Terminal, shown
-from metier.errors import BadUsage, SkillNotFound
+from metier.errors import SkillNotFoundError, UsageError
 from metier.install.fetching import Access, Progress, Stage
 from metier.install.fetching import Step as Arrival
 from metier.install.lock import Locked
@@ -55,7 +55,7 @@ def access_options(function: F) -> F:
 def chosen_stores(app: App, *, project: bool, user: bool) -> list[Store]:
     """The locks a command is about: the one that was named, else every one that is here, the project's first."""
     if project and user:
-        raise BadUsage("--project and --user exclude each other", hint="give one of them, or none for both")
+        raise UsageError("--project and --user exclude each other", hint="give one of them, or none for both")
     levels = [Level.PROJECT] if project else [Level.USER] if user else [Level.PROJECT, Level.USER]
     stores = [app.installed(level) for level in levels]
     return stores if len(stores) == 1 else [store for store in stores if store.exists]
@@ -69,7 +69,9 @@ def owner_of(stores: Sequence[Store], name: str) -> Store:
         if name in lock:
             return store
         known += lock.skills
-    raise SkillNotFound(name, known=known, hint="" if known else "nothing is installed yet; see `metier skill install --help`")
+    raise SkillNotFoundError(
+        name, known=known, hint="" if known else "nothing is installed yet; see `metier skill install --help`"
+    )
 
 
 def entry_row(entry: Locked, store: Store) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, shown, unarmed
-from metier.errors import Ambiguous, Refused
+from metier.errors import AmbiguousError, RefusedError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_queries
 from metier.evals.optimizing import Candidate, Optimized
@@ -51,7 +51,7 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     """
     entry = _only(entries_named(app, [target]), target)
     if write and entry.folder.startswith(BUNDLED + os.sep):
-        raise Refused(
+        raise RefusedError(
             f"{entry.name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
         )
     model = model_of(app, offline=offline)
@@ -84,7 +84,7 @@ async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: o
 def _only(entries: list[Entry], target: str) -> Entry:
     if len(entries) > 1:
         names = ", ".join(entry.name for entry in entries[:5])
-        raise Ambiguous(f"{target!r} holds {len(entries)} skills: {names}", hint="name one of them")
+        raise AmbiguousError(f"{target!r} holds {len(entries)} skills: {names}", hint="name one of them")
     return entries[0]
 
 

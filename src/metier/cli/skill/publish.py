@@ -13,7 +13,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, shown
-from metier.errors import BadUsage, InvalidSkill, Refused
+from metier.errors import InvalidSkillError, RefusedError, UsageError
 from metier.spec import Report
 
 from .search import from_registry, split_version
@@ -46,11 +46,11 @@ def publish(
     client = app.registry_client(registry, insecure=insecure_http)
     folders = folders_named(app, [target])
     if len(folders) != 1:
-        raise BadUsage(f"{target!r} holds {len(folders)} skills", hint="publish one at a time")
+        raise UsageError(f"{target!r} holds {len(folders)} skills", hint="publish one at a time")
     files = chosen(folders[0])
     leaked = list(find_secrets(files))
     if leaked:
-        raise InvalidSkill(f"{os.path.basename(folders[0])} holds secrets and was not sent anywhere",
+        raise InvalidSkillError(f"{os.path.basename(folders[0])} holds secrets and was not sent anywhere",
                            report=Report.of(leaked), hint="take them out, or name the files in .metierignore")  # fmt: skip
     wishes = {"namespace": namespace, "visibility": visibility or "", "version": version}
     answer = client.publish(pack(files), dry_run=dry_run, **wishes)
@@ -68,7 +68,7 @@ def _signed(app: App, client: Any, answer: Mapping[str, Any]) -> str:  # Any: a 
 
     private = app.signing_key()
     if private is None:
-        raise Refused("it was published, but not signed: you have no key", rule="no-key",
+        raise RefusedError("it was published, but not signed: you have no key", rule="no-key",
                       hint="`metier registry key new`, then register it, then publish again")  # fmt: skip
     name, version, digest = (str(answer[field]) for field in ("name", "version", "digest"))
     signature = sign(private, statement(kind="skill", name=name, version=version, digest=digest))
@@ -104,7 +104,7 @@ def unyank(app: App, *, ref: str, registry: str | None, insecure_http: bool) -> 
 def _exact(ref: str) -> tuple[str, str]:
     name, version = split_version(ref)
     if not version:
-        raise BadUsage(f"{ref!r} names no version", hint=f"write {name}@1.2.3; `metier skill versions {name}` lists them")
+        raise UsageError(f"{ref!r} names no version", hint=f"write {name}@1.2.3; `metier skill versions {name}` lists them")
     return name, version
 
 

@@ -12,7 +12,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cells, padded, shown
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec import FileEntry
 
 __all__ = ["read", "resources"]
@@ -43,7 +43,7 @@ def read(app: App, *, name: str, path: str) -> Result:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         if not click.get_current_context().params["as_json"]:
-            raise Refused(
+            raise RefusedError(
                 f"{path!r} is not text ({len(data):,} bytes)", rule="not-text", hint="add --json to get it as base64"
             ) from None
         body = {"name": name, "path": path, "size": len(data), "base64": base64.b64encode(data).decode()}

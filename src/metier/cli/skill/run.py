@@ -15,7 +15,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal
-from metier.errors import Conflict
+from metier.errors import ConflictError
 from metier.runtime import Answer, Outcome
 from metier.runtime.outcome import shown as printable
 
@@ -101,7 +101,9 @@ def _free(app: App, outputs: tuple[str, ...]) -> None:
     """Say so before the script runs, and not after."""
     for name in outputs:
         if os.path.lexists(os.path.join(app.folder, os.path.basename(name))):
-            raise Conflict(f"{os.path.basename(name)!r} exists here already", hint="move it away, or run the command elsewhere")
+            raise ConflictError(
+                f"{os.path.basename(name)!r} exists here already", hint="move it away, or run the command elsewhere"
+            )
 
 
 def _write(app: App, path: str, data: bytes) -> str:

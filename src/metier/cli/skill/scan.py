@@ -16,7 +16,7 @@ from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, shown
-from metier.errors import BadUsage, NotFound, SkillNotFound
+from metier.errors import NotFoundError, SkillNotFoundError, UsageError
 from metier.scan import RULES, Finding, Opinion, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
 from metier.scan import scan as scan_files
 from metier.sources import DiskFiles
@@ -71,7 +71,7 @@ def scan(
     current folder. With --judge the skill's text is sent to a model, and its findings are marked as the model's.
     """
     if (model or judge) and (offline or not judge):
-        raise BadUsage(
+        raise UsageError(
             "--model is for --judge" if model and not judge else "--judge asks a model, and --offline nobody", hint=_JUDGE_HINT
         )
     waivers = _waivers(app, waiver_file)
@@ -123,11 +123,11 @@ def _named(app: App, target: str, *, offline: bool) -> list[_Subject]:
     """What is here is scanned as it is here; what is not is fetched, if it can be."""
     try:
         return [_on_disk(folder) for folder in folders_named(app, [target])]
-    except NotFound as error:
+    except NotFoundError as error:
         return _fetched(app, target, offline=offline, missing=error)
 
 
-def _fetched(app: App, target: str, *, offline: bool, missing: NotFound) -> list[_Subject]:
+def _fetched(app: App, target: str, *, offline: bool, missing: NotFoundError) -> list[_Subject]:
     # Imported here: fetching brings git and HTTP along, and most scans are of what is on this disk.
     from metier.install.fetch import fetch
     from metier.install.kinds import LocalName, LocalPath
@@ -138,7 +138,7 @@ def _fetched(app: App, target: str, *, offline: bool, missing: NotFound) -> list
     access = access_of(app, offline=offline, headers=(), insecure_http=False)
     try:
         ref = parse_ref(target, aliases=tuple({"r9s", *(source.name for source in access.sources)}))
-    except SkillNotFound:
+    except SkillNotFoundError:
         raise missing from None
     if isinstance(ref, LocalName | LocalPath):
         raise missing
@@ -153,7 +153,7 @@ def _waivers(app: App, file: str | None) -> tuple[Waiver, ...]:
     try:
         text = Path(app.folder, os.path.expanduser(file)).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise NotFound(f"there is no file {file!r}", hint="see docs/scan.md for the form of a waiver") from None
+        raise NotFoundError(f"there is no file {file!r}", hint="see docs/scan.md for the form of a waiver") from None
     return read_waivers(text, file=file)
 
 

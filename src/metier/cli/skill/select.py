@@ -12,7 +12,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.selection import Decision, Match, Selection
 
 __all__ = ["request_text", "select"]
@@ -51,7 +51,7 @@ def request_text(words: Sequence[str]) -> str:
     if text == "-":
         text = sys.stdin.read(1 << 20)
     if not text.strip():
-        raise BadUsage("the request is empty", hint="say what you want done")
+        raise UsageError("the request is empty", hint="say what you want done")
     return text
 
 

@@ -16,7 +16,7 @@ from metier.cli.core.entry_rows import count, entry_row, glyph
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, clipped, padded, shown
-from metier.errors import BadUsage, InvalidSkill, Refused, Unavailable
+from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
 from metier.install.targets import Level
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimated_tokens, load
 
@@ -41,11 +41,11 @@ def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Re
     """Show one skill, or the state of all of them by source."""
     if name is None:
         if with_files or with_body:
-            raise BadUsage("--files and --body need a name", hint="metier skill show NAME")
+            raise UsageError("--files and --body need a name", hint="metier skill show NAME")
         return _status(app)
     entry = entry_named(app, name)
     if entry.state is State.UNTRUSTED:
-        raise Refused(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
+        raise RefusedError(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
     if with_body:
         body = load(app.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
         return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
@@ -140,7 +140,7 @@ def _body(files: Files, entry: Entry) -> str:
         return ""
     try:
         return load(files, folder=entry.folder.rpartition("/")[2]).instructions
-    except (InvalidSkill, Unavailable):
+    except (InvalidSkillError, UnavailableError):
         if entry.source is not Source.MCP:
             raise
         return ""

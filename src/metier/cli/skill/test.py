@@ -15,7 +15,7 @@ from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, shown, unarmed
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.evals.junit import junit_tests
 from metier.evals.pythons import having
 from metier.evals.suites import Status, Suite, Trial, find_suites, run_suites
@@ -62,7 +62,7 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
 def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
     """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
     if app.permissions().policy.scripts is Verdict.DENY:
-        raise Refused("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
+        raise RefusedError("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     needs_pytest = any(not suite.steps for suite in suites)
     return app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
 
@@ -70,12 +70,12 @@ def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
 def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[Suite], list[str]]:
     """The test files of all skills that were named, and the names of those that have none; NotFound if that is not allowed."""
     found: list[Suite] = []
-    without: list[NotFound] = []
+    without: list[NotFoundError] = []
     names: list[str] = []
     for entry in entries_named(app, targets):
         try:
             found += find_suites(entry.name, entry.folder)
-        except NotFound as error:
+        except NotFoundError as error:
             without.append(error)
             names.append(entry.name)
     if not found and not allow_none:

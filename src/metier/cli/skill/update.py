@@ -12,7 +12,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, shown, unarmed
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.install.remotes import Remotes
 from metier.install.renew import Renewal
 from metier.install.renew import update as renewed
@@ -63,7 +63,7 @@ def update(
     """
     # Any: what `access_options` parsed.
     if force and keep:
-        raise BadUsage("--force and --keep exclude each other", hint="--keep is the careful one")
+        raise UsageError("--force and --keep exclude each other", hint="--keep is the careful one")
     how = How(edits=Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE, dry_run=dry_run)
     stores = chosen_stores(app, project=project, user=user)
     groups: list[tuple[Store, list[str]]] = [(store, []) for store in stores]

@@ -12,7 +12,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, padded, shown
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.install.remotes import Remotes
 from metier.install.renew import Age, Freshness
 from metier.install.renew import outdated as compared
@@ -116,7 +116,7 @@ def _stores(app: App, names: Sequence[str], *, project: bool, user: bool) -> lis
     stores = chosen_stores(app, project=project, user=user)
     if not names:
         if not any(len(store.lock()) for store in stores):
-            raise NotFound("nothing is installed here", hint="see `metier skill install --help`")
+            raise NotFoundError("nothing is installed here", hint="see `metier skill install --help`")
         return [(store, []) for store in stores if len(store.lock())]
     owners = {name: owner_of(stores, name) for name in names}
     groups = [(store, [name for name in names if owners[name] is store]) for store in stores]

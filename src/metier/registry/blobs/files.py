@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 
-from metier.errors import NotFound, Unavailable
+from metier.errors import NotFoundError, UnavailableError
 
 __all__ = ["FileBlobs", "checked", "no_blob"]
 
@@ -62,7 +62,7 @@ class FileBlobs:
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             if not os.access(self.folder, os.W_OK) or os.statvfs(self.folder).f_flag & os.ST_RDONLY:
-                raise Unavailable("the registry's folder of archives is read-only", hint="try again later")
+                raise UnavailableError("the registry's folder of archives is read-only", hint="try again later")
         except OSError as error:
             raise _unavailable(error) from error
 
@@ -117,8 +117,8 @@ def checked(name: str, data: bytes) -> None:
         raise ValueError(f"these bytes are not {name}")
 
 
-def no_blob(name: str) -> NotFound:
-    return NotFound(f"there is no blob {name[:64]!r}", hint="the registry's archives and its database do not fit together")
+def no_blob(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no blob {name[:64]!r}", hint="the registry's archives and its database do not fit together")
 
 
 def _read(descriptor: int, size: int) -> bytes:
@@ -134,6 +134,6 @@ def _flush_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _unavailable(error: OSError) -> Unavailable:
+def _unavailable(error: OSError) -> UnavailableError:
     why = (error.strerror or str(error)).lower()
-    return Unavailable(f"the registry cannot use its archives: {why}", hint="try again in a moment; nothing was changed")
+    return UnavailableError(f"the registry cannot use its archives: {why}", hint="try again in a moment; nothing was changed")

@@ -16,7 +16,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
-from metier.errors import BadUsage, Unavailable
+from metier.errors import UnavailableError, UsageError
 
 from .files import checked, no_blob
 
@@ -38,7 +38,7 @@ class ObjectBlobs:
         asked = dict(parse_qsl(parts.query))
         unknown = sorted(asked.keys() - set(_OPTIONS))
         if unknown:
-            raise BadUsage(f"{unknown[0]!r} is no option of a blob store", hint=f"use {', '.join(_OPTIONS)}")
+            raise UsageError(f"{unknown[0]!r} is no option of a blob store", hint=f"use {', '.join(_OPTIONS)}")
         if parts.scheme == "memory":
             return cls(MemoryStore())
         prefix = parts.path.strip("/") or None
@@ -65,7 +65,7 @@ class ObjectBlobs:
         try:
             checked(name, data)
         except ValueError:
-            raise Unavailable(f"the blob {name} is damaged", hint="restore it from a backup", retryable=False) from None
+            raise UnavailableError(f"the blob {name} is damaged", hint="restore it from a backup", retryable=False) from None
         return data
 
     async def has(self, name: str) -> bool:
@@ -113,4 +113,4 @@ class _telling:  # noqa: N801  (reads as a verb)
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (BaseError, OSError)) and not isinstance(error, FileNotFoundError):
             why = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-            raise Unavailable(f"the registry cannot reach its archives: {why}", hint="try again in a moment") from error
+            raise UnavailableError(f"the registry cannot reach its archives: {why}", hint="try again in a moment") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.registry.ports import Blobs
 
 from .files import FileBlobs
@@ -20,6 +20,6 @@ def open_blobs(url: str) -> Blobs:
         from .objects import ObjectBlobs
 
         return ObjectBlobs.at(url)
-    raise BadUsage(
+    raise UsageError(
         f"{url!r} is no address of a blob store", hint="write file:///path, s3://bucket, gs://bucket or az://container"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 from metier.registry import presenting, wire
 
 from .answers import Answer, Headers, json_answer
@@ -90,7 +90,7 @@ async def tokens(call: Call) -> Answer:
 async def make_token(call: Call) -> Answer:
     wanted = await read_json(call, Wanted)
     if not 0 <= wanted.days <= _LONGEST_DAYS:
-        raise BadUsage(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
+        raise UsageError(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
     now = call.registry.clock()
     text, row = await call.registry.tokens.create(
         call.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
@@ -103,7 +103,7 @@ async def revoke_token(call: Call) -> Answer:
     text = call.params["id"]
     done = text.isascii() and text.isdigit() and len(text) < 16
     if not done or not await call.registry.tokens.revoke(call.caller, int(text), now=call.registry.clock()):
-        raise NotFound(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
+        raise NotFoundError(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
     return json_answer(Done(), headers=_NO_STORE)
 
 
@@ -133,7 +133,7 @@ async def resolve(call: Call) -> Answer:
     text = call.params["id"]
     wanted = await read_json(call, Decision)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotFound(f"there is no report {text[:20]!r}", hint="see the list of reports")
+        raise NotFoundError(f"there is no report {text[:20]!r}", hint="see the list of reports")
     await call.registry.moderating.resolve(call.caller, int(text), state=wanted.state, note=wanted.note)
     return json_answer(Done(), headers=_NO_STORE)
 

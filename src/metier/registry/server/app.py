@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from metier.errors import MetierError, NotFound, Refused, Unavailable
+from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 from metier.registry import web
-from metier.registry.access import Unauthenticated
+from metier.registry.access import UnauthenticatedError
 from metier.registry.admission import Judge
 from metier.registry.background import background
 from metier.registry.model import Kind
@@ -77,7 +77,7 @@ class RegistryApp:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
             registry, self.registry = self.registry, None
-            with contextlib.suppress(Unavailable):
+            with contextlib.suppress(UnavailableError):
                 await registry.close()
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -130,13 +130,13 @@ class RegistryApp:
             bad = self.limits.seen("bad", address) if token else None
             allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
             if allowed and allowed[1] < 0:
-                raise problems.TooMany(limit=allowed[0], seconds=allowed[2])
+                raise problems.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
             extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
             _check_origin(call, heads)
         try:
             call.caller = await call.registry.tokens.caller(token, address=address, now=call.registry.clock())
-        except Unauthenticated:
+        except UnauthenticatedError:
             self.limits.take("bad", address, has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
@@ -164,8 +164,8 @@ class RegistryApp:
 def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
     if found and scope["method"] not in found:
         allowed = ", ".join(sorted({*found, *(["HEAD"] if "GET" in found else [])}))
-        return problems.MethodNotAllowed(scope["method"], allowed)
-    return NotFound(f"there is nothing at {scope['path'][:200]!r}", hint="see /openapi.json for everything there is")
+        return problems.MethodNotAllowedError(scope["method"], allowed)
+    return NotFoundError(f"there is nothing at {scope['path'][:200]!r}", hint="see /openapi.json for everything there is")
 
 
 def _base(scope: Scope) -> str:
@@ -181,7 +181,7 @@ def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool
     if b"authorization" in heads:
         scheme, _, text = heads[b"authorization"].decode("latin-1").strip().partition(" ")
         if scheme.lower() != "bearer" or not text:
-            raise Unauthenticated("the Authorization header holds no token", hint="send `Authorization: Bearer mtr_…`")
+            raise UnauthenticatedError("the Authorization header holds no token", hint="send `Authorization: Bearer mtr_…`")
         return text.strip(), False
     if "token" in params:
         return params["token"], False
@@ -199,6 +199,6 @@ def _check_origin(call: Call, heads: dict[bytes, bytes]) -> None:
     """A change that a cookie allows must come from our own pages."""
     origin = heads.get(b"origin", b"").decode("latin-1")
     if urlsplit(origin).netloc != urlsplit(call.base).netloc:
-        raise Refused(
+        raise RefusedError(
             "this change did not come from the registry's own pages", rule="origin", hint="use a page of the registry"
         )

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from starlette.types import ASGIApp
 
 from metier.archive import Contents, Member, pack
-from metier.errors import BadUsage
+from metier.errors import UsageError
 from metier.registry import presenting
 from metier.registry.model import Card, Filters, Kind, Release, Sort, Verdict
 from metier.registry.publishing import Intent
@@ -137,7 +137,7 @@ async def upload_url(call: Call) -> Answer:
     _may_upload(call)
     wanted = await read_json(call, UploadWish)
     if len(wanted.sha256) != 64:
-        raise BadUsage("sha256 is not a hash", hint="write 64 hex digits")
+        raise UsageError("sha256 is not a hash", hint="write 64 hex digits")
     return json_answer({"uploadUrl": f"{call.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
 
 
@@ -146,7 +146,7 @@ async def upload(call: Call) -> Answer:
     data, _ = await read_archive(call, limit=call.registry.options.upload_bytes, what="the file", empty=True)
     name = hashlib.sha256(data).hexdigest()
     if name != call.params["sha256"]:
-        raise BadUsage("these bytes are not those that were announced", hint="send the file again")
+        raise UsageError("these bytes are not those that were announced", hint="send the file again")
     await call.registry.publishing.keep(name, data)
     return json_answer({"storageId": name})
 
@@ -155,7 +155,7 @@ async def publish(call: Call) -> Answer:
     wanted = await read_json(call, PublishWish)
     call.registry.publishing.namespace(call.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
-        raise BadUsage(f"a release has from 1 to {_MOST_FILES} files", hint="leave out what the skill does not need")
+        raise UsageError(f"a release has from 1 to {_MOST_FILES} files", hint="leave out what the skill does not need")
     members = [Member(each.path, await call.registry.publishing.kept(each.storageId)) for each in wanted.files]
     data = pack(Contents(members))
     done = await call.registry.publishing.publish(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 from starlette.types import ASGIApp
 
-from metier.errors import NotFound, Refused
+from metier.errors import NotFoundError, RefusedError
 from metier.registry import presenting
 from metier.registry.model import Card, Kind, Release
 
@@ -92,7 +92,7 @@ async def old_file(call: Call) -> Answer:
 async def sparse(call: Call) -> Answer:
     file = call.params["file"]
     if not file.endswith(".json"):
-        raise NotFound(f"there is nothing at {call.scope['path'][:200]!r}", hint="a file is called NAME.json")
+        raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="a file is called NAME.json")
     card, releases, _ = await call.registry.reading.releases(call.caller, Kind.SKILL, file.removesuffix(".json"))
     lines = b"".join(msgspec.json.encode(_line(card, release, call.base)) + b"\n" for release in reversed(releases))
     return revalidated(lines, type=b"application/jsonl")
@@ -117,12 +117,12 @@ async def robots(_call: Call) -> Answer:
 def _only_reads(call: Call) -> None:
     """A token in an address ends up in logs and histories, so one that could change something is not taken there."""
     if "token" in call.params and any(not scope.startswith("read") for scope in call.caller.scopes):
-        raise Refused("a token in an address may only read", rule="token-in-address", hint="make one with the scope read")
+        raise RefusedError("a token in an address may only read", rule="token-in-address", hint="make one with the scope read")
 
 
 def _need_old(call: Call) -> None:
     if not call.registry.options.old_index:
-        raise NotFound("this registry does not serve the index of version 0.1.0, which has no digests",
+        raise NotFoundError("this registry does not serve the index of version 0.1.0, which has no digests",
                        hint="use /.well-known/agent-skills/index.json")  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from starlette.types import ASGIApp
 
-from metier.errors import BadUsage, NotFound
+from metier.errors import NotFoundError, UsageError
 from metier.registry import presenting
 from metier.registry.badges import badge_svg, chart_svg
 from metier.registry.model import Card, Filters, Kind, Sort, Visibility
@@ -84,7 +84,7 @@ def wish_of(call: Call, kind: Kind) -> Wish:
     asked = call.query_params
     sort = asked.get("sort", "")
     if sort and sort not in tuple(Sort):
-        raise BadUsage(f"{sort[:40]!r} is no order", hint=f"choose from {', '.join(Sort)}")
+        raise UsageError(f"{sort[:40]!r} is no order", hint=f"choose from {', '.join(Sort)}")
     return Wish(
         query=asked.get("q", ""),
         filters=Filters(
@@ -102,7 +102,7 @@ def number(call: Call, name: str, default: int, most: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise BadUsage(f"{name} is {text[:20]!r}", hint=f"write a number from 1 to {most:,}")
+        raise UsageError(f"{name} is {text[:20]!r}", hint=f"write a number from 1 to {most:,}")
     return int(text)
 
 
@@ -131,10 +131,10 @@ class _Packages:
     async def archive(self, call: Call) -> Answer:
         version = call.params["archive"].removesuffix(".zip")
         if version == call.params["archive"]:
-            raise NotFound(f"there is nothing at {call.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
+            raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
         card, release = await call.registry.reading.release(call.caller, self.kind, call.params["name"], version)
         if release.version != version:
-            raise NotFound(f"{card.name} has no version {version[:80]!r}", hint="write the version whole")
+            raise NotFoundError(f"{card.name} has no version {version[:80]!r}", hint="write the version whole")
         return await self._send(call, card, version, release.archive, immutable(card))
 
     async def _send(self, call: Call, card: Card, version: str, archive: str, cache: Headers) -> Answer:
@@ -152,7 +152,7 @@ class _Packages:
         asked = call.query_params
         visibility = asked.get("visibility", "")
         if visibility and visibility not in tuple(Visibility):
-            raise BadUsage(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
+            raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
         registry = call.registry
         # Whoever may not publish is told so before a megabyte is sent.
         registry.publishing.namespace(call.caller, asked.get("namespace", ""))

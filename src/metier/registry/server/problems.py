@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from metier.errors import (
-    Ambiguous,
-    BadName,
-    BadUsage,
-    Conflict,
-    InvalidSkill,
+    AmbiguousError,
+    ConflictError,
+    InvalidNameError,
+    InvalidSkillError,
     MetierError,
-    NotFound,
-    Refused,
-    Unavailable,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UsageError,
 )
-from metier.registry.access import Unauthenticated
+from metier.registry.access import UnauthenticatedError
 from metier.registry.wire import Finding, Problem
 
 from .answers import Answer, Headers, json_answer, text_answer
 
-__all__ = ["MethodNotAllowed", "TooLarge", "TooMany", "plain", "problem", "status_of"]
+__all__ = ["MethodNotAllowedError", "TooLargeError", "TooManyRequestsError", "plain", "problem", "status_of"]
 
 _DOCS = "/docs#problem-"
 _RETRY_SECONDS = 5
 
 
-class TooLarge(MetierError):
+class TooLargeError(MetierError):
     code = "too-large"
 
     def __init__(self, what: str, *, limit: int, size: int | None = None) -> None:
@@ -33,7 +33,7 @@ class TooLarge(MetierError):
         self.limit = limit
 
 
-class TooMany(MetierError):
+class TooManyRequestsError(MetierError):
     code = "too-many-requests"
 
     def __init__(self, *, limit: int, seconds: int) -> None:
@@ -41,7 +41,7 @@ class TooMany(MetierError):
         self.seconds = seconds
 
 
-class MethodNotAllowed(MetierError):
+class MethodNotAllowedError(MetierError):
     code = "method-not-allowed"
 
     def __init__(self, method: str, allowed: str) -> None:
@@ -50,22 +50,22 @@ class MethodNotAllowed(MetierError):
 
 
 _STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
-    (Unauthenticated, 401, "Token needed"),
-    (NotFound, 404, "Not found"),
-    (Ambiguous, 404, "Not found"),
-    (InvalidSkill, 422, "Not admitted"),
-    (TooLarge, 413, "Too large"),
-    (TooMany, 429, "Too many requests"),
-    (MethodNotAllowed, 405, "Method not allowed"),
-    (Conflict, 409, "Conflict"),
-    (Unavailable, 503, "Unavailable for a moment"),
-    (BadUsage, 400, "Bad request"),
-    (BadName, 400, "Bad request"),
+    (UnauthenticatedError, 401, "Token needed"),
+    (NotFoundError, 404, "Not found"),
+    (AmbiguousError, 404, "Not found"),
+    (InvalidSkillError, 422, "Not admitted"),
+    (TooLargeError, 413, "Too large"),
+    (TooManyRequestsError, 429, "Too many requests"),
+    (MethodNotAllowedError, 405, "Method not allowed"),
+    (ConflictError, 409, "ConflictError"),
+    (UnavailableError, 503, "Unavailable for a moment"),
+    (UsageError, 400, "Bad request"),
+    (InvalidNameError, 400, "Bad request"),
 )
 
 
 def status_of(error: MetierError) -> tuple[int, str]:
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedError):
         if error.rule in ("archive-size", "archive-count", "archive-ratio"):
             return 413, "Too large"
         if error.rule == "path-gate":
@@ -76,12 +76,12 @@ def status_of(error: MetierError) -> tuple[int, str]:
 
 def problem(error: MetierError) -> Answer:
     status, title = status_of(error)
-    code = error.rule if isinstance(error, Refused) else error.code
+    code = error.rule if isinstance(error, RefusedError) else error.code
     findings = [
         Finding(rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint)
-        for one in (error.report if isinstance(error, InvalidSkill) else ())
+        for one in (error.report if isinstance(error, InvalidSkillError) else ())
     ]
-    limit = error.limit if isinstance(error, TooLarge) else 0
+    limit = error.limit if isinstance(error, TooLargeError) else 0
     body = Problem(type=_DOCS + code, title=title, status=status, detail=str(error), code=code, hint=error.hint,
                    findings=findings, limit=limit)  # fmt: skip
     answer = json_answer(body, status=status, headers=_headers(error))
@@ -98,13 +98,13 @@ def plain(error: MetierError) -> Answer:
 
 def _headers(error: MetierError) -> Headers:
     match error:
-        case Unauthenticated():
+        case UnauthenticatedError():
             return ((b"www-authenticate", b'Bearer realm="metier"'), (b"cache-control", b"no-store"))
-        case TooMany():
+        case TooManyRequestsError():
             return ((b"retry-after", b"%d" % error.seconds), (b"cache-control", b"no-store"))
-        case Unavailable():
+        case UnavailableError():
             return ((b"retry-after", b"%d" % _RETRY_SECONDS), (b"cache-control", b"no-store"))
-        case MethodNotAllowed():
+        case MethodNotAllowedError():
             return ((b"allow", error.allowed.encode()), (b"cache-control", b"no-store"))
         case _:
             return ((b"cache-control", b"no-store"),)

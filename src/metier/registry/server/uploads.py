@@ -12,9 +12,9 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
-from .problems import TooLarge
+from .problems import TooLargeError
 from .routing import Call
 
 __all__ = ["read_archive", "read_json"]
@@ -38,7 +38,7 @@ async def read_archive(
         spool.seek(0)
         data = spool.read()
     if not data and not empty:
-        raise BadUsage("there is no archive in the request", hint="send a zip or tar.gz as the body, or as a file of a form")
+        raise UsageError("there is no archive in the request", hint="send a zip or tar.gz as the body, or as a file of a form")
     return data, {}
 
 
@@ -48,16 +48,16 @@ async def _from_form(call: Call, limit: int) -> tuple[bytes, dict[str, str]]:
     try:
         form = await parser.parse()
     except MultiPartException as error:
-        raise BadUsage(f"this form cannot be read: {error.message}", hint="send one file and its fields") from None
+        raise UsageError(f"this form cannot be read: {error.message}", hint="send one file and its fields") from None
     except (KeyError, ValueError) as error:
-        raise BadUsage(f"this form cannot be read: {error}", hint="send one file and its fields") from None
+        raise UsageError(f"this form cannot be read: {error}", hint="send one file and its fields") from None
     try:
         files = [value for value in form.values() if isinstance(value, UploadFile)]
         if not files:
-            raise BadUsage("there is no file in the form", hint="add a zip or tar.gz")
+            raise UsageError("there is no file in the form", hint="add a zip or tar.gz")
         data = await files[0].read()
         if len(data) > limit:
-            raise TooLarge("the archive", limit=limit, size=len(data))
+            raise TooLargeError("the archive", limit=limit, size=len(data))
         return data, {name: value for name, value in form.items() if isinstance(value, str)}
     finally:
         await form.close()
@@ -68,13 +68,13 @@ async def read_json(call: Call, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.DecodeError as error:
-        raise BadUsage(f"the request is not what is expected here: {error}", hint="see /openapi.json") from None
+        raise UsageError(f"the request is not what is expected here: {error}", hint="see /openapi.json") from None
 
 
 async def _limited(call: Call, what: str, limit: int) -> AsyncGenerator[bytes, None]:
     said = call.headers.get("content-length", "")
     if said.isdigit() and int(said) > limit:
-        raise TooLarge(what, limit=limit, size=int(said))
+        raise TooLargeError(what, limit=limit, size=int(said))
     size = 0
     stream = call.stream()
     while True:
@@ -83,10 +83,10 @@ async def _limited(call: Call, what: str, limit: int) -> AsyncGenerator[bytes, N
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise BadUsage(f"nothing came for {_PATIENCE_SECONDS} seconds", hint="send it again, without a pause") from None
+            raise UsageError(f"nothing came for {_PATIENCE_SECONDS} seconds", hint="send it again, without a pause") from None
         except ClientDisconnect:
-            raise BadUsage("the sender has gone", hint="send it again") from None
+            raise UsageError("the sender has gone", hint="send it again") from None
         size += len(chunk)
         if size > limit:
-            raise TooLarge(what, limit=limit)
+            raise TooLargeError(what, limit=limit)
         yield chunk

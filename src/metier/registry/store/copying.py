@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 
-from metier.errors import Conflict
+from metier.errors import ConflictError
 
 from .engine import Engine, Reader, Row, Work
 from .packages import CARD, RELEASE
@@ -104,7 +104,7 @@ async def _check_same(source: Engine, target: Engine) -> None:
     question = "select value from setting where key = ?"
     mine, theirs = await source.rows(question, (_IDENTITY,)), await target.rows(question, (_IDENTITY,))
     if theirs and mine != theirs:
-        raise Conflict(
+        raise ConflictError(
             "the target holds another registry", hint="name an empty database, or the one that this was copied to before"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.errors import Conflict, NotFound
+from metier.errors import ConflictError, NotFoundError
 from metier.registry.model import Event, Moment, Signature, Status, iso
 from metier.registry.wire import Report
 
@@ -66,7 +66,7 @@ class DeskRows:
                     "insert into owner (package, namespace, place) values (?, ?, ?)", (package, namespace, rows[-1][1] + 1)
                 )
             elif not present and names == [namespace]:
-                raise Conflict("a package has at least one owner", hint="offer it to somebody, or delete it")
+                raise ConflictError("a package has at least one owner", hint="offer it to somebody, or delete it")
             elif not present:
                 await work.rows("delete from owner where package = ? and namespace = ?", (package, namespace))
                 first = next(name for name in names if name != namespace)
@@ -92,7 +92,7 @@ class DeskRows:
                 "delete from offer where package = ? and namespace = ? returning package", (package, namespace)
             )
             if not gone:
-                raise NotFound(f"nothing was offered to {namespace!r}", hint="ask its owner to offer it")
+                raise NotFoundError(f"nothing was offered to {namespace!r}", hint="ask its owner to offer it")
             await work.rows("delete from owner where package = ?", (package,))
             await work.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (package, namespace))
             await work.rows("update package set namespace = ?, updated = ? where id = ?", (namespace, event.at, package))

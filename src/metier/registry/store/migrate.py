@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .engine import Engine
 
@@ -47,7 +47,7 @@ async def migrate(engine: Engine) -> list[str]:
         applied = {row[0] for row in await work.rows("select number from migration")}
         newest = max(applied, default=0)
         if newest > known[-1].number:
-            raise Unavailable(
+            raise UnavailableError(
                 f"the database is at step {newest}, and this metier knows {known[-1].number}",
                 hint="run the newer metier that wrote it",
                 retryable=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
-from metier.errors import BadUsage
+from metier.errors import UsageError
 
 from .engine import Engine
 from .migrate import migrate
@@ -33,6 +33,6 @@ async def open_engine(url: str) -> Engine:
         from .postgres import PostgresEngine
 
         return await PostgresEngine.connect(url)
-    raise BadUsage(
+    raise UsageError(
         f"{url.split('@')[-1]!r} is no address of a database", hint="write sqlite:///path/to/file or postgresql://host/name"
     )

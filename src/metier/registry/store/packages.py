@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metier.errors import Conflict, Refused
+from metier.errors import ConflictError, RefusedError
 from metier.registry.model import Card, Draft, Event, Release, Signature, Status, Visibility
 from metier.registry.terms import document_terms, forms
 from metier.spec.versions import Version, newest
@@ -76,10 +76,10 @@ class PackageRows:
         card = Card(*rows[0])
         owners = {row[0] for row in await work.rows("select namespace from owner where package = ?", (card.id,))}
         if owners_of is not None and owners.isdisjoint(owners_of):
-            raise Refused(f"{draft.name!r} belongs to somebody else here", rule="not-owner",
+            raise RefusedError(f"{draft.name!r} belongs to somebody else here", rule="not-owner",
                           hint="choose another name, or ask its owners to add you")  # fmt: skip
         if card.status == Status.DELETED:
-            raise Conflict(f"{draft.name!r} was deleted, and its name is reserved", hint="undelete it, then publish")
+            raise ConflictError(f"{draft.name!r} was deleted, and its name is reserved", hint="undelete it, then publish")
         return card
 
     async def _add(self, work: Work, package: int, version: str, draft: Draft) -> None:
@@ -156,12 +156,12 @@ def _chosen(draft: Draft, taken: dict[str, str]) -> tuple[str, bool]:
     if draft.version in taken:
         if taken[draft.version] == draft.digest:
             return draft.version, False
-        raise Conflict(
+        raise ConflictError(
             f"{draft.name} {draft.version} is there already, with other contents",
             hint=f"a version never changes; raise metadata.version, to {max(map(Version.parse, taken)).next_patch} for example",
         )
     mine = Version.parse(draft.version)
     twin = next((version for version in taken if not (Version.parse(version) < mine or mine < Version.parse(version))), None)
     if twin:
-        raise Conflict(f"{draft.name} {twin} is there already", hint="what stands behind + makes no other version")
+        raise ConflictError(f"{draft.name} {twin} is there already", hint="what stands behind + makes no other version")
     return draft.version, True

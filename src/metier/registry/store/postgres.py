@@ -15,7 +15,7 @@ from functools import lru_cache
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .engine import Reader, Row, Work
 
@@ -180,6 +180,6 @@ def _telling() -> Iterator[None]:
         raise _unavailable(error) from error
 
 
-def _unavailable(error: Exception) -> Unavailable:
+def _unavailable(error: Exception) -> UnavailableError:
     why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return Unavailable(f"the registry cannot reach its database: {why}", hint="try again in a moment; nothing was changed")
+    return UnavailableError(f"the registry cannot reach its database: {why}", hint="try again in a moment; nothing was changed")

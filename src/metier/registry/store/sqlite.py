@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .engine import Reader, Row, Work
 
@@ -87,7 +87,7 @@ class SqliteEngine:
                 yield _SqliteWork(self._there)
             except BaseException:
                 # A rollback that fails has nothing left to roll back; a cancelled task still has to make it.
-                with contextlib.suppress(Unavailable):
+                with contextlib.suppress(UnavailableError):
                     await asyncio.shield(self._there(lambda writer: writer.rollback()))
                 raise
             await self._there(lambda writer: writer.commit())
@@ -214,7 +214,7 @@ def _begin(writer: sqlite3.Connection, durable: bool) -> None:
     writer.execute("begin immediate")
 
 
-def _unavailable(error: sqlite3.Error) -> Unavailable:
+def _unavailable(error: sqlite3.Error) -> UnavailableError:
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     why = {
         "SQLITE_FULL": "its disk is full",
@@ -225,5 +225,5 @@ def _unavailable(error: sqlite3.Error) -> Unavailable:
     return _unusable(why)
 
 
-def _unusable(why: str) -> Unavailable:
-    return Unavailable(f"the registry cannot use its database: {why}", hint="try again in a moment; nothing was changed")
+def _unusable(why: str) -> UnavailableError:
+    return UnavailableError(f"the registry cannot use its database: {why}", hint="try again in a moment; nothing was changed")

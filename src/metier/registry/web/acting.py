@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
-from metier.errors import BadUsage, InvalidSkill, MetierError, Refused
+from metier.errors import InvalidSkillError, MetierError, RefusedError, UsageError
 from metier.registry import presenting
-from metier.registry.access import Unauthenticated
+from metier.registry.access import UnauthenticatedError
 from metier.registry.model import Filters, Kind, Sort, Visibility
 from metier.registry.publishing import Intent
 from metier.registry.reading import Wish
@@ -37,14 +37,14 @@ async def login(call: Call) -> Answer:
 async def log_in(call: Call) -> ASGIApp:
     # No cookie came with it yet, so nobody has checked where it comes from.
     if urlsplit(call.headers.get("origin", "")).netloc != urlsplit(call.base).netloc:
-        raise Refused("this form did not come from the registry's own pages", rule="origin", hint="log in on its own page")
+        raise RefusedError("this form did not come from the registry's own pages", rule="origin", hint="log in on its own page")
     form = await call.form()
     text, where = field(form, "token"), _inside(field(form, "next"))
     try:
         if not text:
-            raise Unauthenticated("there is no token", hint="paste one")
+            raise UnauthenticatedError("there is no token", hint="paste one")
         await call.registry.tokens.caller(text, address="", now=call.registry.clock())
-    except Unauthenticated as error:
+    except UnauthenticatedError as error:
         return with_status(page(call, "login.html", wrong=f"{error}; {error.hint}", next=where), error)
     answer = RedirectResponse(where or "/account", status_code=303)
     secure = call.base.startswith("https:")
@@ -84,7 +84,7 @@ async def publish(call: Call) -> ASGIApp:
 def _publish_page(call: Call, *, wrong: MetierError | None = None, tried: object = None) -> Answer:
     told: dict[str, object] | None = None
     if wrong is not None:
-        problems = wrong.report if isinstance(wrong, InvalidSkill) else ()
+        problems = wrong.report if isinstance(wrong, InvalidSkillError) else ()
         rows = [
             Finding(rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint)
             for one in problems
@@ -132,7 +132,7 @@ async def make_token(call: Call) -> Answer:
         now = call.registry.clock()
         days = field(form, "days")
         if days and not (days.isascii() and days.isdigit() and 0 < int(days) <= 3650):
-            raise BadUsage(f"{days[:20]!r} is no number of days", hint="write 1 to 3650, or nothing")
+            raise UsageError(f"{days[:20]!r} is no number of days", hint="write 1 to 3650, or nothing")
         text, _ = await call.registry.tokens.create(
             call.caller, holder=field(form, "holder"), scopes=tuple(field(form, "scopes").replace(",", " ").split()),
             note=field(form, "note"), expires=now + int(days) * _DAY_MS if days else None, now=now,
@@ -166,7 +166,7 @@ async def resolve(call: Call) -> ASGIApp:
     form = await call.form()
     number, state, note = field(form, "report"), field(form, "state"), field(form, "note")
     if not (number.isascii() and number.isdigit() and len(number) < 18):
-        raise BadUsage(f"{number[:20]!r} is no report", hint="see the list of reports")
+        raise UsageError(f"{number[:20]!r} is no report", hint="see the list of reports")
     moderating = call.registry.moderating
     about = next((each for each in await moderating.reports(call.caller) if each.id == int(number)), None)
     await moderating.resolve(call.caller, int(number), state=state, note=note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.registry.model import Filters, Kind, Sort
 from metier.registry.reading import Wish
 from metier.registry.server.answers import Answer
@@ -41,7 +41,7 @@ async def owner(call: Call) -> Answer:
     wish = Wish(filters=Filters(owner=namespace), sort=Sort.NAME, cursor=call.query_params.get("cursor", ""))
     found = await call.registry.reading.find(call.caller, wish)
     if not found.cards:
-        raise NotFound(f"{namespace[:80]!r} has published nothing that you may see", hint="search for a skill instead")
+        raise NotFoundError(f"{namespace[:80]!r} has published nothing that you may see", hint="search for a skill instead")
     keys = [key for key in await call.registry.store.keys(namespace) if key.revoked is None]
     return page(call, "owner.html", namespace=namespace, cards=found.cards, next=_next(call, found.next), keys=keys)
 

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
 import metier
-from metier.errors import MetierError, NotFound
+from metier.errors import MetierError, NotFoundError
 from metier.registry.model import Moment
 from metier.registry.server.answers import Answer, Headers, text_answer
 from metier.registry.server.problems import status_of
@@ -73,7 +73,7 @@ async def static(call: Call) -> Answer:
     """One of the few files that pages need; their addresses change with their contents, so they may be kept for ever."""
     found = _static().get(call.params["path"])
     if found is None:
-        raise NotFound(f"there is nothing at {call.scope['path'][:200]!r}", hint="see /")
+        raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="see /")
     forever = b"public, max-age=31536000, immutable" if call.scope["query_string"] else b"public, max-age=3600"
     data, kind, tag = found
     return Answer(data, type=kind, tag=tag, headers=((b"cache-control", forever),))

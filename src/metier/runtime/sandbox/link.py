@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from metier.errors import Unavailable
+from metier.errors import UnavailableError
 
 from .supervisor import read_message, write_message
 
@@ -52,7 +52,9 @@ class _Keeper:
                 else:
                     return ours
         ours.close()
-        raise Unavailable("the process that starts scripts does not stay alive", hint="see whether the system kills processes")
+        raise UnavailableError(
+            "the process that starts scripts does not stay alive", hint="see whether the system kills processes"
+        )
 
     def stop(self) -> None:
         with self.lock:

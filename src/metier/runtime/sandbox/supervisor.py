@@ -28,7 +28,7 @@ _TICK, _LAST_TICK = 0.01, 0.05
 _SETUP_SECONDS = 10.0
 
 
-class CannotStart(Exception):
+class StartError(Exception):
     """The level could not be had; the script has not run."""
 
 
@@ -119,18 +119,18 @@ class Supervised:
                 self.main = os.fork()
                 if self.main == 0:
                     become(self.request, stdio, complain)
-        except CannotStart as error:
+        except StartError as error:
             tree.end(self.main, self.ended)
             os.set_blocking(err_write, False)
             os.write(err_write, b" ")
-            raise CannotStart(f"{error}: {os.read(err, 2000).decode(errors='replace').strip()}".rstrip(": ")) from None
+            raise StartError(f"{error}: {os.read(err, 2000).decode(errors='replace').strip()}".rstrip(": ")) from None
         finally:
             for descriptor in (*stdio, complain):
                 os.close(descriptor)
         said = os.read(failed, 4096)
         os.close(failed)
         if said:
-            raise CannotStart(said.decode(errors="replace"))
+            raise StartError(said.decode(errors="replace"))
         self.streams = {out: "stdout", err: "stderr"}
         for descriptor in self.streams:
             os.set_blocking(descriptor, False)
@@ -159,7 +159,7 @@ class Supervised:
             limit(inside, self.request)
             os.write(release, b"!")
         except OSError as error:
-            raise CannotStart(f"bubblewrap: {error}") from None
+            raise StartError(f"bubblewrap: {error}") from None
         finally:
             os.close(told)
             os.close(release)
@@ -170,7 +170,7 @@ class Supervised:
             ready, _, _ = select.select([told], [], [], max(0.0, deadline - time.monotonic()))
             part = os.read(told, 4096) if ready else b""
             if not part:
-                raise CannotStart("bubblewrap ended before it had built anything")
+                raise StartError("bubblewrap ended before it had built anything")
             said += part
         return int(json.loads(said)["child-pid"])
 
@@ -188,7 +188,7 @@ class Supervised:
             if self.ended.status is not None:
                 break
             time.sleep(0.0002)
-        raise CannotStart("bubblewrap ended before it was ready")
+        raise StartError("bubblewrap ended before it was ready")
 
     def _watch(self, deadline: float) -> None:
         tick = _TICK
@@ -295,7 +295,7 @@ def supervise(link: socket.socket, host: int, started: Callable[[], None]) -> No
     answer: dict[str, object]
     try:
         answer = Supervised(link, request, host).run(started)
-    except (CannotStart, OSError) as error:
+    except (StartError, OSError) as error:
         answer = {"cannot_start": str(error)}
     started()
     try:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 
 __all__ = ["DEVICES", "PATH", "environment", "readable", "system_links"]
 
@@ -45,13 +45,15 @@ def environment(
     """All variables of the script. `allowed` are those that the user named, `secrets` those that were named as secrets."""
     for name, value in (*allowed.items(), *secrets.items()):
         if not _NAME.fullmatch(name) or "\0" in value:
-            raise Refused(f"{name!r} cannot be a variable of a script", rule="environment", hint="use letters, digits and _")
+            raise RefusedError(
+                f"{name!r} cannot be a variable of a script", rule="environment", hint="use letters, digits and _"
+            )
         if _NEVER.fullmatch(name.upper()):
-            raise Refused(f"a script never gets the variable {name}", rule="environment",
+            raise RefusedError(f"a script never gets the variable {name}", rule="environment",
                           hint="it changes how programs start; pass what you need as an argument")  # fmt: skip
     for name in allowed:
         if _SECRET.fullmatch(name):
-            raise Refused(f"{name} looks like a secret", rule="environment",
+            raise RefusedError(f"{name} looks like a secret", rule="environment",
                           hint="allow it for this skill by name, as a secret")  # fmt: skip
     clean = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "SKILL_DIR": skill}
     if zone and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,64}", zone) and ".." not in zone:

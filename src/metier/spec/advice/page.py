@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from metier.errors import NotFound
+from metier.errors import NotFoundError
 from metier.spec.codes import problem
 from metier.spec.document import Document
 from metier.spec.files import SKILL_FILE, FileEntry, Files
@@ -83,7 +83,7 @@ def read_page(files: Files, folder: str | None) -> Page | None:
     """The page, or None where there is no skill to give advice on."""
     try:
         parsed = parse(files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE), folder=folder)
-    except (NotFound, OSError):
+    except (NotFoundError, OSError):
         return None
     if parsed.manifest is None:
         return None
@@ -129,7 +129,7 @@ def _text(files: Files, entry: FileEntry, left: int) -> tuple[Line, ...] | None:
         return None
     try:
         data = files.read(entry.path, limit=_LONGEST_TEXT)
-    except (NotFound, OSError):
+    except (NotFoundError, OSError):
         return None
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     return tuple(islice(_lines(text, 1), _MOST_LINES_OF_TEXT + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metier.errors import Refused
+from metier.errors import RefusedError
 from metier.spec.files import resource_path
 from metier.values import dataclass
 
@@ -122,5 +122,5 @@ def _link_path(target: str) -> str | None:
 def _inside(path: str) -> str | None:
     try:
         return resource_path(path)
-    except Refused:
+    except RefusedError:
         return None

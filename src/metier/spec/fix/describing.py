@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.errors import InvalidSkill
+from metier.errors import InvalidSkillError
 from metier.spec.parse import parse
 from metier.spec.render import long_value
 from metier.values import replace
@@ -13,7 +13,7 @@ __all__ = ["described"]
 
 
 def described(data: bytes, description: str) -> bytes:
-    """The file with this description. InvalidSkill where it has no frontmatter in which that could be proven."""
+    """The file with this description. InvalidSkillError where it has no frontmatter in which that could be proven."""
     before = parse(data)
     try:
         file = cut(data.decode("utf-8"), None)
@@ -21,7 +21,7 @@ def described(data: bytes, description: str) -> bytes:
         file = None
     root = file.head.root if file else None
     if file is None or root is None or before.manifest is None:
-        raise InvalidSkill("the frontmatter cannot be read, so it cannot be changed", report=before.report)
+        raise InvalidSkillError("the frontmatter cannot be read, so it cannot be changed", report=before.report)
     lines = list(file.head.lines)
     starts = sorted(key.line for key, _ in root.entries)
     first = next(key.line for key, _ in root.entries if key.text == "description")
@@ -39,6 +39,6 @@ def described(data: bytes, description: str) -> bytes:
         or after.description != description
         or replace(after, description=before.manifest.description) != before.manifest
     ):
-        raise InvalidSkill("its description is written in a way that cannot be changed safely", report=before.report,
+        raise InvalidSkillError("its description is written in a way that cannot be changed safely", report=before.report,
                            hint="put the description on lines of its own")  # fmt: skip
     return changed
