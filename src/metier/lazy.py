@@ -1,6 +1,6 @@
-"""Packages whose names load when they are first used (PEP 562).
+"""Packages whose names are imported on first use (PEP 562).
 
-A start of Python costs 12 ms and some of our rooms as much again, so whoever needs one name must not pay for all of them.
+Starting Python takes 12 ms, and importing some of our packages as long again. A caller pays only for the names it uses.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["on_demand"]
+__all__ = ["lazy_exports"]
 
 
-def on_demand(package: str, rooms: Mapping[str, tuple[str, ...]]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names live in these modules."""
-    room_of = {name: room for room, names in rooms.items() for name in names}
+def lazy_exports(
+    package: str, exports: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Returns the `__getattr__` and `__dir__` of a package, given the modules that define its names."""
+    module_of = {name: module for module, names in exports.items() for name in names}
 
     def find(name: str) -> object:
-        if name not in room_of:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(room_of[name]), name)
+        return getattr(import_module(module_of[name]), name)
 
-    return find, lambda: sorted(room_of)
+    return find, lambda: sorted(module_of)

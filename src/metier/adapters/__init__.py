@@ -8,7 +8,7 @@ from metier.adapters.claude import SkillsWorkspace
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "Skills"]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.adapters.bridge": ("MissingSdkError", "Skills"),

@@ -6,7 +6,7 @@ async for event in engine.process("Chart the sales in sales.csv"): ...
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .store import AgentStore
     from .turn import Limits
 
-_ROOMS = {
+_EXPORTS = {
     "metier.agents.agent": ("Agent", "Version"),
     "metier.agents.chats": ("Chat", "ChatRepository", "Turn"),
     "metier.agents.commands": ("Command", "commands_in"),
@@ -51,4 +51,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 from .contents import Contents, Link, Member, gathered
 from .digest import digest, digest_of, file_hashes
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a copy of a folder packs and unpacks nothing
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.archive.packing": ("Format", "pack"),

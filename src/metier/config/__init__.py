@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # every command reads settings, and nearly none edits them
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.config.edit": ("change_rows", "change_words", "parse_words", "set_value", "unset_value"),

@@ -6,7 +6,7 @@ report = asyncio.run(run_triggers(name, queries, Ranking(selector, entry)))
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .triggers import Choice, Judge, Row, Split, TriggerReport, run_triggers
     from .workspace import Workspace
 
-_ROOMS = {
+_EXPORTS = {
     "metier.evals.asking": ("Asking",),
     "metier.evals.chat": ("Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"),
     "metier.evals.files": ("Assertion", "EvalFileError", "Case", "Query", "read_cases", "read_queries"),
@@ -77,4 +77,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -5,7 +5,7 @@ The SDK is imported by the modules that speak; what a catalog needs of this room
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .server import SkillServer
     from .serving import serve_http, serve_stdio
 
-_ROOMS = {
+_EXPORTS = {
     "metier.mcp.http": ("Http",),
     "metier.mcp.live": ("Live",),
     "metier.mcp.offering": ("Offering", "offering_of"),
@@ -27,4 +27,4 @@ _ROOMS = {
 __all__ = ["Http", "Live", "Offering", "Published", "SkillServer", "offering_of", "publish", "serve_http", "serve_stdio"]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

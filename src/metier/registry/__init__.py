@@ -4,7 +4,7 @@
 API in `server` and the pages in `web` both ask it, and neither talks to a store. `client` is the other end of the wire.
 """
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Options", "Registry", "create_app", "open_registry"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.registry.options": ("Options",),

@@ -7,7 +7,7 @@ for tool in session.tools(): ...          # what it can call
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .tool import Reply, Tool
     from .usage import Allowance, Budgets, Usage
 
-_ROOMS = {
+_EXPORTS = {
     "metier.runtime.activation": ("Activation", "Active", "By", "Mode"),
     "metier.runtime.approvals": ("Approval", "Approvals", "FileApprovals", "MemoryApprovals"),
     "metier.runtime.digest": ("tree_digest",),
@@ -90,4 +90,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

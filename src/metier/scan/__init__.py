@@ -8,7 +8,7 @@ Pure: nothing is run, fetched or looked up, and the same bytes always give the s
 
 from typing import TYPE_CHECKING
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .opinion import NoOpinionError, Question, ask, consider
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.scan.opinion": ("NoOpinionError", "Question", "ask", "consider"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ __all__ = [
 
 # `sources.walk` is all that a listing needs which has not changed, and it must not bring the rest along.
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "metier.sources.cache": ("MetadataCache",),

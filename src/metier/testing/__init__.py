@@ -10,7 +10,7 @@ A suite is a class of pytest methods. Subclass it, say how to make one of yours,
 
 from __future__ import annotations
 
-from metier.lazy import on_demand
+from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .sessions import Recorder, Ticking, skill_folder
     from .stores import StoreConformance
 
-_ROOMS = {
+_EXPORTS = {
     "metier.testing.adapters": ("AdapterConformance",),
     "metier.testing.approvals": ("ApprovalsConformance",),
     "metier.testing.blobs": ("BlobsConformance",),
@@ -62,4 +62,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = on_demand(__name__, _ROOMS)
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
