@@ -28,8 +28,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 from benchmarks.corpus import scratch
 from benchmarks.measure import Contender, Figure, Report, Sample, Target, compete, options
 from metier.adapters import Skills
-from metier.adapters.chat import chat_tool
-from metier.adapters.portal import wait_for
+from metier.adapters.background_loop import run_in_background
+from metier.adapters.chat_completions import chat_tool
 from metier.testing import Call, ModelRequest, ModelServer, Said, says, skill_folder
 
 # Any: the SDKs' own objects.
@@ -86,7 +86,7 @@ def main() -> int:
         skill_folder(folder, "guide", files={"references/guide.md": TEXT})
         skills = Skills(folder)
         for conversation in ("", "bench"):
-            wait_for(skills.call("load_skill", {"skill_name": "guide"}, conversation))
+            run_in_background(skills.call("load_skill", {"skill_name": "guide"}, conversation))
         BARE["instructions"] = f"Read.\n\n{skills.instructions()}"
         BARE["tools"] = [chat_tool(tool) for tool in skills.tools()]
         for name, make in FRAMEWORKS.items():
@@ -170,9 +170,9 @@ def _bare_loop(create: Callable[..., Any], messages: list[Any]) -> None:
 
 
 def _openai_agents(skills: Skills | None) -> Talk:
-    from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
     from openai import AsyncOpenAI
 
+    from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
     from metier.adapters.openai_agents import with_skills
 
     async def run(url: str) -> None:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from benchmarks.measure import Contender, Figure, Report, Sample, Target, compete, options
 from metier.catalog import Entry
-from metier.evals.conflicts import conflicts
-from metier.evals.files import Query, read_queries
-from metier.evals.ranking import Ranking
-from metier.evals.suites import find_suites, run_suites
+from metier.evals.conflicts import find_conflicts
+from metier.evals.files import TriggerQuery, read_queries
+from metier.evals.ranker_judge import RankerTriggerJudge
+from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
 from metier.runtime.running import Runner
 from metier.selection import Selector
@@ -87,7 +87,7 @@ def main() -> int:
     selector = Selector(skills)
     found = compete(
         [
-            Contender(name="conflicts", measure=_timed(lambda: conflicts(skills, selector))),
+            Contender(name="conflicts", measure=_timed(lambda: find_conflicts(skills, selector))),
             Contender(name="every request asked", measure=_timed(lambda: _asked_of_all(skills, selector))),
         ],
         rounds=chosen.rounds,
@@ -114,11 +114,11 @@ def main() -> int:
         Target(what="a judged request beside a bare selection", value=found["judged"].cpu / found["selected"].cpu, limit=3)
     )
 
-    suites = [suite for entry in entries for suite in find_suites(entry.name, entry.folder)]
+    suites = [suite for entry in entries for suite in find_skill_tests(entry.name, entry.folder)]
     found = compete(
         [
-            Contender(name="at once", measure=_timed(lambda: asyncio.run(run_suites(suites, Runner())))),
-            Contender(name="one by one", measure=_timed(lambda: asyncio.run(run_suites(suites, Runner(), at_once=1)))),
+            Contender(name="at once", measure=_timed(lambda: asyncio.run(run_skill_tests(suites, Runner())))),
+            Contender(name="one by one", measure=_timed(lambda: asyncio.run(run_skill_tests(suites, Runner(), at_once=1)))),
         ],
         rounds=chosen.rounds,
     )
@@ -152,10 +152,10 @@ def _asked_of_all(skills: list[Written], selector: Selector) -> None:
             selector.select(request)
 
 
-def _judged(entries: Sequence[Entry], queries: Mapping[str, Sequence[Query]], selector: Selector) -> None:
+def _judged(entries: Sequence[Entry], queries: Mapping[str, Sequence[TriggerQuery]], selector: Selector) -> None:
     async def all_of_them() -> None:
         for entry in entries:
-            await run_triggers(entry.name, queries[entry.name], Ranking(selector, entry))
+            await run_triggers(entry.name, queries[entry.name], RankerTriggerJudge(selector, entry))
 
     asyncio.run(all_of_them())
 

@@ -180,9 +180,9 @@ class OpenAIAgents(AdapterConformance):
     modes = (Mode.ASYNC, Mode.SYNC, Mode.ASYNC_STREAM)
 
     def talk(self, skills: Skills, model: Scripted, requests: Sequence[str], mode: Mode) -> list[str]:
-        from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
         from openai import AsyncOpenAI
 
+        from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
         from metier.adapters.openai_agents import with_skills
 
         def agent(client: AsyncOpenAI) -> Agent[None]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agent, RunContextWrapper, function_tool
 
+from agents import Agent, RunContextWrapper, function_tool
 from metier.adapters import Skills
 from metier.adapters.openai_agents import with_skills
 from metier.errors import UsageError

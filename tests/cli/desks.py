@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cli.shell import Shell
+from engine_builders import COUNT
 from metier.testing import ModelServer
-from talking import COUNT
 
 __all__ = ["counting"]
 

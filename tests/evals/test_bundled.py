@@ -10,11 +10,11 @@ import pytest
 
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import balance, read_cases, read_queries
-from metier.evals.outputs import Evaluation, OutputReport, run_outputs
-from metier.evals.ranking import Ranking
-from metier.evals.suites import find_suites, run_suites
+from metier.evals.outputs import OutputEval, OutputReport, run_outputs
+from metier.evals.ranker_judge import RankerTriggerJudge
+from metier.evals.results_folder import ResultsFolder
+from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
-from metier.evals.workspace import Workspace
 from metier.runtime import Answer, Limits, Permissions
 from metier.runtime.running import Runner
 from metier.selection import Selector
@@ -36,13 +36,13 @@ def test_it_triggers_when_it_should_and_only_then(name: str, everyone: Selector)
     entry = ENTRIES[name]
     queries = read_queries(DiskFiles(entry.folder), skill=name)
     assert balance(queries) == ()
-    report = run_now(run_triggers(name, queries, Ranking(everyone, entry)))
+    report = run_now(run_triggers(name, queries, RankerTriggerJudge(everyone, entry)))
     assert [(row.query, row.choice.own) for row in report.failures] == []
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_its_tests_pass_in_the_sandbox(name: str) -> None:
-    results = run_now(run_suites(find_suites(name, ENTRIES[name].folder), Runner()))
+    results = run_now(run_skill_tests(find_skill_tests(name, ENTRIES[name].folder), Runner()))
     assert [(one.file, one.line, one.message) for one in results if not one.ok] == []
     assert any(one.status == "passed" for one in results)
 
@@ -54,10 +54,10 @@ def test_its_proof_is_small(name: str) -> None:
 
 
 def test_no_two_of_them_compete(everyone: Selector) -> None:
-    from metier.evals.conflicts import conflicts
+    from metier.evals.conflicts import find_conflicts
 
     skills = [IndexedSkill(entry) for entry in ENTRIES.values()]
-    assert [pair.names for pair in conflicts(skills, everyone).conflicts] == []
+    assert [pair.names for pair in find_conflicts(skills, everyone).conflicts] == []
 
 
 def test_there_are_six(everyone: Selector) -> None:
@@ -85,11 +85,11 @@ def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) ->
 
     async def go(server: ModelServer) -> OutputReport:
         async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
-            evaluation = Evaluation(
+            evaluation = OutputEval(
                 entry=entry, cases=read_cases(DiskFiles(entry.folder)), chat=chat, runner=Runner(), limits=Limits(),
                 permissions=Permissions(approve=lambda _: Answer.ONCE),
             )  # fmt: skip
-            return await run_outputs(evaluation, Workspace(str(tmp_path), runs=1))
+            return await run_outputs(evaluation, ResultsFolder(str(tmp_path), runs=1))
 
     with ModelServer(script) as server:
         report = run_now(go(server))

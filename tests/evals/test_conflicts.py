@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metier.evals.conflicts import Conflict, conflicts
+from metier.evals.conflicts import SkillConflict, find_conflicts
 from metier.selection import Selector
 
 
@@ -26,9 +26,9 @@ PLANTS = Written("plants", "Waters the plants in the office. Use when the plants
 TAXES = Written("taxes", "Fills in tax forms for freelancers. Use when the user has to declare their income.")
 
 
-def found(*skills: Written, **options: dict[str, list[str]]) -> tuple[Conflict, ...]:
+def found(*skills: Written, **options: dict[str, list[str]]) -> tuple[SkillConflict, ...]:
     known = options.get("known", {})
-    return conflicts(skills, Selector(skills), requests=lambda skill: known.get(skill.name, ())).conflicts
+    return find_conflicts(skills, Selector(skills), requests=lambda skill: known.get(skill.name, ())).conflicts
 
 
 def test_two_skills_for_the_same_requests_are_a_pair() -> None:
@@ -77,15 +77,15 @@ def test_no_pair_is_left_out_because_others_are_more_alike() -> None:
 def test_hundreds_of_copies_of_one_skill_end_soon_and_say_how_many_pairs_were_not_tried() -> None:
     copies = [Written(f"copy-{number}", CHARTS.description) for number in range(400)]
     skills = [*copies, *(Written(f"other-{number}", f"Handles topic{number}.") for number in range(1_300))]
-    contest = conflicts(skills, Selector(skills))
+    contest = find_conflicts(skills, Selector(skills))
     assert contest.untried >= 400 * 399 // 2 - 50_000
 
 
 def test_named_skills_have_their_own_pairs_tried() -> None:
     skills = (CHARTS, PLOTS, PLANTS, Written("garden", "Waters plants in the office. Use when the plants are dry."))
-    every = conflicts(skills, Selector(skills))
+    every = find_conflicts(skills, Selector(skills))
     assert len(every.conflicts) == 2
-    only = conflicts(skills, Selector(skills), among={PLANTS.id})
+    only = find_conflicts(skills, Selector(skills), among={PLANTS.id})
     assert [set(pair.names) for pair in only.conflicts] == [{"plants", "garden"}]
 
 

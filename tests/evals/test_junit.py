@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from metier.evals.files import Query
+from metier.evals.files import TriggerQuery
 from metier.evals.junit import junit_tests, junit_triggers
-from metier.evals.suites import Status, Trial
-from metier.evals.triggers import Choice, run_triggers
+from metier.evals.skill_tests import SkillTestResult, SkillTestStatus
+from metier.evals.triggers import JudgeChoice, run_triggers
 from metier.testing import run_now
 
 
-def trial(name: str, status: Status, message: str = "") -> Trial:
-    return Trial(skill="a", file="tests/x.md", name=name, status=status, message=message, seconds=0.5, line=3)
+def trial(name: str, status: SkillTestStatus, message: str = "") -> SkillTestResult:
+    return SkillTestResult(skill="a", file="tests/x.md", name=name, status=status, message=message, seconds=0.5, line=3)
 
 
 def test_every_status_is_told_and_counted() -> None:
-    rows = [trial(status, status, "why" if status is not Status.PASSED else "") for status in Status]
+    rows = [trial(status, status, "why" if status is not SkillTestStatus.PASSED else "") for status in SkillTestStatus]
     root = ET.fromstring(junit_tests(rows))
     suite = root[0]
     assert {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")} == {
@@ -27,7 +27,7 @@ def test_every_status_is_told_and_counted() -> None:
 
 
 def test_what_xml_cannot_say_is_replaced() -> None:
-    root = ET.fromstring(junit_tests([trial("<&\"'>\x1b[2J\ud800", Status.FAILED, "\x00\uffff]]>")]))
+    root = ET.fromstring(junit_tests([trial("<&\"'>\x1b[2J\ud800", SkillTestStatus.FAILED, "\x00\uffff]]>")]))
     assert root[0][0].get("name") == "<&\"'>\ufffd[2J\ufffd"
     assert root[0][0][0].text == "\ufffd\ufffd]]>"
 
@@ -36,10 +36,10 @@ def test_a_request_that_failed_says_who_won() -> None:
     class Other:
         name, steady = "other", True
 
-        async def __call__(self, query: str) -> Choice:
-            return Choice(triggered=False, winner="rival", why="more words", own="place 2")
+        async def __call__(self, query: str) -> JudgeChoice:
+            return JudgeChoice(triggered=False, winner="rival", why="more words", own="place 2")
 
-    queries = [Query(text="plot", should_trigger=True), Query(text="cook", should_trigger=False)]
+    queries = [TriggerQuery(text="plot", should_trigger=True), TriggerQuery(text="cook", should_trigger=False)]
     root = ET.fromstring(junit_triggers([run_now(run_triggers("charts", queries, Other()))]))
     first, second = root[0]
     assert "picked rival: more words" in (first[0].text or "")
@@ -48,13 +48,13 @@ def test_a_request_that_failed_says_who_won() -> None:
 
 def test_a_list_of_failures_shows_the_error_and_not_the_way_to_it() -> None:
     rows = [
-        trial("page", Status.FAILED, "--- expected\n+++ printed\n@@ -1 +1 @@\n-3\n+2"),
+        trial("page", SkillTestStatus.FAILED, "--- expected\n+++ printed\n@@ -1 +1 @@\n-3\n+2"),
         trial(
             "code",
-            Status.FAILED,
+            SkillTestStatus.FAILED,
             "def test_it():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntests/x.py:2: AssertionError",
         ),
-        trial("other", Status.ERROR, "it was stopped after 2 s"),
+        trial("other", SkillTestStatus.ERROR, "it was stopped after 2 s"),
     ]
     marks = [case[0].get("message") for case in ET.fromstring(junit_tests(rows))[0]]
     assert marks == ["it printed something else than expected", "assert 1 == 2", "it was stopped after 2 s"]

@@ -13,9 +13,9 @@ from evals.authors import author_skill, entry_of
 from metier.errors import MetierError, UnavailableError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_cases
-from metier.evals.outputs import Evaluation, OutputReport, run_outputs
-from metier.evals.page import page
-from metier.evals.workspace import Workspace
+from metier.evals.html_report import render_html
+from metier.evals.outputs import OutputEval, OutputReport, run_outputs
+from metier.evals.results_folder import ResultsFolder
 from metier.runtime import Limits
 from metier.runtime.permissions import Answer, Permissions
 from metier.runtime.running import Runner
@@ -67,14 +67,14 @@ def evaluated(
 
     async def go(server: ModelServer) -> OutputReport:
         async with HttpChat(Endpoint(model="tiny", base_url=server.url), pause=0.01) as chat:
-            evaluation = Evaluation(
+            evaluation = OutputEval(
                 entry=entry_of(folder), cases=read_cases(DiskFiles(folder)), chat=chat, runner=Runner(),
                 limits=Limits(seconds=20), permissions=Permissions(approve=lambda _: Answer.ONCE), runs=runs,
                 old=entry_of(old) if old else None,
             )  # fmt: skip
-            with Workspace(str(tmp_path / "drawing-workspace"), runs=runs) as workspace:
+            with ResultsFolder(str(tmp_path / "drawing-workspace"), runs=runs) as workspace:
                 report = await run_outputs(evaluation, workspace)
-                workspace.finish(report.data(), evaluation.cases, page("Evals", outputs=[report]))
+                workspace.finish(report.data(), evaluation.cases, render_html("Evals", outputs=[report]))
             return report
 
     with ModelServer(script) as server:
@@ -118,7 +118,7 @@ def test_the_workspace_is_laid_out_as_the_pages_say(tmp_path: Path) -> None:
 
 
 def test_the_next_time_is_the_next_iteration(tmp_path: Path) -> None:
-    first, second = (Workspace(str(tmp_path / "w"), runs=1).iteration for _ in range(2))
+    first, second = (ResultsFolder(str(tmp_path / "w"), runs=1).iteration for _ in range(2))
     assert (first.endswith("iteration-1"), second.endswith("iteration-2")) == (True, True)
 
 

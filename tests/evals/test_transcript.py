@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from metier.evals.transcript import Step, difference, read_transcript
+from metier.evals.transcript import ConsoleStep, difference, read_transcript
 
 PAGE = """# Title
 
@@ -63,7 +63,7 @@ def test_a_page_without_console_blocks_has_no_steps() -> None:
     ],
 )
 def test_this_is_as_expected(expected: str, output: str) -> None:
-    assert difference(Step(command="c", expected=expected), 0, output) == ""
+    assert difference(ConsoleStep(command="c", expected=expected), 0, output) == ""
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,17 @@ def test_this_is_as_expected(expected: str, output: str) -> None:
     ],
 )  # fmt: skip
 def test_this_is_not(expected: str, output: str) -> None:
-    assert difference(Step(command="c", expected=expected), 0, output)
+    assert difference(ConsoleStep(command="c", expected=expected), 0, output)
 
 
 def test_another_exit_code_is_a_difference_that_shows_it() -> None:
-    assert "+[3]" in difference(Step(command="c", expected="x"), 3, "x")
-    assert "-[2]" in difference(Step(command="c", expected="x", code=2), 0, "x")
-    assert difference(Step(command="c", expected="x", code=2), 2, "x") == ""
+    assert "+[3]" in difference(ConsoleStep(command="c", expected="x"), 3, "x")
+    assert "-[2]" in difference(ConsoleStep(command="c", expected="x", code=2), 0, "x")
+    assert difference(ConsoleStep(command="c", expected="x", code=2), 2, "x") == ""
 
 
 def test_a_hostile_page_is_matched_in_no_time() -> None:
     started = time.process_time()
-    difference(Step(command="c", expected="a...".join([""] * 5_000) + "b"), 0, "a" * 200_000)
+    difference(ConsoleStep(command="c", expected="a...".join([""] * 5_000) + "b"), 0, "a" * 200_000)
     read_transcript("```console\n" * 20_000)
     assert time.process_time() - started < 5

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UnavailableError
-from metier.evals.files import Query
-from metier.evals.triggers import Choice, Split, decided, run_triggers, split_of
+from metier.evals.files import TriggerQuery
+from metier.evals.triggers import JudgeChoice, Split, assign_splits, decide, run_triggers
 from metier.testing import run_now
 
 
@@ -25,13 +25,13 @@ class Scripted:
         self.steady = steady
         self.asked: list[str] = []
 
-    async def __call__(self, query: str) -> Choice:
+    async def __call__(self, query: str) -> JudgeChoice:
         self.asked.append(query)
-        return Choice(triggered=self.answers[query].pop(0), winner="other")
+        return JudgeChoice(triggered=self.answers[query].pop(0), winner="other")
 
 
 def ask(should: bool, answers: Sequence[bool], runs: int = 3) -> tuple[int, int, bool]:
-    report = run_now(run_triggers("a", [Query(text="q", should_trigger=should)], Scripted({"q": answers}), runs=runs))
+    report = run_now(run_triggers("a", [TriggerQuery(text="q", should_trigger=should)], Scripted({"q": answers}), runs=runs))
     (row,) = report.rows
     return row.triggers, row.runs, row.passed
 
@@ -57,13 +57,13 @@ def test_a_tie_is_a_failure_of_either_kind() -> None:
 def test_stopping_early_never_changes_the_answer(should: bool, answers: list[bool]) -> None:
     runs = len(answers)
     rate = sum(answers) / runs
-    first = next(made for made in range(1, runs + 1) if decided(should, sum(answers[:made]), made, runs) is not None)
-    assert decided(should, sum(answers[:first]), first, runs) is (rate > 0.5 if should else rate < 0.5)
+    first = next(made for made in range(1, runs + 1) if decide(should, sum(answers[:made]), made, runs) is not None)
+    assert decide(should, sum(answers[:first]), first, runs) is (rate > 0.5 if should else rate < 0.5)
 
 
 def test_a_judge_that_always_says_the_same_is_asked_once() -> None:
     judge = Scripted({"q": [True]}, steady=True)
-    run_now(run_triggers("a", [Query(text="q", should_trigger=True)], judge, runs=3))
+    run_now(run_triggers("a", [TriggerQuery(text="q", should_trigger=True)], judge, runs=3))
     assert judge.asked == ["q"]
 
 
@@ -71,32 +71,32 @@ def test_a_judge_that_cannot_be_reached_ends_the_evaluation_with_its_own_error()
     class Away:
         name, steady = "away", True
 
-        async def __call__(self, query: str) -> Choice:
+        async def __call__(self, query: str) -> JudgeChoice:
             raise UnavailableError("the model cannot be reached", hint="start it")
 
-    queries = [Query(text=str(number), should_trigger=True) for number in range(30)]
+    queries = [TriggerQuery(text=str(number), should_trigger=True) for number in range(30)]
     with pytest.raises(UnavailableError, match="the model cannot be reached"):
         run_now(run_triggers("a", queries, Away()))
 
 
 def test_precision_and_recall_are_of_the_requests() -> None:
     answers = {"a": [True], "b": [False], "c": [True], "d": [False]}
-    queries = [Query(text=text, should_trigger=text in "ab") for text in "abcd"]
+    queries = [TriggerQuery(text=text, should_trigger=text in "ab") for text in "abcd"]
     report = run_now(run_triggers("s", queries, Scripted(answers, steady=True)))
     assert (report.precision, report.recall, report.pass_rate) == (0.5, 0.5, 0.5)
     assert [row.query for row in report.failures] == ["b", "c"]
     assert report.data()["summary"]["failed"] == 2
 
 
-def queries_of(wanted: int, unwanted: int) -> list[Query]:
+def queries_of(wanted: int, unwanted: int) -> list[TriggerQuery]:
     kinds = [True] * wanted + [False] * unwanted
-    return [Query(text=f"request {number}", should_trigger=kind) for number, kind in enumerate(kinds)]
+    return [TriggerQuery(text=f"request {number}", should_trigger=kind) for number, kind in enumerate(kinds)]
 
 
 @pytest.mark.parametrize(("wanted", "unwanted"), [(10, 10), (5, 20), (8, 9)])
 def test_forty_of_a_hundred_of_each_kind_are_held_back(wanted: int, unwanted: int) -> None:
     queries = queries_of(wanted, unwanted)
-    splits = split_of(queries)
+    splits = assign_splits(queries)
     for kind, count in ((True, wanted), (False, unwanted)):
         held = sum(s is Split.VALIDATION for s, q in zip(splits, queries, strict=True) if q.should_trigger is kind)
         assert held == round(count * 0.4)
@@ -104,13 +104,13 @@ def test_forty_of_a_hundred_of_each_kind_are_held_back(wanted: int, unwanted: in
 
 def test_the_split_does_not_depend_on_the_order() -> None:
     queries = queries_of(10, 10)
-    there = dict(zip((query.text for query in queries), split_of(queries), strict=True))
-    back = dict(zip((query.text for query in reversed(queries)), split_of(queries[::-1]), strict=True))
+    there = dict(zip((query.text for query in queries), assign_splits(queries), strict=True))
+    back = dict(zip((query.text for query in reversed(queries)), assign_splits(queries[::-1]), strict=True))
     assert there == back
 
 
 def test_every_row_says_what_other_tools_call_it() -> None:
-    report = run_now(run_triggers("a", [Query(text="q", should_trigger=True)], Scripted({"q": [False, False]})))
+    report = run_now(run_triggers("a", [TriggerQuery(text="q", should_trigger=True)], Scripted({"q": [False, False]})))
     row = report.data()["results"][0]
     assert {"query", "should_trigger", "triggers", "runs", "trigger_rate", "pass"} <= row.keys()
     assert (row["trigger_rate"], row["pass"], row["winner"]) == (0.0, False, "other")
@@ -119,4 +119,4 @@ def test_every_row_says_what_other_tools_call_it() -> None:
 def test_all_combinations_are_decided_in_the_end() -> None:
     for should, runs in product((True, False), range(1, 6)):
         for hits in range(runs + 1):
-            assert decided(should, hits, runs, runs) is not None
+            assert decide(should, hits, runs, runs) is not None

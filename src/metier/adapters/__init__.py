@@ -12,7 +12,7 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .bridge import MissingSdkError, Skills
+    from .skills import MissingSdkError, Skills
     from .weakincentives import AgentSkillsSection, SkillMetadata
 
 __all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "Skills"]
@@ -21,7 +21,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.adapters.bridge": ("MissingSdkError", "Skills"),
+            "metier.adapters.skills": ("MissingSdkError", "Skills"),
             "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
         },
     )

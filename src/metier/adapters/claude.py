@@ -27,10 +27,10 @@ from metier.runtime.permissions import patterns_of
 from metier.spec import SKILL_FILE
 from metier.spec.name import is_name
 
-from .bridge import MissingSdkError, Skills, Source
-from .chat import extended
-from .prompt import brought_along
-from .workspace import Mount, Workspace
+from .chat_completions import extended
+from .prompt import instructions_activated_elsewhere
+from .skills import MissingSdkError, Skills, Source
+from .skills_folder import Mount, SkillsFolder
 
 try:
     from claude_agent_sdk import (
@@ -72,7 +72,7 @@ class SkillsWorkspace:
         self.session = self.skills.session(conversation or uuid4().hex)
         # Claude Code takes only names by the standard; others can be had as tools.
         usable = [entry for entry in self.session.shelf.for_models if is_name(entry.name)]
-        self.files = Workspace(usable, folder=folder, how=how)
+        self.files = SkillsFolder(usable, folder=folder, how=how)
 
     def options(self, own: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
         """Yours, with the skills. What you have set stays: your hooks run too, and your `can_use_tool` is asked about what
@@ -88,7 +88,7 @@ class SkillsWorkspace:
         after = HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading])
         hooks["PostToolUse"] = [*hooks.get("PostToolUse", ()), after]
         listed = own.skills if own.skills == "all" else [*(own.skills or ()), *self.files.names]
-        text = "\n\n".join(brought_along(self.session))
+        text = "\n\n".join(instructions_activated_elsewhere(self.session))
         return replace(
             own, add_dirs=[*own.add_dirs, self.files.folder], skills=listed, hooks=hooks, can_use_tool=self._asking(own),
             system_prompt=_appended(own.system_prompt, text),

@@ -15,9 +15,9 @@ from uuid import uuid4
 from metier.runtime import Reply
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdkError, Skills, Source
-from .chat import chat_tool, extended
-from .portal import wait_for
+from .background_loop import run_in_background
+from .chat_completions import chat_tool, extended
+from .skills import MissingSdkError, Skills, Source
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -70,7 +70,7 @@ class SkillsMiddleware(AgentMiddleware[SkillsState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         if request.tool is not None:
             return handler(request)
-        return _message(request, wait_for(self._reply(request)))
+        return _message(request, run_in_background(self._reply(request)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -104,7 +104,7 @@ def skill_tools(*skills: Skills | Source, conversation: str = "") -> list[BaseTo
             return (await shared.call(name, arguments, conversation)).text
 
         def wait(**arguments: Any) -> str:
-            return wait_for(work(**arguments))
+            return run_in_background(work(**arguments))
 
         return StructuredTool(name=name, description=description, args_schema=schema, func=wait, coroutine=work)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import chat
-from .bridge import MissingSdkError, Skills, Source
+from . import chat_completions as chat
+from .skills import MissingSdkError, Skills, Source
 
 try:
     import litellm

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import chat, responses
-from .bridge import MissingSdkError, Skills, Source
+from . import chat_completions as chat
+from . import responses
+from .skills import MissingSdkError, Skills, Source
 
 try:
     from openai import AsyncOpenAI

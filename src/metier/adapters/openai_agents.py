@@ -19,12 +19,13 @@ from metier.errors import UsageError
 from metier.runtime import Tool
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdkError, Skills, Source
+from .skills import MissingSdkError, Skills, Source
 
 try:
+    from agents.tool_context import ToolContext
+
     from agents import Agent, FunctionTool, RunContextWrapper
     from agents import Tool as SdkTool
-    from agents.tool_context import ToolContext
 except ImportError:
     raise MissingSdkError("openai-agents") from None
 

@@ -7,7 +7,7 @@ from metier.disclosure.wording import left_out
 from metier.errors import MetierError
 from metier.runtime import By, Session
 
-__all__ = ["brought", "brought_along", "catalog_text"]
+__all__ = ["activated_elsewhere", "catalog_text", "instructions_activated_elsewhere"]
 
 
 def catalog_text(session: Session, budget: Budget, request: str) -> str:
@@ -26,10 +26,10 @@ def catalog_text(session: Session, budget: Budget, request: str) -> str:
     return page.text
 
 
-def brought_along(session: Session) -> list[str]:
+def instructions_activated_elsewhere(session: Session) -> list[str]:
     """The instructions of skills that the model did not load itself, so never saw as an answer, with what those need."""
     rows = {row.name: row for row in session.active}
-    wanted = brought(session)
+    wanted = activated_elsewhere(session)
     for name in wanted:
         wanted += [need for need in rows[name].needs if need in rows and need not in wanted]
     texts = []
@@ -43,6 +43,6 @@ def brought_along(session: Session) -> list[str]:
     return texts
 
 
-def brought(session: Session) -> list[str]:
+def activated_elsewhere(session: Session) -> list[str]:
     """The skills that the model did not load itself."""
     return [row.name for row in session.active if row.by not in (By.MODEL, By.DEPENDENCY)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from metier.runtime.crossing import in_thread
 
-from .bridge import MissingSdkError, Skills, Source
+from .skills import MissingSdkError, Skills, Source
 
 try:
     from pydantic_ai import RunContext

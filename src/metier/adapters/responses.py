@@ -11,9 +11,9 @@ from typing import Any
 from metier.runtime import Tool
 from metier.runtime.crossing import in_thread
 
-from .bridge import Skills
-from .chat import last_words
-from .portal import wait_for
+from .background_loop import run_in_background
+from .chat_completions import last_words
+from .skills import Skills
 
 # Any: requests are handed on as they are, and items of an answer are the SDK's own objects.
 
@@ -113,7 +113,7 @@ class _Held:
 def whole(turn: ResponseTurn, create: Callable[..., Any]) -> Any:
     while True:
         response, calls = turn.take(create(**turn.request()))
-        wait_for(turn.answer(calls, goes_on=response is None))
+        run_in_background(turn.answer(calls, goes_on=response is None))
         if response is not None:
             return response
 
@@ -132,7 +132,7 @@ def streamed(turn: ResponseTurn, create: Callable[..., Any]) -> Iterator[Any]:
         held = _Held(turn, first=first)
         yield from filter(held.passes, create(**turn.request()))
         last, calls = held.take()
-        wait_for(turn.answer(calls, goes_on=last is None))
+        run_in_background(turn.answer(calls, goes_on=last is None))
         first = False
     if last:
         yield last

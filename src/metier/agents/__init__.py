@@ -10,44 +10,45 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .agent import Agent, Version
-    from .chats import Chat, ChatRepository, Turn
-    from .commands import Command, commands_in
-    from .engine import AgentEngine, Compaction, Options
-    from .events import Ending, Spent
-    from .models import ModelChoice
+    from metier.models.providers import ModelChoice
+
+    from .agent import Agent, AgentVersion
+    from .conversations import ConversationStore, ConversationSummary, Turn
+    from .engine import AgentEngine, Compaction, EngineOptions
+    from .events import ModelUsage, TurnStatus
     from .prompt import Prompt
+    from .slash_commands import SlashCommand, read_slash_commands
     from .store import AgentStore
-    from .turn import Limits
+    from .turn import TurnLimits
 
 _EXPORTS = {
-    "metier.agents.agent": ("Agent", "Version"),
-    "metier.agents.chats": ("Chat", "ChatRepository", "Turn"),
-    "metier.agents.commands": ("Command", "commands_in"),
-    "metier.agents.engine": ("AgentEngine", "Compaction", "Options"),
-    "metier.agents.events": ("Ending", "Spent"),
-    "metier.agents.models": ("ModelChoice",),
+    "metier.agents.agent": ("Agent", "AgentVersion"),
+    "metier.agents.conversations": ("ConversationSummary", "ConversationStore", "Turn"),
+    "metier.agents.slash_commands": ("SlashCommand", "read_slash_commands"),
+    "metier.agents.engine": ("AgentEngine", "Compaction", "EngineOptions"),
+    "metier.agents.events": ("TurnStatus", "ModelUsage"),
+    "metier.models.providers": ("ModelChoice",),
     "metier.agents.prompt": ("Prompt",),
     "metier.agents.store": ("AgentStore",),
-    "metier.agents.turn": ("Limits",),
+    "metier.agents.turn": ("TurnLimits",),
 }
 __all__ = [
     "Agent",
     "AgentEngine",
     "AgentStore",
-    "Chat",
-    "ChatRepository",
-    "Command",
+    "AgentVersion",
     "Compaction",
-    "Ending",
-    "Limits",
+    "ConversationStore",
+    "ConversationSummary",
+    "EngineOptions",
     "ModelChoice",
-    "Options",
+    "ModelUsage",
     "Prompt",
-    "Spent",
+    "SlashCommand",
     "Turn",
-    "Version",
-    "commands_in",
+    "TurnLimits",
+    "TurnStatus",
+    "read_slash_commands",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

@@ -17,7 +17,16 @@ from typing import Any
 from metier.errors import ConfigError, UsageError
 from metier.spec import is_name
 
-__all__ = ["BUILT_IN", "Agent", "Version", "changes", "filled", "parse_version", "render_version", "variables_of"]
+__all__ = [
+    "BUILT_IN",
+    "Agent",
+    "AgentVersion",
+    "diff_versions",
+    "fill_instructions",
+    "parse_version",
+    "render_version",
+    "variables_of",
+]
 
 BUILT_IN = ("agent", "date", "model")
 """Variables that every agent has."""
@@ -63,7 +72,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class AgentVersion:
     """One state of an agent. Never changes once it is written."""
 
     number: int
@@ -78,7 +87,7 @@ def variables_of(instructions: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[2] for match in _VARIABLE.finditer(instructions) if not match[1]))
 
 
-def filled(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | None = None) -> str:
+def fill_instructions(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | None = None) -> str:
     """The instructions with every variable in place, in one pass: no value is filled again."""
     unknown = [name for name in given or {} if name not in agent.variables]
     if unknown:
@@ -92,7 +101,7 @@ def filled(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | No
     return _VARIABLE.sub(lambda match: match[0][1:] if match[1] else values[match[2]], agent.instructions)
 
 
-def changes(before: Version, after: Version) -> tuple[list[str], list[str]]:
+def diff_versions(before: AgentVersion, after: AgentVersion) -> tuple[list[str], list[str]]:
     """The fields that differ, and a unified diff of the two as they are written."""
     names = [each.name for each in fields(Agent) if getattr(before.agent, each.name) != getattr(after.agent, each.name)]
     old, new = (_body(version.agent).splitlines() for version in (before, after))
@@ -100,12 +109,12 @@ def changes(before: Version, after: Version) -> tuple[list[str], list[str]]:
     return names, list(diff)
 
 
-def render_version(version: Version) -> str:
+def render_version(version: AgentVersion) -> str:
     head = f"version = {version.number}\ncreated = {version.created:%Y-%m-%dT%H:%M:%SZ}\nchange = {_text(version.change)}\n\n"
     return head + _body(version.agent)
 
 
-def parse_version(text: str, *, file: str) -> Version:
+def parse_version(text: str, *, file: str) -> AgentVersion:
     """ConfigError names the file, and the line where TOML itself is at fault."""
     hint = "see `metier agent show` of another one, or `metier agent rollback`"
     try:
@@ -127,7 +136,7 @@ class _FieldError(Exception):
     """Names the key."""
 
 
-def _version(table: Mapping[str, Any]) -> Version:
+def _version(table: Mapping[str, Any]) -> AgentVersion:
     unknown = table.keys() - {each.name for each in fields(Agent)} - {"version", "created", "change"}
     if unknown:
         raise _FieldError(f"{min(unknown)!r}, a key that nobody knows,")
@@ -144,10 +153,10 @@ def _version(table: Mapping[str, Any]) -> Version:
     if wrong:
         raise _FieldError(wrong[0])
     agent = Agent(**texts, skills=tuple(skills), variables=variables)
-    return Version(number=number, created=created, change=str(table.get("change", "")), agent=agent)
+    return AgentVersion(number=number, created=created, change=str(table.get("change", "")), agent=agent)
 
 
-def renamed(version: Version, name: str) -> Version:
+def rename_agent(version: AgentVersion, name: str) -> AgentVersion:
     return replace(version, agent=replace(version.agent, name=name))
 
 

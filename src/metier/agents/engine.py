@@ -20,24 +20,24 @@ from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError
+from metier.models.providers import HOW_TO_SET_A_MODEL, ModelChoice, connect, explained
 from metier.runtime import By, Selects, Session, Tool
 from metier.runtime.crossing import finish, in_thread
 from metier.runtime.session import activated_by
 from metier.selection import LlmSelector, Selection
 
 from . import events, history
-from .chats import ChatRepository, Turn
-from .events import Ending, Event, Spent, TurnFinished
-from .history import Past
-from .models import HOW_TO_SET_A_MODEL, ModelChoice, connect, explained
-from .prompt import BASE, MOST_RANKED, Prompt, build, decided
-from .turn import Limits, Running, Sleep, TurnLimitError, ask_once
+from .conversations import ConversationStore, Turn
+from .events import Event, ModelUsage, TurnFinished, TurnStatus
+from .history import PastTurn
+from .prompt import BASE, MOST_RANKED, Prompt, build_prompt, decide
+from .turn import Sleep, TurnLimitError, TurnLimits, TurnRun, ask_once
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
-__all__ = ["AgentEngine", "Compaction", "Options"]
+__all__ = ["AgentEngine", "Compaction", "EngineOptions"]
 
 _NAMED = re.compile(r"(?<![\w$])\$([a-z0-9]+(?:-[a-z0-9]+)*)\b")
 
@@ -52,7 +52,7 @@ class Compaction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class EngineOptions:
     """How an engine behaves."""
 
     instructions: str = BASE
@@ -62,7 +62,7 @@ class Options:
     """Let the model choose from the ranker's shortlist, which costs a request."""
     compaction: Compaction = Compaction.DROP
     catalog: Budget = field(default_factory=Budget)
-    limits: Limits = field(default_factory=Limits)
+    limits: TurnLimits = field(default_factory=TurnLimits)
     agent: str = ""
     """Under which name and version turns are recorded."""
     version: int = 0
@@ -80,11 +80,11 @@ class AgentEngine:
         session: Session,
         *,
         model: ModelChoice | Model | None = None,
-        repository: ChatRepository | None = None,
-        options: Options | None = None,
+        repository: ConversationStore | None = None,
+        options: EngineOptions | None = None,
     ) -> None:
         self.session = session
-        self.options = options or Options()
+        self.options = options or EngineOptions()
         self.selection: Selection | None = None
         """Of the last message: why these skills."""
         self.prompt: Prompt | None = None
@@ -92,9 +92,9 @@ class AgentEngine:
         self._repository = repository
         self._choice: ModelChoice | Model | None = model
         self._model: Model | None = None
-        self._past: list[Past] | None = None
+        self._past: list[PastTurn] | None = None
         self._count = 0
-        self._spent = Spent()
+        self._spent = ModelUsage()
         self._summary = (0, "")
         self._warnings = list(self.options.warnings)
         self._turn: asyncio.Task[TurnFinished] | None = None
@@ -111,7 +111,7 @@ class AgentEngine:
         return self._choice.name if isinstance(self._choice, ModelChoice) else self._choice.model_name
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ModelUsage:
         """By the whole conversation, also in earlier processes."""
         return self._spent
 
@@ -194,40 +194,40 @@ class AgentEngine:
 
         tell(events.TurnStarted, message=message)
         for warning in self._warnings:
-            tell(events.Warned, message=warning)
+            tell(events.WarningIssued, message=warning)
         self._warnings = []
         number = await in_thread(self._begin, message)
-        running: Running | None = None
+        running: TurnRun | None = None
         try:
             model = await self._connected()
             await in_thread(self._load)
             for warning in await in_thread(self._select, message, model):
-                tell(events.Warned, message=warning)
+                tell(events.WarningIssued, message=warning)
             if self.selection is not None:
                 tell(events.SkillsSelected, selection=self.selection)
             if model is None:
                 prompt = self.prompt = await in_thread(self._build)
                 tell(events.PromptBuilt, prompt=prompt)
                 finished = self._finished(
-                    "", Ending.PREVIEW, reason="no model is set, so nobody was asked", hint=HOW_TO_SET_A_MODEL
+                    "", TurnStatus.PREVIEW, reason="no model is set, so nobody was asked", hint=HOW_TO_SET_A_MODEL
                 )
             else:
-                running = Running(
+                running = TurnRun(
                     model, self.session, self.options.limits, put, name=self.model_name, message=message,
                     sleep=self.options.sleep,
                 )  # fmt: skip
                 finished = await self._answered(running, tell)
         except asyncio.CancelledError:
             # Our own task, and only `stop` and leaving the loop cancel it: the turn is over, and is kept as far as it got.
-            finished = self._finished(running.answer if running else "", Ending.STOPPED, reason="stopped by the user")
+            finished = self._finished(running.answer if running else "", TurnStatus.STOPPED, reason="stopped by the user")
         except MetierError as error:
-            finished = self._finished(running.answer if running else "", Ending.FAILED, reason=str(error), hint=error.hint)
+            finished = self._finished(running.answer if running else "", TurnStatus.FAILED, reason=str(error), hint=error.hint)
         if running is not None:
             finished = replace(finished, spent=running.spent)
         await asyncio.shield(in_thread(self._record, number, message, running, finished))
         return finished
 
-    async def _answered(self, running: Running, tell: Callable[..., None]) -> TurnFinished:
+    async def _answered(self, running: TurnRun, tell: Callable[..., None]) -> TurnFinished:
         from pydantic_ai.exceptions import AgentRunError, ModelContextWindowExceededError
 
         limits = self.options.limits
@@ -249,34 +249,34 @@ class AgentEngine:
                     room //= 2
                     continue
                 if done:
-                    return self._finished(running.answer, Ending.DONE)
+                    return self._finished(running.answer, TurnStatus.DONE)
             raise TurnLimitError(f"the model called tools in {limits.steps} steps and did not come to an answer")
         except TurnLimitError as over:
             hint = "say how to go on, or raise the limit in engine.*"
-            return self._finished(running.answer, Ending.LIMITED, reason=str(over), hint=hint)
+            return self._finished(running.answer, TurnStatus.LIMITED, reason=str(over), hint=hint)
         except AgentRunError as error:
             raise explained(error, self.model_name) from error
 
-    async def _fitted(self, running: Running, room: int, tell: Callable[..., None]) -> Prompt:
+    async def _fitted(self, running: TurnRun, room: int, tell: Callable[..., None]) -> Prompt:
         """The prompt, once everything that is sent with it fits the room."""
         count = self.session.options.count
         prompt = await in_thread(self._build, running.messages)
         current = history.tokens_of(running.messages, count)
         before = sum(past.turn.tokens for past in self._past or ())
-        gone = history.leaving([past.turn.tokens for past in self._past or ()], room - prompt.tokens - current)
+        gone = history.turns_to_drop([past.turn.tokens for past in self._past or ()], room - prompt.tokens - current)
         if gone:
             await self._compact(running, gone)
             after = sum(past.turn.tokens for past in self._past or ())
-            tell(events.Compacted, turns=gone, before=before, after=after, summary=self._summary[1])
+            tell(events.HistoryCompacted, turns=gone, before=before, after=after, summary=self._summary[1])
             prompt = await in_thread(self._build, running.messages)
         left = room - prompt.tokens - sum(past.turn.tokens for past in self._past or ())
         if current > left:
-            running.messages = history.shortened(running.messages, left, count)
+            running.messages = history.shorten(running.messages, left, count)
             if history.tokens_of(running.messages, count) > left:
                 raise TurnLimitError(f"this turn no longer fits into {room:,} tokens")
         return prompt
 
-    async def _compact(self, running: Running, gone: int) -> None:
+    async def _compact(self, running: TurnRun, gone: int) -> None:
         past = self._past or []
         leaving, self._past = past[:gone], past[gone:]
         summary = ""
@@ -313,7 +313,7 @@ class AgentEngine:
         return [warning for activation in activated for warning in activation.warnings]
 
     def _selected(self, message: str, selector: Selects, model: Model | None) -> Selection:
-        found = decided(self.session.select(message, MOST_RANKED))
+        found = decide(self.session.select(message, MOST_RANKED))
         if not self.options.ask_model or model is None:
             return found
         chooser = LlmSelector(selector, lambda prompt: finish(ask_once(model, prompt)))
@@ -322,9 +322,9 @@ class AgentEngine:
 
     def _build(self, current: list[ModelMessage] | None = None) -> Prompt:
         sent = history.text_of([*self._sent(), *(current or [])]) if current is not None else ""
-        return build(
+        return build_prompt(
             self.session, base=self.options.instructions, budget=self.options.catalog, selection=self.selection, sent=sent,
-            earlier=history.earlier(*self._summary),
+            earlier=history.summary_note(*self._summary),
         )  # fmt: skip
 
     def _sent(self) -> list[ModelMessage]:
@@ -339,13 +339,13 @@ class AgentEngine:
             return
         self._summary = self._repository.summary(self.id)
         turns = self._repository.turns(self.id)
-        self._spent = sum((turn.spent for turn in turns), Spent())
+        self._spent = sum((turn.spent for turn in turns), ModelUsage())
         if self._choice is None:
             # Nobody is asked, so nothing has to be read that only a model's client can read.
             self._past = None
             return
-        kept = [turn for turn in turns if turn.ending not in (None, Ending.PREVIEW) and turn.number > self._summary[0]]
-        self._past = [Past(turn, messages) for turn in kept if (messages := history.unpacked(turn.messages))]
+        kept = [turn for turn in turns if turn.ending not in (None, TurnStatus.PREVIEW) and turn.number > self._summary[0]]
+        self._past = [PastTurn(turn, messages) for turn in kept if (messages := history.load_messages(turn.messages))]
 
     def _begin(self, message: str) -> int:
         self._count += 1
@@ -354,21 +354,21 @@ class AgentEngine:
         options = self.options
         return self._repository.begin(self.id, message, agent=options.agent, version=options.version, model=self.model_name)
 
-    def _record(self, number: int, message: str, running: Running | None, finished: TurnFinished) -> None:
+    def _record(self, number: int, message: str, running: TurnRun | None, finished: TurnFinished) -> None:
         messages = running.closed(f"[{finished.reason}]" if finished.reason else "") if running is not None else []
         turn = Turn(
             number=number, started=self.session.host.clock(), message=message, answer=finished.answer, ending=finished.ending,
-            reason=finished.reason, messages=history.packed(messages) if messages else b"[]", active=finished.active,
+            reason=finished.reason, messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
             tokens=history.tokens_of(messages, self.session.options.count), spent=finished.spent,
         )  # fmt: skip
         if messages and self._past is not None:
-            self._past.append(Past(turn, tuple(messages)))
+            self._past.append(PastTurn(turn, tuple(messages)))
         self._spent += finished.spent
         if self._repository is not None:
             self._repository.finish(self.id, turn)
         self.session.end_turn()
 
-    def _finished(self, answer: str, ending: Ending, *, reason: str = "", hint: str = "") -> TurnFinished:
+    def _finished(self, answer: str, ending: TurnStatus, *, reason: str = "", hint: str = "") -> TurnFinished:
         return TurnFinished(
             session=self.id, timestamp=self.session.host.clock(), answer=answer, ending=ending, reason=reason, hint=hint,
             active=self.session.active_names,

@@ -14,12 +14,24 @@ from metier.selection import Selection
 from .prompt import Prompt
 
 __all__ = [
-    "Compacted", "Ending", "Event", "PromptBuilt", "Retrying", "SkillsSelected", "Spent", "Text", "Thought", "ToolAnswered",
-    "ToolCalling", "TurnFinished", "TurnStarted", "Warned",
+    "AnswerText",
+    "Event",
+    "HistoryCompacted",
+    "ModelRetried",
+    "ModelUsage",
+    "PromptBuilt",
+    "SkillsSelected",
+    "ThinkingText",
+    "ToolCallFinished",
+    "ToolCallStarted",
+    "TurnFinished",
+    "TurnStarted",
+    "TurnStatus",
+    "WarningIssued",
 ]  # fmt: skip
 
 
-class Ending(StrEnum):
+class TurnStatus(StrEnum):
     """How a turn ended."""
 
     DONE = "done"
@@ -34,7 +46,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class ModelUsage:
     """What the model was asked for, by one turn or several."""
 
     requests: int = 0
@@ -51,9 +63,9 @@ class Spent:
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: ModelUsage) -> ModelUsage:
         known = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Spent(
+        return ModelUsage(
             requests=self.requests + other.requests,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -81,21 +93,21 @@ class PromptBuilt(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text(Event):
+class AnswerText(Event):
     """A piece of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thought(Event):
+class ThinkingText(Event):
     """A piece of what the model thinks aloud, where it does."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCalling(Event):
+class ToolCallStarted(Event):
     id: str
     tool: str
     arguments: str
@@ -104,7 +116,7 @@ class ToolCalling(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswered(Event):
+class ToolCallFinished(Event):
     id: str
     tool: str
     text: str
@@ -116,7 +128,7 @@ class ToolAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrying(Event):
+class ModelRetried(Event):
     """The model is asked again; whatever text came since the last tool is void."""
 
     attempt: int
@@ -125,7 +137,7 @@ class Retrying(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted(Event):
+class HistoryCompacted(Event):
     """Earlier turns were taken out of what the model is sent. They are still kept, and can be searched."""
 
     turns: int
@@ -136,17 +148,17 @@ class Compacted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warned(Event):
+class WarningIssued(Event):
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished(Event):
     answer: str
-    ending: Ending = Ending.DONE
+    ending: TurnStatus = TurnStatus.DONE
     reason: str = ""
     """Why it ended, when not because the model was done; a sentence for the user."""
     hint: str = ""
-    spent: Spent = field(default_factory=Spent)
+    spent: ModelUsage = field(default_factory=ModelUsage)
     active: tuple[str, ...] = ()
     """Skills that are active after it."""

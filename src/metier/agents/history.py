@@ -11,14 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard
 
-from .chats import Turn
+from .conversations import Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from metier.disclosure import Count
 
-__all__ = ["Past", "earlier", "leaving", "packed", "shortened", "summary_request", "text_of", "tokens_of", "unpacked"]
+__all__ = [
+    "PastTurn",
+    "dump_messages",
+    "load_messages",
+    "shorten",
+    "summary_note",
+    "summary_request",
+    "text_of",
+    "tokens_of",
+    "turns_to_drop",
+]
 
 _ROOM_AFTER = 0.6
 """Of the room: after a compaction there must be some to grow into, or every turn would be one."""
@@ -33,20 +43,20 @@ names, numbers, file names and what is still open. Leave out pleasantries. At mo
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastTurn:
     """A turn that was, ready to be sent again."""
 
     turn: Turn
     messages: tuple[ModelMessage, ...]
 
 
-def packed(messages: Sequence[ModelMessage]) -> bytes:
+def dump_messages(messages: Sequence[ModelMessage]) -> bytes:
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     return ModelMessagesTypeAdapter.dump_json(list(messages))
 
 
-def unpacked(data: bytes) -> tuple[ModelMessage, ...]:
+def load_messages(data: bytes) -> tuple[ModelMessage, ...]:
     """Nothing if nobody can read it any more, as after a downgrade: a chat that goes on without it beats none."""
     from pydantic import ValidationError
     from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -77,7 +87,7 @@ def tokens_of(messages: Sequence[ModelMessage], count: Count) -> int:
     return sum(map(count, texts(messages)))
 
 
-def leaving(tokens: Sequence[int], room: int) -> int:
+def turns_to_drop(tokens: Sequence[int], room: int) -> int:
     """How many of the oldest turns must go for the rest to fit."""
     total = sum(tokens)
     if total <= room:
@@ -89,7 +99,7 @@ def leaving(tokens: Sequence[int], room: int) -> int:
     return len(tokens)
 
 
-def shortened(messages: Sequence[ModelMessage], room: int, count: Count) -> list[ModelMessage]:
+def shorten(messages: Sequence[ModelMessage], room: int, count: Count) -> list[ModelMessage]:
     """The messages of one turn with the answers of tools cut, oldest first, until they fit. Instructions are not cut."""
     from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
@@ -108,7 +118,7 @@ def shortened(messages: Sequence[ModelMessage], room: int, count: Count) -> list
     return found
 
 
-def earlier(turns: int, summary: str) -> str:
+def summary_note(turns: int, summary: str) -> str:
     """What stands in the prompt for the turns that are not sent any more."""
     if not turns:
         return ""

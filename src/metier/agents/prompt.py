@@ -16,7 +16,7 @@ from metier.disclosure import Activation, Budget, Disclosure, catalog_within
 from metier.runtime import Session, Tool
 from metier.selection import Decision, Selection
 
-__all__ = ["BASE", "MOST_RANKED", "Part", "Prompt", "build", "decided", "told_in"]
+__all__ = ["BASE", "MOST_RANKED", "Prompt", "PromptPart", "build_prompt", "decide", "skills_in_history"]
 
 BASE = """\
 You are a capable assistant that works with skills: folders of instructions, references and scripts for particular tasks.
@@ -31,7 +31,7 @@ _TOLD = re.compile(r'<skill_content name="([^"]*)">')
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     name: str
     text: str
     tokens: int
@@ -39,7 +39,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
     """Of the system prompt: base, catalog, active, earlier; those that are empty are left out."""
     catalog: Disclosure
     tools: tuple[Tool, ...]
@@ -55,14 +55,14 @@ class Prompt:
         return sum(part.tokens for part in self.parts) + self.tool_tokens
 
 
-def decided(found: Selection) -> Selection:
+def decide(found: Selection) -> Selection:
     """A ranking as a decision: what is worth activating, and what was near."""
     chosen = tuple(match for match in found.selected if match.decision is Decision.ACTIVATE)
     rest = tuple(match for match in found.selected if match.decision is not Decision.ACTIVATE)
     return Selection(selected=chosen, rejected=(*rest, *found.rejected), considered=found.considered)
 
 
-def build(
+def build_prompt(
     session: Session, *, base: str = BASE, budget: Budget | None = None, selection: Selection | None = None, sent: str = "",
     earlier: str = "",
 ) -> Prompt:  # fmt: skip
@@ -71,7 +71,7 @@ def build(
     count = session.options.count
     tools = session.tools()
     catalog = _catalog(session, selection, budget or Budget())
-    told, ended = told_in(session, sent)
+    told, ended = skills_in_history(session, sent)
     active = session.prompt(tools, without=told)
     texts = {"base": base.strip(), "catalog": catalog.text, "active": _with_ended(active.text, ended), "earlier": earlier}
     known = {"catalog": catalog.tokens, "active": active.tokens if not ended else None}
@@ -79,12 +79,12 @@ def build(
     for name, text in texts.items():
         tokens = known.get(name)
         if text:
-            parts.append(Part(name, text, count(text) if tokens is None else tokens))
+            parts.append(PromptPart(name, text, count(text) if tokens is None else tokens))
     schemas = (json.dumps([tool.name, tool.description, tool.schema]) for tool in tools)
     return Prompt(parts=tuple(parts), catalog=catalog, tools=tools, tool_tokens=sum(map(count, schemas)))
 
 
-def told_in(session: Session, sent: str) -> tuple[frozenset[str], tuple[str, ...]]:
+def skills_in_history(session: Session, sent: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """The active skills whose present instructions stand in the conversation; and those that stand there and have ended."""
     names = dict.fromkeys(_TOLD.findall(sent)) if "<skill_content " in sent else {}
     active = set(session.active_names) if names else set()

@@ -21,7 +21,7 @@ from pathlib import Path
 from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
 from metier.sources.atomic import locked, replace_text
 
-from .agent import Agent, Version, parse_version, render_version
+from .agent import Agent, AgentVersion, parse_version, render_version
 
 __all__ = ["AgentStore"]
 
@@ -44,7 +44,7 @@ class AgentStore:
             return ()
         return tuple(name for name in folders if self._numbers(name) or self._file(name).exists())
 
-    def get(self, name: str, number: int | None = None) -> Version:
+    def get(self, name: str, number: int | None = None) -> AgentVersion:
         """An agent as it is now, or as it was."""
         self._known(name)
         if number is not None:
@@ -52,12 +52,12 @@ class AgentStore:
         with self._alone(name):
             return self._current(name)
 
-    def history(self, name: str) -> tuple[Version, ...]:
+    def history(self, name: str) -> tuple[AgentVersion, ...]:
         """Every version, the newest first."""
         self.get(name)
         return tuple(self._version(name, number) for number in reversed(self._numbers(name)))
 
-    def create(self, agent: Agent, *, change: str = "created") -> Version:
+    def create(self, agent: Agent, *, change: str = "created") -> AgentVersion:
         with self._alone(agent.name):
             if self._numbers(agent.name) or self._file(agent.name).exists():
                 raise ConflictError(
@@ -65,7 +65,7 @@ class AgentStore:
                 )
             return self._add(agent, change, number=1)
 
-    def change(self, name: str, edit: Callable[[Agent], Agent], *, change: str) -> Version:
+    def change(self, name: str, edit: Callable[[Agent], Agent], *, change: str) -> AgentVersion:
         """What `edit` makes of the agent becomes its next version. Nothing is written when that is no change."""
         self._known(name)
         with self._alone(name):
@@ -73,7 +73,7 @@ class AgentStore:
             agent = replace(edit(current.agent), name=name)
             return current if agent == current.agent else self._add(agent, change, number=current.number + 1)
 
-    def save(self, base: Version, edited: Agent, *, change: str) -> Version:
+    def save(self, base: AgentVersion, edited: Agent, *, change: str) -> AgentVersion:
         """Put in what was edited from `base`, field by field, on top of whatever came meanwhile.
 
         Conflict if somebody has changed the same field: then neither change is lost, and nothing is written.
@@ -92,13 +92,13 @@ class AgentStore:
 
         return self.change(base.agent.name, merged, change=change)
 
-    def rollback(self, name: str, number: int) -> Version:
+    def rollback(self, name: str, number: int) -> AgentVersion:
         """The state of an earlier version again, as a new version: nothing that was is lost."""
         self._known(name)
         wanted = self._version(name, number).agent
         return self.change(name, lambda _: wanted, change=f"rolled back to version {number}")
 
-    def take(self, versions: Sequence[Version], *, replacing: bool = False) -> Version:
+    def take(self, versions: Sequence[AgentVersion], *, replacing: bool = False) -> AgentVersion:
         """Import an agent, with as much of its history as was given, oldest first; on top of one that is here if asked."""
         agent = versions[-1].agent
         with self._alone(agent.name):
@@ -130,7 +130,7 @@ class AgentStore:
         # Beside the folder, not in it: who waits for a deleted agent must not wait in a folder that is gone.
         return locked(str(self.folder / f".{name}"))
 
-    def _current(self, name: str) -> Version:
+    def _current(self, name: str) -> AgentVersion:
         """The newest version, with `agent.toml` brought in line: older after a crash, different after an edit by hand."""
         numbers = self._numbers(name)
         newest = self._version(name, numbers[-1]) if numbers else None
@@ -151,13 +151,13 @@ class AgentStore:
             return self._add(replace(kept.agent, name=name), "edited by hand", number=newest.number + 1)
         return newest
 
-    def _add(self, agent: Agent, change: str, *, number: int) -> Version:
-        version = Version(number=number, created=self._clock().replace(microsecond=0), change=change, agent=agent)
+    def _add(self, agent: Agent, change: str, *, number: int) -> AgentVersion:
+        version = AgentVersion(number=number, created=self._clock().replace(microsecond=0), change=change, agent=agent)
         self._write(version)
         replace_text(str(self._file(agent.name)), render_version(version))
         return version
 
-    def _write(self, version: Version) -> None:
+    def _write(self, version: AgentVersion) -> None:
         folder = self.folder / version.agent.name / "versions"
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
@@ -172,7 +172,7 @@ class AgentStore:
         finally:
             os.unlink(temporary)
 
-    def _version(self, name: str, number: int) -> Version:
+    def _version(self, name: str, number: int) -> AgentVersion:
         file = self.folder / name / "versions" / f"{number:04}.toml"
         try:
             return parse_version(file.read_text(encoding="utf-8"), file=str(file))

@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from metier.models.providers import explained, is_temporary
 from metier.runtime import Reply, Session, Tool
 
 from . import events
-from .events import Event, Spent
-from .models import explained, is_temporary
+from .events import Event, ModelUsage
 from .prompt import Prompt
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["Limits", "Running", "Sleep", "TurnLimitError", "ask_once"]
+__all__ = ["Sleep", "TurnLimitError", "TurnLimits", "TurnRun", "ask_once"]
 
 _CHANGES_TOOLS = frozenset({"load_skill", "unload_skill"})
 _LONGEST_WAIT = 60.0
@@ -36,7 +36,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TurnLimits:
     """Of one turn, where nothing else is said. 0 is no limit."""
 
     steps: int = 30
@@ -57,11 +57,11 @@ class TurnLimitError(Exception):
     """A limit was reached; the message is for the user."""
 
 
-class Running:
+class TurnRun:
     """A turn under way. `messages` is always something that can be sent again, whatever happens next."""
 
     def __init__(
-        self, model: Model, session: Session, limits: Limits, tell: Callable[[Event], None], *, name: str, message: str,
+        self, model: Model, session: Session, limits: TurnLimits, tell: Callable[[Event], None], *, name: str, message: str,
         sleep: Sleep = asyncio.sleep,
     ) -> None:  # fmt: skip
         from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -69,7 +69,7 @@ class Running:
         self.model, self.session, self.limits = model, session, limits
         self.name = name
         self.messages: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(content=message)])]
-        self.spent = Spent()
+        self.spent = ModelUsage()
         self.said: list[str] = []
         """The text of every step; the last is the answer."""
         self._tell = tell
@@ -128,7 +128,7 @@ class Running:
                 wait = self._wait(error, attempt)
                 reason = str(explained(error, self.name))
             self.said[-1] = ""
-            self.tell(events.Retrying, attempt=attempt, seconds=wait, reason=reason)
+            self.tell(events.ModelRetried, attempt=attempt, seconds=wait, reason=reason)
             await self._sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
@@ -159,17 +159,17 @@ class Running:
                 case parts.PartDeltaEvent(delta=parts.TextPartDelta(content_delta=text)) if text:
                     self._spoke(text)
                 case parts.PartStartEvent(part=parts.ThinkingPart(content=text)) if text:
-                    self.tell(events.Thought, text=text)
+                    self.tell(events.ThinkingText, text=text)
                 case parts.PartDeltaEvent(delta=parts.ThinkingPartDelta(content_delta=str() as text)) if text:
-                    self.tell(events.Thought, text=text)
+                    self.tell(events.ThinkingText, text=text)
 
     def _spoke(self, text: str) -> None:
         self.said[-1] += text
-        self.tell(events.Text, text=text)
+        self.tell(events.AnswerText, text=text)
 
     def _count(self, response: ModelResponse) -> None:
         used = response.usage
-        self.spent += Spent(
+        self.spent += ModelUsage(
             requests=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cache_read_tokens,
             calls=len(response.tool_calls), cost=_cost(response),
         )  # fmt: skip
@@ -200,12 +200,16 @@ class Running:
         tool = known.get(call.tool_name)
         written = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
         self.tell(
-            events.ToolCalling, id=call.tool_call_id, tool=call.tool_name, arguments=written, skill=tool.skill if tool else ""
+            events.ToolCallStarted,
+            id=call.tool_call_id,
+            tool=call.tool_name,
+            arguments=written,
+            skill=tool.skill if tool else "",
         )
         started = time.perf_counter()
         reply = await self._reply(tool, call.tool_name, written, known)
         self.tell(
-            events.ToolAnswered, id=call.tool_call_id, tool=call.tool_name, text=reply.text, ok=reply.ok, code=reply.code,
+            events.ToolCallFinished, id=call.tool_call_id, tool=call.tool_name, text=reply.text, ok=reply.ok, code=reply.code,
             duration=time.perf_counter() - started, level=reply.outcome.isolation.level if reply.outcome else "",
         )  # fmt: skip
         return ToolReturnPart(tool_name=call.tool_name, content=reply.text, tool_call_id=call.tool_call_id)

@@ -7,8 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from metier.agents import AgentEngine, Compaction, Limits, ModelChoice, Options, Version
-from metier.agents.agent import filled
+from metier.agents import AgentEngine, AgentVersion, Compaction, EngineOptions, ModelChoice, TurnLimits
+from metier.agents.agent import fill_instructions
 from metier.agents.prompt import BASE
 from metier.catalog import Catalog, State
 from metier.config.filling import one_of
@@ -62,17 +62,19 @@ def model_of(app: App, name: str | None = None, *, base_url: str = "", key_varia
     return ModelChoice(name=chosen, base_url=server, key=app.environment.get(variable, ""))
 
 
-def options_of(app: App, version: Version | None, *, model: str = "", variables: Mapping[str, str] | None = None) -> Options:
+def options_of(
+    app: App, version: AgentVersion | None, *, model: str = "", variables: Mapping[str, str] | None = None
+) -> EngineOptions:
     users = app.users_settings
     instructions = BASE
     if version and version.agent.instructions:
         today = f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005  (the user's own day)
-        instructions = filled(version.agent, date=today, model=model, given=variables)
-    limits = Limits(
+        instructions = fill_instructions(version.agent, date=today, model=model, given=variables)
+    limits = TurnLimits(
         steps=users.number("engine.steps"), tokens=users.number("engine.turn_tokens"), retries=users.number("engine.retries"),
         session_tokens=users.number("engine.session_tokens"), context_tokens=users.number("engine.context_tokens"),
     )  # fmt: skip
-    return Options(
+    return EngineOptions(
         instructions=instructions, auto_select=app.settings.truth("skills.auto_select"), limits=limits,
         ask_model=one_of(users, "engine.selection", Chooser) is Chooser.LLM,
         compaction=one_of(users, "engine.compaction", Compaction), catalog=Budget(tokens=users.number("engine.catalog_tokens")),

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from metier.errors import MetierError
 from metier.evals.chat import Chat, Endpoint
-from metier.evals.together import together
+from metier.evals.parallel import run_parallel
 from metier.install.cache import SkillCache
 from metier.scan import NoOpinionError, Question, ScanReport, ask, consider
 from metier.scan.opinion import PROMPT_VERSION
@@ -54,7 +54,7 @@ class Judging:
             told(1)
             return report
 
-        reports = await together([partial(one, case) for case in cases], at_once=_AT_ONCE)
+        reports = await run_parallel([partial(one, case) for case in cases], at_once=_AT_ONCE)
         if self._away:
             without = sum(report.opinion is None for report in reports)
             which = cases[0].name if len(cases) == 1 else f"{without} of {len(cases)} skills"

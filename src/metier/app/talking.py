@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metier.agents import AgentEngine, AgentStore, ChatRepository, ModelChoice
+    from metier.agents import AgentEngine, AgentStore, ConversationStore, ModelChoice
     from metier.runtime.permissions import Approve
 
     from . import App
@@ -26,10 +26,10 @@ class Talking:
         return AgentStore(self._app.home / "agents")
 
     @cached_property
-    def chats(self) -> ChatRepository:
-        from metier.agents import ChatRepository
+    def chats(self) -> ConversationStore:
+        from metier.agents import ConversationStore
 
-        return ChatRepository(self._app.home / "chats.sqlite")
+        return ConversationStore(self._app.home / "chats.sqlite")
 
     def model(self, name: str | None = None, *, base_url: str = "", key_variable: str = "") -> ModelChoice | None:
         """The model of that name, or of the settings; None when neither says one."""

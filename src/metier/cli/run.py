@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from metier.agents import Ending
+from metier.agents import TurnStatus
 from metier.app import App
 from metier.errors import UnavailableError
 
 from .agent.create import agent_names, pairs
 from .chat.preview import preview_lines
-from .chat.record import Listener, Record
-from .chat.slash import Talk
+from .chat.record import Listener, TurnRecord
+from .chat.slash import Conversation
 from .core.dispatch import command
 from .core.result import Result
 from .core.terminal import shown
@@ -24,7 +24,7 @@ from .skill.select import request_text
 
 __all__ = ["ask", "failure"]
 
-_STATUS = {Ending.DONE: 0, Ending.PREVIEW: 0, Ending.LIMITED: 1, Ending.STOPPED: 130}
+_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1, TurnStatus.STOPPED: 130}
 
 
 @command("", "run")
@@ -50,8 +50,8 @@ def ask(
     `metier chat --session ID` goes on with it.
     """
     text = request_text(query)
-    talk = Talk(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables))
-    record = Record(text)
+    talk = Conversation(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables))
+    record = TurnRecord(text)
     live = sys.stdout.isatty() and not click.get_current_context().params["as_json"]
     listeners: list[Listener] = [record]
     if live:
@@ -60,7 +60,7 @@ def ask(
     return _result(talk, record, live=live)
 
 
-async def _said(talk: Talk, text: str, skills: Sequence[str], listeners: Iterable[Listener]) -> None:
+async def _said(talk: Conversation, text: str, skills: Sequence[str], listeners: Iterable[Listener]) -> None:
     from .chat.repl import stoppable
 
     try:
@@ -73,7 +73,7 @@ async def _said(talk: Talk, text: str, skills: Sequence[str], listeners: Iterabl
         await talk.close()
 
 
-def _shown_on(talk: Talk) -> Listener:
+def _shown_on(talk: Conversation) -> Listener:
     from .chat.repl import asking
     from .chat.view import View
 
@@ -87,16 +87,16 @@ def _level(app: App) -> str:
     return best.level if best else ""
 
 
-def _result(talk: Talk, record: Record, *, live: bool) -> Result:
+def _result(talk: Conversation, record: TurnRecord, *, live: bool) -> Result:
     row = record.row
-    ending = Ending(row["ending"])
-    if ending is Ending.FAILED:
+    ending = TurnStatus(row["ending"])
+    if ending is TurnStatus.FAILED:
         raise failure(row)
     data: dict[str, Any] = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, **row}
     notes = [*row["warnings"]]
-    if ending in (Ending.LIMITED, Ending.STOPPED):
+    if ending in (TurnStatus.LIMITED, TurnStatus.STOPPED):
         notes.append(f"{row['reason']}; {row['hint']}" if row["hint"] else row["reason"])
-    if ending is Ending.PREVIEW:
+    if ending is TurnStatus.PREVIEW:
         return Result(
             data=data, lines=lambda terminal: preview_lines(row, terminal), notes=tuple(notes), info=shown(row["hint"])
         )

@@ -10,70 +10,70 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .asking import Asking
     from .chat import Answer, Call, Chat, Endpoint, HttpChat, endpoint
-    from .files import Assertion, Case, EvalFileError, Query, read_cases, read_queries
+    from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, read_cases, read_queries
     from .grading import Grade, grade
-    from .optimizing import Candidate, Optimized, optimize
-    from .outputs import Evaluation, OutputReport, run_outputs
-    from .proposing import CountedWords, ModelProposals, Propose
-    from .ranking import Ranking, contest
-    from .suites import Status, Suite, Trial, find_suites, run_suites
-    from .triggers import Choice, Judge, Row, Split, TriggerReport, run_triggers
-    from .workspace import Workspace
+    from .model_judge import ModelTriggerJudge
+    from .optimize import Candidate, OptimizeResult, optimize_description
+    from .outputs import OutputEval, OutputReport, run_outputs
+    from .proposals import CountedWords, ModelProposals, Propose
+    from .ranker_judge import RankerTriggerJudge, selector_with
+    from .results_folder import ResultsFolder
+    from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
+    from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
-    "metier.evals.asking": ("Asking",),
+    "metier.evals.model_judge": ("ModelTriggerJudge",),
     "metier.evals.chat": ("Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"),
-    "metier.evals.files": ("Assertion", "EvalFileError", "Case", "Query", "read_cases", "read_queries"),
+    "metier.evals.files": ("Assertion", "EvalFileError", "EvalCase", "TriggerQuery", "read_cases", "read_queries"),
     "metier.evals.grading": ("Grade", "grade"),
-    "metier.evals.optimizing": ("Candidate", "Optimized", "optimize"),
-    "metier.evals.outputs": ("Evaluation", "OutputReport", "run_outputs"),
-    "metier.evals.proposing": ("CountedWords", "ModelProposals", "Propose"),
-    "metier.evals.ranking": ("Ranking", "contest"),
-    "metier.evals.suites": ("Status", "Suite", "Trial", "find_suites", "run_suites"),
-    "metier.evals.triggers": ("Choice", "Judge", "Row", "Split", "TriggerReport", "run_triggers"),
-    "metier.evals.workspace": ("Workspace",),
+    "metier.evals.optimize": ("Candidate", "OptimizeResult", "optimize_description"),
+    "metier.evals.outputs": ("OutputEval", "OutputReport", "run_outputs"),
+    "metier.evals.proposals": ("CountedWords", "ModelProposals", "Propose"),
+    "metier.evals.ranker_judge": ("RankerTriggerJudge", "selector_with"),
+    "metier.evals.skill_tests": ("SkillTestStatus", "SkillTestFile", "SkillTestResult", "find_skill_tests", "run_skill_tests"),
+    "metier.evals.triggers": ("JudgeChoice", "TriggerJudge", "TriggerResult", "Split", "TriggerReport", "run_triggers"),
+    "metier.evals.results_folder": ("ResultsFolder",),
 }
 __all__ = [
     "Answer",
-    "Asking",
     "Assertion",
     "Call",
     "Candidate",
-    "Case",
     "Chat",
-    "Choice",
     "CountedWords",
     "Endpoint",
+    "EvalCase",
     "EvalFileError",
-    "Evaluation",
     "Grade",
     "HttpChat",
-    "Judge",
+    "JudgeChoice",
     "ModelProposals",
-    "Optimized",
+    "ModelTriggerJudge",
+    "OptimizeResult",
+    "OutputEval",
     "OutputReport",
     "Propose",
-    "Query",
-    "Ranking",
-    "Row",
+    "RankerTriggerJudge",
+    "ResultsFolder",
+    "SkillTestFile",
+    "SkillTestResult",
+    "SkillTestStatus",
     "Split",
-    "Status",
-    "Suite",
-    "Trial",
+    "TriggerJudge",
+    "TriggerQuery",
     "TriggerReport",
-    "Workspace",
-    "contest",
+    "TriggerResult",
     "endpoint",
-    "find_suites",
+    "find_skill_tests",
     "grade",
-    "optimize",
+    "optimize_description",
     "read_cases",
     "read_queries",
     "run_outputs",
-    "run_suites",
+    "run_skill_tests",
     "run_triggers",
+    "selector_with",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

@@ -20,7 +20,7 @@ from metier.selection import Decision, Selector, Skill
 from metier.selection.document import split_negative
 from metier.selection.text import sentences, terms_of, words
 
-__all__ = ["Conflict", "Contest", "conflicts"]
+__all__ = ["ConflictReport", "SkillConflict", "find_conflicts"]
 
 _ALIKE = 0.2
 _MOST_ASKED = 1_500
@@ -34,7 +34,7 @@ _TORN = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class SkillConflict:
     """Two skills that a request cannot tell apart."""
 
     names: tuple[str, str]
@@ -56,17 +56,17 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
-    conflicts: tuple[Conflict, ...]
+class ConflictReport:
+    conflicts: tuple[SkillConflict, ...]
     """The most alike first."""
     untried: int = 0
     """Pairs that are alike and were not put to the ranker, because there are too many."""
 
 
-def conflicts(
+def find_conflicts(
     skills: Sequence[Skill], selector: Selector, *, requests: Callable[[Skill], Iterable[str]] = lambda _: (),
     among: Container[str] | None = None,
-) -> Contest:  # fmt: skip
+) -> ConflictReport:  # fmt: skip
     """Who competes. `requests` gives what is known that a skill is for; with `among`, only pairs with one of these ids."""
     said = [_said(skill) for skill in skills]
     weights = _weights(said)
@@ -82,13 +82,13 @@ def conflicts(
             first, second, request, winner = torn
             shared = sorted(weights[first].keys() & weights[second].keys(), key=lambda term: (-weights[first][term], term))
             found.append(
-                Conflict(
+                SkillConflict(
                     names=(skills[first].name, skills[second].name), folders=(skills[first].id, skills[second].id),
                     likeness=likeness, shared=tuple(dict.fromkeys(said[first][term] for term in shared))[:_SHOWN],
                     request=" ".join(request.split()), winner=skills[winner].name,
                 )
             )  # fmt: skip
-    return Contest(conflicts=tuple(sorted(found, key=lambda one: (-one.likeness, one.names))), untried=untried)
+    return ConflictReport(conflicts=tuple(sorted(found, key=lambda one: (-one.likeness, one.names))), untried=untried)
 
 
 class _Trial:

@@ -16,7 +16,16 @@ from typing import Any
 from metier.errors import MetierError, NotFoundError, suggested_name
 from metier.spec import Files, resource_path
 
-__all__ = ["Assertion", "Case", "EvalFileError", "Query", "balance", "meant_for_others", "read_cases", "read_queries"]
+__all__ = [
+    "Assertion",
+    "EvalCase",
+    "EvalFileError",
+    "TriggerQuery",
+    "balance",
+    "meant_for_others",
+    "read_cases",
+    "read_queries",
+]
 
 QUERY_FILES = ("evals/eval_queries.json", "eval_queries.json")
 CASE_FILES = ("evals/evals.json", "evals.json")
@@ -41,7 +50,7 @@ class EvalFileError(MetierError, ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class TriggerQuery:
     """A request, and whether the skill should be picked for it."""
 
     text: str
@@ -59,7 +68,7 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class EvalCase:
     """A task, and what a good result looks like."""
 
     name: str
@@ -71,9 +80,9 @@ class Case:
     assertions: tuple[Assertion, ...] = ()
 
 
-def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]:
+def read_queries(files: Files, *, skill: str = "the skill") -> tuple[TriggerQuery, ...]:
     """Every request of every file, each once. NotFound without any, BadEvals for the first thing that is wrong."""
-    found: dict[str, Query] = {}
+    found: dict[str, TriggerQuery] = {}
     documents = list(_documents(files, (*QUERY_FILES, *CASE_FILES)))
     for file, document in documents:
         for place, row in _rows(file, document, keys=("queries", "evals")):
@@ -88,9 +97,9 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[Query, ...]
     return tuple(found.values())
 
 
-def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
+def read_cases(files: Files, *, skill: str = "the skill") -> tuple[EvalCase, ...]:
     """The tasks. Rows that only say whether the skill should trigger are none."""
-    cases: dict[str, Case] = {}
+    cases: dict[str, EvalCase] = {}
     known = frozenset(entry.path for entry in files.list())
     for file, document in _documents(files, CASE_FILES):
         for number, (place, row) in enumerate(_rows(file, document, keys=("evals",)), start=1):
@@ -105,7 +114,7 @@ def read_cases(files: Files, *, skill: str = "the skill") -> tuple[Case, ...]:
     return tuple(cases.values())
 
 
-def balance(queries: tuple[Query, ...]) -> tuple[str, ...]:
+def balance(queries: tuple[TriggerQuery, ...]) -> tuple[str, ...]:
     """What makes a set of queries say little."""
     wanted = sum(query.should_trigger for query in queries)
     counts = {"should trigger": wanted, "should not trigger": len(queries) - wanted}
@@ -160,16 +169,16 @@ def _rows(file: str, document: Any, *, keys: tuple[str, ...]) -> Iterator[tuple[
         yield f"entry {number}", row
 
 
-def _query(file: str, place: str, row: Mapping[str, Any], *, implied: bool) -> Query:
+def _query(file: str, place: str, row: Mapping[str, Any], *, implied: bool) -> TriggerQuery:
     key = next((key for key in _SHOULD if key in row), _SHOULD[implied])
     should = row.get("should_trigger", True if implied else None)
     if not isinstance(should, bool):
         said = _kind(should) if "should_trigger" in row else "missing"
         raise EvalFileError(file, f"{place}: should_trigger is {said}, not true or false")
-    return Query(text=_text(file, place, row, key), should_trigger=should, file=file)
+    return TriggerQuery(text=_text(file, place, row, key), should_trigger=should, file=file)
 
 
-def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], number: int) -> Case:
+def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], number: int) -> EvalCase:
     key = row.get("id", number)
     if isinstance(key, bool) or not isinstance(key, int | str):
         raise EvalFileError(file, f"{place}: id is {_kind(key)}, not a number or a text")
@@ -179,7 +188,7 @@ def _case(known: frozenset[str], file: str, place: str, row: Mapping[str, Any], 
     claims = row.get("assertions", row.get("expectations", []))
     if not isinstance(claims, list):
         raise EvalFileError(file, f"{place}: assertions is {_kind(claims)}, not a list")
-    return Case(
+    return EvalCase(
         name=name,
         id=str(key),
         prompt=_text(file, place, row, "prompt"),

@@ -12,8 +12,8 @@ from metier.runtime import Run
 from metier.spec import resource_path
 
 from .chat import Chat
-from .desk import Desk
-from .files import Assertion, Case
+from .files import Assertion, EvalCase
+from .task_workspace import TaskWorkspace
 
 __all__ = ["Grade", "grade"]
 
@@ -48,7 +48,7 @@ class Grade:
         return {"text": self.text, "passed": self.passed, "evidence": self.evidence}
 
 
-async def grade(case: Case, answer: str, desk: Desk, chat: Chat, *, folder: str) -> tuple[Grade, ...]:
+async def grade(case: EvalCase, answer: str, desk: TaskWorkspace, chat: Chat, *, folder: str) -> tuple[Grade, ...]:
     """Every assertion of the case, in its order. One that says nothing but what a good result is, is graded by that."""
     assertions = case.assertions or ((Assertion(text=case.expected),) if case.expected else ())
     by_model = [one for one in assertions if not one.command]
@@ -56,7 +56,7 @@ async def grade(case: Case, answer: str, desk: Desk, chat: Chat, *, folder: str)
     return tuple([await _by_command(one, answer, desk, folder) if one.command else next(judged) for one in assertions])
 
 
-async def _by_command(assertion: Assertion, answer: str, desk: Desk, folder: str) -> Grade:
+async def _by_command(assertion: Assertion, answer: str, desk: TaskWorkspace, folder: str) -> Grade:
     """A file of the skill, run in the sandbox: exit code 0 is a pass, what it prints the evidence. Its input is the answer."""
     script, *words = assertion.command
     try:
@@ -75,7 +75,9 @@ async def _by_command(assertion: Assertion, answer: str, desk: Desk, folder: str
     return Grade(text=assertion.text, passed=outcome.ok, evidence=evidence[:_LONGEST_EVIDENCE])
 
 
-async def _by_model(case: Case, answer: str, desk: Desk, chat: Chat, assertions: Sequence[Assertion]) -> list[Grade]:
+async def _by_model(
+    case: EvalCase, answer: str, desk: TaskWorkspace, chat: Chat, assertions: Sequence[Assertion]
+) -> list[Grade]:
     result = _shown(answer, desk)
     claims = "\n".join(f"{number}. {one.text}" for number, one in enumerate(assertions, start=1))
     prompt = _PROMPT.format(prompt=case.prompt, expected=case.expected or "not described", result=result, claims=claims)
@@ -98,7 +100,7 @@ def _graded(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
     return Grade(text=assertion.text, passed=passed, evidence=(told or "none given")[:_LONGEST_EVIDENCE])
 
 
-def _shown(answer: str, desk: Desk) -> str:
+def _shown(answer: str, desk: TaskWorkspace) -> str:
     parts = [f"<answer>\n{answer}\n</answer>"]
     parts += [f"<file path={json.dumps(path)}>\n{text}\n</file>" for path, text in desk.written()]
     # What the model wrote must not end the block that it is shown in.

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from .suites import Status, Trial
+from .skill_tests import SkillTestResult, SkillTestStatus
 from .triggers import TriggerReport
 
 __all__ = ["junit_tests", "junit_triggers"]
 
-_TAGS = {Status.FAILED: "failure", Status.ERROR: "error", Status.SKIPPED: "skipped"}
+_TAGS = {SkillTestStatus.FAILED: "failure", SkillTestStatus.ERROR: "error", SkillTestStatus.SKIPPED: "skipped"}
 
 
-def junit_tests(results: Sequence[Trial]) -> str:
+def junit_tests(results: Sequence[SkillTestResult]) -> str:
     """One suite for each skill, one class for each file."""
     root = Element("testsuites", name="metier skill test")
     for skill, group in groupby(results, key=lambda one: one.skill):
@@ -25,7 +25,7 @@ def junit_tests(results: Sequence[Trial]) -> str:
             if one.line:
                 case.set("line", str(one.line))
             case.set("file", one.file)
-            if one.status is not Status.PASSED:
+            if one.status is not SkillTestStatus.PASSED:
                 _mark(case, _TAGS[one.status], one.message)
         _count(suite, [one.status for one in rows], sum(one.seconds for one in rows))
     return _written(root)
@@ -42,7 +42,7 @@ def junit_triggers(reports: Sequence[TriggerReport]) -> str:
             if not row.passed:
                 winner = row.choice.winner or "nothing"
                 _mark(case, "failure", f"picked {winner}: {row.choice.why}\n{report.skill}: {row.choice.own}")
-        _count(suite, [Status.PASSED if row.passed else Status.FAILED for row in report.rows], 0.0)
+        _count(suite, [SkillTestStatus.PASSED if row.passed else SkillTestStatus.FAILED for row in report.rows], 0.0)
     return _written(root)
 
 
@@ -63,8 +63,8 @@ def _headline(message: str) -> str:
     return next((line[1:].strip() for line in (first, *more) if line.startswith("E ")), first)
 
 
-def _count(suite: Element, statuses: Sequence[Status], seconds: float) -> None:
-    counts = {"failures": Status.FAILED, "errors": Status.ERROR, "skipped": Status.SKIPPED}
+def _count(suite: Element, statuses: Sequence[SkillTestStatus], seconds: float) -> None:
+    counts = {"failures": SkillTestStatus.FAILED, "errors": SkillTestStatus.ERROR, "skipped": SkillTestStatus.SKIPPED}
     suite.set("tests", str(len(statuses)))
     for name, status in counts.items():
         suite.set(name, str(sum(one is status for one in statuses)))

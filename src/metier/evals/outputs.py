@@ -11,25 +11,25 @@ from metier.catalog import Entry
 from metier.runtime import Limits, Permissions, ScriptRunner
 
 from .chat import Chat
-from .desk import Desk
-from .files import Case
+from .files import EvalCase
 from .grading import grade
-from .summary import Done, Flag, flags, summary
-from .together import together
-from .working import Arm, work
-from .workspace import Workspace
+from .parallel import run_parallel
+from .results_folder import ResultsFolder
+from .run_task import Variant, run_task
+from .summary import EvalFlag, GradedRun, find_flags, summarize
+from .task_workspace import TaskWorkspace
 
-__all__ = ["Evaluation", "OutputReport", "run_outputs"]
+__all__ = ["OutputEval", "OutputReport", "run_outputs"]
 
 _WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class OutputEval:
     """What is evaluated, and with what."""
 
     entry: Entry
-    cases: tuple[Case, ...]
+    cases: tuple[EvalCase, ...]
     chat: Chat
     runner: ScriptRunner
     permissions: Permissions
@@ -39,9 +39,9 @@ class Evaluation:
     """Compared with this version instead of with no skill."""
 
     @property
-    def arms(self) -> tuple[Arm, Arm]:
-        other = Arm(name="old_skill", entry=self.old) if self.old else Arm(name="without_skill")
-        return Arm(name="with_skill", entry=self.entry), other
+    def arms(self) -> tuple[Variant, Variant]:
+        other = Variant(name="old_skill", entry=self.old) if self.old else Variant(name="without_skill")
+        return Variant(name="with_skill", entry=self.entry), other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class OutputReport:
     skill: str
     model: str
     arms: tuple[str, str]
-    done: tuple[Done, ...]
+    done: tuple[GradedRun, ...]
     summary: dict[str, Any]
-    flags: tuple[Flag, ...]
+    flags: tuple[EvalFlag, ...]
     folder: str = ""
 
     @property
@@ -84,34 +84,36 @@ class OutputReport:
         }  # fmt: skip
 
 
-async def run_outputs(evaluation: Evaluation, workspace: Workspace, *, told: Callable[[], None] = lambda: None) -> OutputReport:
+async def run_outputs(
+    evaluation: OutputEval, workspace: ResultsFolder, *, told: Callable[[], None] = lambda: None
+) -> OutputReport:
     """Every case in both arms, as often as asked. `told` is called after each run."""
     skill = evaluation.entry.folder
     if evaluation.old:
         workspace.snapshot(evaluation.old.folder)
     inputs = {case.name: workspace.inputs(case, skill) for case in evaluation.cases}
 
-    async def one(case: Case, arm: Arm, run: int) -> Done:
-        desk = Desk(
+    async def one(case: EvalCase, arm: Variant, run: int) -> GradedRun:
+        desk = TaskWorkspace(
             inputs=inputs[case.name], outputs=workspace.outputs(case, arm.name, run), runner=evaluation.runner,
             limits=evaluation.limits,
         )  # fmt: skip
-        made = await work(case, arm, evaluation.chat, desk, evaluation.permissions)
+        made = await run_task(case, arm, evaluation.chat, desk, evaluation.permissions)
         grades = await grade(case, made.answer, desk, evaluation.chat, folder=skill)
-        done = Done(case=case.name, arm=arm.name, run=run, work=made, grades=grades)
+        done = GradedRun(case=case.name, arm=arm.name, run=run, work=made, grades=grades)
         workspace.record(done)
         told()
         return done
 
     runs = range(1, evaluation.runs + 1)
     jobs = (partial(one, case, arm, run) for case in evaluation.cases for arm in evaluation.arms for run in runs)
-    done = await together(jobs, at_once=_WORKERS)
+    done = await run_parallel(jobs, at_once=_WORKERS)
     return _report(evaluation, done, workspace)
 
 
-def _report(evaluation: Evaluation, done: Sequence[Done], workspace: Workspace) -> OutputReport:
+def _report(evaluation: OutputEval, done: Sequence[GradedRun], workspace: ResultsFolder) -> OutputReport:
     first, second = (arm.name for arm in evaluation.arms)
     return OutputReport(
         skill=evaluation.entry.name, model=evaluation.chat.name, arms=(first, second), done=tuple(done),
-        summary=summary(done, (first, second)), flags=flags(done, (first, second)), folder=workspace.iteration,
+        summary=summarize(done, (first, second)), flags=find_flags(done, (first, second)), folder=workspace.iteration,
     )  # fmt: skip

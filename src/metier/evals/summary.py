@@ -9,9 +9,9 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from .grading import Grade
-from .working import Work
+from .run_task import TaskResult
 
-__all__ = ["Done", "Flag", "Kind", "Spread", "flags", "spread", "summary"]
+__all__ = ["EvalFlag", "FlagKind", "GradedRun", "Spread", "find_flags", "spread", "summarize"]
 
 _FLAKY = 0.3
 _OUTLIER = 3.0
@@ -19,13 +19,13 @@ _MEASURES = ("pass_rate", "time_seconds", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class GradedRun:
     """One run of one case in one arm, graded."""
 
     case: str
     arm: str
     run: int
-    work: Work
+    work: TaskResult
     grades: tuple[Grade, ...]
 
     @property
@@ -46,7 +46,7 @@ class Spread:
         return {"mean": round(self.mean, 3), "stddev": round(self.stddev, 3)}
 
 
-class Kind(StrEnum):
+class FlagKind(StrEnum):
     """What a flag means, and what to do about it."""
 
     VALUE = "passes only with the skill: this is its value"
@@ -60,8 +60,8 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
-    kind: Kind
+class EvalFlag:
+    kind: FlagKind
     case: str
     what: str
 
@@ -73,7 +73,7 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(fmean(values) if values else 0.0, stdev(values) if len(values) > 1 else 0.0)
 
 
-def summary(done: Sequence[Done], arms: Sequence[str]) -> dict[str, Any]:
+def summarize(done: Sequence[GradedRun], arms: Sequence[str]) -> dict[str, Any]:
     """`run_summary` as other tools read it: each arm's measures, and the first arm's difference to the second."""
     means = {arm: {name: spread(_values(done, arm, name)) for name in _MEASURES} for arm in arms}
     first, second = arms
@@ -81,47 +81,50 @@ def summary(done: Sequence[Done], arms: Sequence[str]) -> dict[str, Any]:
     return {**{arm: {name: one.data() for name, one in each.items()} for arm, each in means.items()}, "delta": delta}
 
 
-def _values(done: Sequence[Done], arm: str, name: str) -> list[float]:
+def _values(done: Sequence[GradedRun], arm: str, name: str) -> list[float]:
     # What nobody checked has neither passed nor failed.
     return [one.measures[name] for one in done if one.arm == arm and (one.grades or name != "pass_rate")]
 
 
-def flags(done: Sequence[Done], arms: Sequence[str]) -> tuple[Flag, ...]:
+def find_flags(done: Sequence[GradedRun], arms: Sequence[str]) -> tuple[EvalFlag, ...]:
     cases = dict.fromkeys(one.case for one in done)
     return tuple(flag for case in cases for flag in _of_case([one for one in done if one.case == case], case, arms))
 
 
-def _of_case(done: Sequence[Done], case: str, arms: Sequence[str]) -> Iterable[Flag]:
+def _of_case(done: Sequence[GradedRun], case: str, arms: Sequence[str]) -> Iterable[EvalFlag]:
     claims = dict.fromkeys(grade.text for one in done for grade in one.grades)
     if not claims:
-        yield Flag(kind=Kind.UNCHECKED, case=case, what="no assertions")
+        yield EvalFlag(kind=FlagKind.UNCHECKED, case=case, what="no assertions")
     for text in claims:
         rates = [_rate(done, arm, text) for arm in arms]
         kind = _kind(*rates)
         if kind:
-            yield Flag(kind=kind, case=case, what=text)
+            yield EvalFlag(kind=kind, case=case, what=text)
     for arm in arms:
         runs = [one for one in done if one.arm == arm]
         if spread([one.pass_rate for one in runs]).stddev > _FLAKY:
-            yield Flag(kind=Kind.FLAKY, case=case, what=arm)
-    for kind, values in ((Kind.SLOW, [one.work.seconds for one in done]), (Kind.DEAR, [one.work.tokens for one in done])):
+            yield EvalFlag(kind=FlagKind.FLAKY, case=case, what=arm)
+    for kind, values in (
+        (FlagKind.SLOW, [one.work.seconds for one in done]),
+        (FlagKind.DEAR, [one.work.tokens for one in done]),
+    ):
         usual = median(values)
         for one, value in zip(done, values, strict=True):
             if len(values) > 2 and usual > 0 and value > _OUTLIER * usual:
-                yield Flag(kind=kind, case=case, what=f"{one.arm}, run {one.run}")
+                yield EvalFlag(kind=kind, case=case, what=f"{one.arm}, run {one.run}")
 
 
-def _rate(done: Sequence[Done], arm: str, text: str) -> float:
+def _rate(done: Sequence[GradedRun], arm: str, text: str) -> float:
     truths = [grade.passed for one in done if one.arm == arm for grade in one.grades if grade.text == text]
     return sum(truths) / len(truths) if truths else 0.0
 
 
-def _kind(having: float, lacking: float) -> Kind | None:
+def _kind(having: float, lacking: float) -> FlagKind | None:
     """Of an assertion, by how often it passes with the skill and without."""
     if having > 0.5 >= lacking:
-        return Kind.VALUE
+        return FlagKind.VALUE
     if lacking > 0.5 >= having:
-        return Kind.HARM
+        return FlagKind.HARM
     if having == lacking == 1.0:
-        return Kind.EMPTY
-    return Kind.UNMET if having == lacking == 0.0 else None
+        return FlagKind.EMPTY
+    return FlagKind.UNMET if having == lacking == 0.0 else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
-__all__ = ["SKIPPED", "Step", "difference", "read_transcript"]
+__all__ = ["SKIPPED", "ConsoleStep", "difference", "read_transcript"]
 
 SKIPPED = 80
 _BLOCK = re.compile(r"^ {0,3}```console[^\n]*\n(.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
@@ -23,19 +23,19 @@ _MOST_WILD = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ConsoleStep:
     command: str
     expected: str = ""
     code: int = 0
     line: int = 1
 
 
-def read_transcript(text: str) -> tuple[Step, ...]:
+def read_transcript(text: str) -> tuple[ConsoleStep, ...]:
     """The steps of a page; none when it has no console block."""
     return tuple(_steps(text.replace("\r\n", "\n")))
 
 
-def difference(step: Step, code: int, output: str) -> str:
+def difference(step: ConsoleStep, code: int, output: str) -> str:
     """What is not as expected; empty when all is."""
     if code == step.code and _fits(step.expected, output):
         return ""
@@ -44,14 +44,14 @@ def difference(step: Step, code: int, output: str) -> str:
     return "\n".join(unified_diff(wanted, found, "expected", "printed", lineterm=""))
 
 
-def _steps(text: str) -> Iterator[Step]:
+def _steps(text: str) -> Iterator[ConsoleStep]:
     for block in _BLOCK.finditer(text):
         starts = [found.end() for found in _COMMAND.finditer(block[1])]
         for start, end in zip(starts, [*(start - 2 for start in starts[1:]), len(block[1])], strict=False):
             yield _step(block[1][start:end], text.count("\n", 0, block.start(1) + start) + 1)
 
 
-def _step(part: str, line: int) -> Step:
+def _step(part: str, line: int) -> ConsoleStep:
     command, _, rest = part.partition("\n")
     while command.endswith("\\"):
         more, _, rest = rest.partition("\n")
@@ -59,7 +59,7 @@ def _step(part: str, line: int) -> Step:
     lines = rest.strip("\n").split("\n") if rest.strip() else []
     code = _CODE.fullmatch(lines[-1].strip()) if lines else None
     expected = "\n".join(lines[:-1] if code else lines)
-    return Step(command=command, expected=expected, code=int(code[1]) if code else 0, line=line)
+    return ConsoleStep(command=command, expected=expected, code=int(code[1]) if code else 0, line=line)
 
 
 def _fits(expected: str, output: str) -> bool:

@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
-from .files import Query
-from .together import together
+from .files import TriggerQuery
+from .parallel import run_parallel
 
-__all__ = ["Choice", "Judge", "Row", "Split", "TriggerReport", "decided", "run_triggers", "split_of"]
+__all__ = ["JudgeChoice", "Split", "TriggerJudge", "TriggerReport", "TriggerResult", "assign_splits", "decide", "run_triggers"]
 
 _WORKERS = 10
 _VALIDATION = 0.4
@@ -31,7 +31,7 @@ class Split(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class JudgeChoice:
     """One judge's answer to one request."""
 
     triggered: bool
@@ -43,18 +43,18 @@ class Choice:
     """How the skill itself fared."""
 
 
-class Judge(Protocol):
+class TriggerJudge(Protocol):
     """Picks skills for a request. The catalog and the skill that is looked at are its own."""
 
     name: str
     steady: bool
     """Does it always answer the same?"""
 
-    async def __call__(self, query: str) -> Choice: ...
+    async def __call__(self, query: str) -> JudgeChoice: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TriggerResult:
     """What came of one request."""
 
     query: str
@@ -62,7 +62,7 @@ class Row:
     triggers: int
     runs: int
     split: Split
-    choice: Choice
+    choice: JudgeChoice
     """The last one that went wrong, else the last."""
     passed: bool
 
@@ -81,7 +81,7 @@ class Row:
 class TriggerReport:
     skill: str
     judge: str
-    rows: tuple[Row, ...]
+    rows: tuple[TriggerResult, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -89,7 +89,7 @@ class TriggerReport:
         return not self.failures
 
     @property
-    def failures(self) -> tuple[Row, ...]:
+    def failures(self) -> tuple[TriggerResult, ...]:
         return tuple(row for row in self.rows if not row.passed)
 
     def only(self, split: Split) -> TriggerReport:
@@ -120,22 +120,22 @@ class TriggerReport:
 
 
 async def run_triggers(
-    skill: str, queries: Sequence[Query], judge: Judge, *, runs: int = 3, told: Callable[[], None] = lambda: None,
+    skill: str, queries: Sequence[TriggerQuery], judge: TriggerJudge, *, runs: int = 3, told: Callable[[], None] = lambda: None,
     notes: Iterable[str] = (),
 ) -> TriggerReport:  # fmt: skip
     """Every request to the judge, some at a time. `told` is called after each."""
 
-    async def one(query: Query, split: Split) -> Row:
+    async def one(query: TriggerQuery, split: Split) -> TriggerResult:
         row = await _asked(query, judge, 1 if judge.steady else runs, split)
         told()
         return row
 
-    asked = zip(queries, split_of(queries), strict=True)
-    rows = await together((partial(one, query, split) for query, split in asked), at_once=_WORKERS)
+    asked = zip(queries, assign_splits(queries), strict=True)
+    rows = await run_parallel((partial(one, query, split) for query, split in asked), at_once=_WORKERS)
     return TriggerReport(skill=skill, judge=judge.name, rows=tuple(rows), notes=tuple(notes))
 
 
-def decided(should_trigger: bool, hits: int, made: int, runs: int) -> bool | None:
+def decide(should_trigger: bool, hits: int, made: int, runs: int) -> bool | None:
     """Passed, failed, or None while the runs that are left could still change it."""
     left = runs - made
     if should_trigger:
@@ -143,7 +143,7 @@ def decided(should_trigger: bool, hits: int, made: int, runs: int) -> bool | Non
     return True if 2 * (hits + left) < runs else False if 2 * hits >= runs else None
 
 
-def split_of(queries: Sequence[Query]) -> tuple[Split, ...]:
+def assign_splits(queries: Sequence[TriggerQuery]) -> tuple[Split, ...]:
     """60 to 40 within each kind, by the requests' own text, so that neither the file's order nor a second run changes it."""
     held = set()
     for kind in (True, False):
@@ -152,17 +152,17 @@ def split_of(queries: Sequence[Query]) -> tuple[Split, ...]:
     return tuple(Split.VALIDATION if query.text in held else Split.TRAIN for query in queries)
 
 
-async def _asked(query: Query, judge: Judge, runs: int, split: Split) -> Row:
+async def _asked(query: TriggerQuery, judge: TriggerJudge, runs: int, split: Split) -> TriggerResult:
     hits = made = 0
-    verdict, shown = None, Choice(triggered=False)
+    verdict, shown = None, JudgeChoice(triggered=False)
     while verdict is None:
         choice = await judge(query.text)
         made += 1
         hits += choice.triggered
-        verdict = decided(query.should_trigger, hits, made, runs)
+        verdict = decide(query.should_trigger, hits, made, runs)
         if shown.triggered is query.should_trigger or made == 1:
             shown = choice
-    return Row(
+    return TriggerResult(
         query=query.text, should_trigger=query.should_trigger, triggers=hits, runs=made, split=split, choice=shown,
         passed=verdict,
     )  # fmt: skip

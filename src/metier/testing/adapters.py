@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, Self
 from uuid import uuid4
 
 import metier
-from metier.adapters.bridge import Skills
+from metier.adapters.skills import Skills
 from metier.runtime import Host, Level, Limits, Options, Session
 from metier.runtime.events import ResourceRead, ScriptFinished, SkillActivated, ToolCalled
 from metier.runtime.running import Runner

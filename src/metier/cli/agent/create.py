@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from metier.agents import Agent, Version
-from metier.agents.agent import changes, parse_version, renamed, render_version
+from metier.agents import Agent, AgentVersion
+from metier.agents.agent import diff_versions, parse_version, rename_agent, render_version
 from metier.app import App
 from metier.catalog import State
 from metier.cli.core.dispatch import command
@@ -156,7 +156,7 @@ def history(app: App, *, name: str) -> Result:
 def diff(app: App, *, name: str, first: int, second: int | None) -> Result:
     """Show what changed between two versions, or between one and now."""
     before, after = app.agents.get(name, first), app.agents.get(name, second)
-    names, text = changes(before, after)
+    names, text = diff_versions(before, after)
     colours = {"+": "green", "-": "red", "@": "cyan"}
 
     def lines(terminal: Terminal) -> Iterator[str]:
@@ -206,7 +206,7 @@ def import_agent(app: App, *, file: str, name: str | None, force: bool) -> Resul
     """Take in an agent that was exported; `-` reads standard input."""
     versions = _read_export(_text_of(app, file), file)
     if name:
-        versions = [renamed(version, name) for version in versions]
+        versions = [rename_agent(version, name) for version in versions]
     version = app.agents.take(versions, replacing=force)
     return _written(version, "imported", notes=_unusable(app, version.agent))
 
@@ -334,7 +334,7 @@ def _text_of(app: App, file: str) -> str:
         raise UsageError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8") from None
 
 
-def _read_export(text: str, file: str) -> list[Version]:
+def _read_export(text: str, file: str) -> list[AgentVersion]:
     if not text.lstrip().startswith("{"):
         return [parse_version(text, file=file)]
     try:
@@ -349,7 +349,7 @@ def _read_export(text: str, file: str) -> list[Version]:
         raise UsageError(f"{file!r} is not an exported agent", hint="make one with `metier agent export`") from error
 
 
-def _in_editor(app: App, before: Version) -> Version:
+def _in_editor(app: App, before: AgentVersion) -> AgentVersion:
     if not (sys.stdin.isatty() or app.environment.get("EDITOR") or app.environment.get("VISUAL")):
         raise UsageError("nothing to change is said", hint="give --model, --skills, --instructions or --var")
     draft = app.agents.folder / before.agent.name / ".draft.toml"
@@ -363,7 +363,7 @@ def _in_editor(app: App, before: Version) -> Version:
     return version
 
 
-def _written(version: Version, what: str, *, notes: Sequence[str] = ()) -> Result:
+def _written(version: AgentVersion, what: str, *, notes: Sequence[str] = ()) -> Result:
     agent = version.agent
     line = (
         f"{what} {agent.name} (v{version.number})"
@@ -373,7 +373,7 @@ def _written(version: Version, what: str, *, notes: Sequence[str] = ()) -> Resul
     return Result(data=_row(version), lines=lambda _: (shown(line),), notes=(*notes, *_unused(agent)))
 
 
-def _row(version: Version) -> dict[str, Any]:
+def _row(version: AgentVersion) -> dict[str, Any]:
     agent = asdict(version.agent)
     return {**agent, "skills": list(agent["skills"]), "version": version.number, "created": version.created.isoformat(),
             "change": version.change}  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from metier.agents import Ending, commands_in
-from metier.agents.chats import as_markdown
+from metier.agents import TurnStatus, read_slash_commands
+from metier.agents.conversations import to_markdown
 from metier.app import App
 from metier.cli.agent.create import agent_names, pairs
 from metier.cli.core.dispatch import command
@@ -21,8 +21,8 @@ from metier.cli.run import failure
 from metier.errors import UsageError
 
 from .preview import preview_lines
-from .record import Record
-from .slash import COMMANDS, Talk, exported
+from .record import TurnRecord
+from .slash import COMMANDS, Conversation, exported
 
 __all__ = ["chat"]
 
@@ -51,7 +51,7 @@ def chat(app: App, *, agent: str, session_id: str | None, model: str | None, var
     if session_id and not agent:
         known = [each for each in app.chats.chats(1000) if each.id == session_id]
         agent = known[0].agent if known and known[0].agent in app.agents.names() else ""
-    talk = Talk(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables), **_commands(app))
+    talk = Conversation(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables), **_commands(app))
     if agent:
         app.agents.get(agent)
     if sys.stdin.isatty() and sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
@@ -83,13 +83,13 @@ def _commands(app: App) -> dict[str, Any]:
     folders = [os.path.join(app.user_home, each) for each in _FOLDERS]
     project = [os.path.join(app.folder, each) for each in _FOLDERS]
     if app.is_trusted:
-        return {"commands": commands_in([*folders, *project]), "warnings": ()}
+        return {"commands": read_slash_commands([*folders, *project]), "warnings": ()}
     there = any(map(os.path.isdir, project)) and os.path.realpath(app.folder) != os.path.realpath(app.user_home)
     warning = "the commands of this project are not used until you trust it: `metier trust`"
-    return {"commands": commands_in(folders), "warnings": (warning,) if there else ()}
+    return {"commands": read_slash_commands(folders), "warnings": (warning,) if there else ()}
 
 
-def _piped(talk: Talk) -> Result:
+def _piped(talk: Conversation) -> Result:
     text = sys.stdin.read(_LARGEST)
     if not text.strip():
         raise UsageError("there is nothing to say", hint="pipe a message in, or start it on a terminal")
@@ -97,12 +97,12 @@ def _piped(talk: Talk) -> Result:
     entries = asyncio.run(_all_of(talk, list(_parts(text, known))))
     data = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, "entries": entries}
     turns = [entry for entry in entries if "ending" in entry]
-    if turns and turns[-1]["ending"] == Ending.FAILED:
+    if turns and turns[-1]["ending"] == TurnStatus.FAILED:
         raise failure(turns[-1])
     notes = [*talk.warnings, *(warning for turn in turns for warning in turn["warnings"])]
-    notes += [turn["reason"] for turn in turns if turn["ending"] in (Ending.LIMITED, Ending.STOPPED)]
-    hints = [turn["hint"] for turn in turns if turn["ending"] == Ending.PREVIEW]
-    stopped = turns and turns[-1]["ending"] == Ending.STOPPED
+    notes += [turn["reason"] for turn in turns if turn["ending"] in (TurnStatus.LIMITED, TurnStatus.STOPPED)]
+    hints = [turn["hint"] for turn in turns if turn["ending"] == TurnStatus.PREVIEW]
+    stopped = turns and turns[-1]["ending"] == TurnStatus.STOPPED
     return Result(
         data=data, lines=lambda terminal: _lines(entries, terminal), notes=tuple(notes), info=hints[-1] if hints else "",
         status=130 if stopped else 0,
@@ -125,7 +125,7 @@ def _parts(text: str, known: set[str]) -> Iterator[str]:
         yield "\n".join(message).strip()
 
 
-async def _all_of(talk: Talk, parts: list[str]) -> list[dict[str, Any]]:
+async def _all_of(talk: Conversation, parts: list[str]) -> list[dict[str, Any]]:
     from .repl import stoppable
 
     entries: list[dict[str, Any]] = []
@@ -135,11 +135,11 @@ async def _all_of(talk: Talk, parts: list[str]) -> list[dict[str, Any]]:
             if entered.lines:
                 entries.append({"command": part, "lines": list(entered.lines)})
             if entered.message:
-                record = Record(entered.message)
+                record = TurnRecord(entered.message)
                 async for event in stoppable(talk.engine, entered.message):
                     record(event)
                 entries.append(record.row)
-            if entered.leave or (entries and entries[-1].get("ending") == Ending.STOPPED):
+            if entered.leave or (entries and entries[-1].get("ending") == TurnStatus.STOPPED):
                 break
     finally:
         await talk.close()
@@ -152,7 +152,7 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
             yield ""
         if "lines" in entry:
             yield from entry["lines"]
-        elif entry["ending"] == Ending.PREVIEW:
+        elif entry["ending"] == TurnStatus.PREVIEW:
             yield from preview_lines(entry, terminal)
         else:
             # A model may have been talked into anything, also into moving the cursor.
@@ -196,4 +196,4 @@ def _export(app: App, chat_id: str) -> Result:
     import json
 
     found, turns = app.chats.get(chat_id), app.chats.turns(chat_id)
-    return Result(data=json.loads(exported(app, chat_id)), lines=lambda _: (), text=as_markdown(found, turns))
+    return Result(data=json.loads(exported(app, chat_id)), lines=lambda _: (), text=to_markdown(found, turns))

@@ -11,12 +11,12 @@ from metier.agents.events import Event, TurnFinished
 from metier.runtime.events import Deactivated, SkillActivated
 from metier.selection import Match
 
-__all__ = ["Listener", "Record", "match_row"]
+__all__ = ["Listener", "TurnRecord", "match_row"]
 
 Listener = Callable[[Event], None]
 
 
-class Record:
+class TurnRecord:
     """Listens to one turn."""
 
     def __init__(self, message: str) -> None:
@@ -38,21 +38,21 @@ class Record:
             case events.PromptBuilt(prompt=prompt):
                 parts = {part.name: part.tokens for part in prompt.parts}
                 row["prompt"] = {"tokens": prompt.tokens, **parts, "tools": prompt.tool_tokens, "text": prompt.text}
-            case events.ToolCalling(id=id_, tool=tool, arguments=arguments):
+            case events.ToolCallStarted(id=id_, tool=tool, arguments=arguments):
                 row["tools"].append({"id": id_, "tool": tool, "arguments": arguments})
-            case events.ToolAnswered():
+            case events.ToolCallFinished():
                 self._answered(event)
-            case events.Retrying():
+            case events.ModelRetried():
                 row["retries"] += 1
-            case events.Compacted(turns=turns):
+            case events.HistoryCompacted(turns=turns):
                 row["compacted"] += turns
-            case events.Warned(message=message):
+            case events.WarningIssued(message=message):
                 row["warnings"].append(message)
             case TurnFinished():
                 row |= {"answer": event.answer, "ending": event.ending, "reason": event.reason, "hint": event.hint}
                 row |= {"active": list(event.active), "usage": asdict(event.spent)}
 
-    def _answered(self, event: events.ToolAnswered) -> None:
+    def _answered(self, event: events.ToolCallFinished) -> None:
         for call in self.row["tools"]:
             if call["id"] == event.id and "ok" not in call:
                 call |= {"ok": event.ok, "code": event.code, "text": event.text, "level": event.level}

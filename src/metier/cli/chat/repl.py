@@ -14,16 +14,16 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from metier.agents import AgentEngine, Ending
+from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import Event, TurnFinished
-from metier.agents.models import load_client, missing_extra
 from metier.cli.core.terminal import Terminal, clipped, shown
+from metier.models.providers import load_client, missing_extra
 from metier.runtime import Answer, Question
 from metier.runtime.permissions import Approve
 
 from .preview import preview_lines
-from .record import Record
-from .slash import COMMANDS, Talk, money, resumed
+from .record import TurnRecord
+from .slash import COMMANDS, Conversation, money, resumed
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -88,7 +88,7 @@ async def _prompt(text: str) -> str:
     return await PromptSession[str]().prompt_async(text)
 
 
-async def converse(talk: Talk) -> None:
+async def converse(talk: Conversation) -> None:
     """Until the person leaves."""
     desk = _Desk(talk)
     try:
@@ -98,7 +98,7 @@ async def converse(talk: Talk) -> None:
 
 
 class _Desk:
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: Conversation) -> None:
         try:
             self._reader = _reader(talk, self._status)
         except ImportError as error:
@@ -139,11 +139,11 @@ class _Desk:
                 await self._turn(entered.message)
 
     async def _turn(self, message: str) -> None:
-        record = Record(message)
+        record = TurnRecord(message)
         async for event in stoppable(self.talk.engine, message):
             record(event)
             self.view(event)
-            if isinstance(event, TurnFinished) and event.ending is Ending.PREVIEW:
+            if isinstance(event, TurnFinished) and event.ending is TurnStatus.PREVIEW:
                 for line in (*preview_lines(record.row, self.talk.terminal), "", shown(event.hint)):
                     _say(line)
         _say("")
@@ -157,7 +157,7 @@ class _Desk:
             for line in resumed(talk):
                 _say(line)
         elif not (talk.model or talk.agent or model):
-            from metier.agents.models import HOW_TO_SET_A_MODEL
+            from metier.models.providers import HOW_TO_SET_A_MODEL
 
             _say(paint(f"no model is set, so you will see what one would receive; {HOW_TO_SET_A_MODEL}", "yellow"))
         for warning in talk.warnings:
@@ -196,7 +196,7 @@ class _Desk:
         return clipped(" " + " · ".join(filter(None, map(shown, parts))), self.talk.terminal.width)
 
 
-def _reader(talk: Talk, status: Callable[[], str]) -> PromptSession[str]:
+def _reader(talk: Conversation, status: Callable[[], str]) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
 
@@ -230,7 +230,7 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _completer(talk: Talk) -> Completer:
+def _completer(talk: Conversation) -> Completer:
     from prompt_toolkit.completion import Completer, Completion
     from prompt_toolkit.document import Document
 
@@ -247,7 +247,7 @@ def _completer(talk: Talk) -> Completer:
     return Names()
 
 
-def _offered(talk: Talk, text: str, word: str) -> Iterator[tuple[str, str]]:
+def _offered(talk: Conversation, text: str, word: str) -> Iterator[tuple[str, str]]:
     if text == word and word.startswith("/"):
         yield from ((f"/{name}", each.about) for name, each in COMMANDS.items())
         yield from ((f"/{name}", command.description) for name, command in talk.commands.items())

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict
 
-from metier.agents import AgentEngine, Command
-from metier.agents.chats import as_markdown
-from metier.agents.events import Spent
+from metier.agents import AgentEngine, SlashCommand
+from metier.agents.conversations import to_markdown
+from metier.agents.events import ModelUsage
 from metier.app import App
 from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
 from metier.errors import ConflictError, MetierError, UsageError, nearest
@@ -24,14 +24,14 @@ from metier.sources.atomic import replace_text
 from metier.spec.extensions import first_sentence
 from metier.values import dataclass
 
-__all__ = ["COMMANDS", "Entered", "Talk", "money"]
+__all__ = ["COMMANDS", "Conversation", "SlashResult", "money"]
 
 _WORD = re.compile(r"/([\w][\w:.-]*)(?:\s+|$)")
 _MOST = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class SlashResult:
     """What came of something that was typed."""
 
     lines: tuple[str, ...] = ()
@@ -40,12 +40,12 @@ class Entered:
     leave: bool = False
 
 
-class Talk:
+class Conversation:
     """A conversation and what it can be told to do."""
 
     def __init__(
         self, app: App, *, agent: str = "", model: str | None = None, session: str | None = None,
-        variables: Mapping[str, str] | None = None, commands: Mapping[str, Command] | None = None,
+        variables: Mapping[str, str] | None = None, commands: Mapping[str, SlashCommand] | None = None,
         warnings: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.app, self.agent, self.model = app, agent, model
@@ -88,25 +88,25 @@ class Talk:
             await self._engine.close()
             self._engine = None
 
-    async def entered(self, text: str) -> Entered:
+    async def entered(self, text: str) -> SlashResult:
         """Commands are done here; a message is handed back."""
         found = _WORD.match(text)
         if not found:
-            return Entered(message=text)
+            return SlashResult(message=text)
         name, rest = found[1], text[found.end() :].strip()
         try:
             if name in COMMANDS:
                 answer = COMMANDS[name].work(self, rest)
-                return answer if isinstance(answer, Entered) else await answer
+                return answer if isinstance(answer, SlashResult) else await answer
             if name in self.commands:
-                return Entered(message=self.commands[name].filled(rest))
+                return SlashResult(message=self.commands[name].filled(rest))
             if name in self.engine.session.catalog:
                 return _activated(self, name, rest)
         except MetierError as error:
-            return Entered(lines=(self.terminal.paint(shown(f"{error}; {error.hint}"), "red"),))
+            return SlashResult(lines=(self.terminal.paint(shown(f"{error}; {error.hint}"), "red"),))
         near = nearest(name, [*COMMANDS, *self.commands])
         hint = f"did you mean /{near}?" if near else "/help lists what there is"
-        return Entered(lines=(self.terminal.paint(shown(f"there is no command and no skill {name!r}; {hint}"), "red"),))
+        return SlashResult(lines=(self.terminal.paint(shown(f"there is no command and no skill {name!r}; {hint}"), "red"),))
 
     async def switch(self, session: str | None, *, agent: str | None = None) -> None:
         await self.close()
@@ -114,7 +114,7 @@ class Talk:
         self.agent = self.agent if agent is None else agent
 
 
-Work = Callable[[Talk, str], Entered | Awaitable[Entered]]
+Work = Callable[[Conversation, str], SlashResult | Awaitable[SlashResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +124,14 @@ class Slash:
     work: Work
 
 
-def _help(talk: Talk, _: str) -> Entered:
+def _help(talk: Conversation, _: str) -> SlashResult:
     rows = [(each.usage, each.about) for each in COMMANDS.values()]
     rows += [(f"/{name}", command.description) for name, command in talk.commands.items()]
     rows += [("/NAME, $NAME", "activate the skill of that name")]
-    return Entered(lines=tuple(_table(talk.terminal, rows)))
+    return SlashResult(lines=tuple(_table(talk.terminal, rows)))
 
 
-def _skills(talk: Talk, _: str) -> Entered:
+def _skills(talk: Conversation, _: str) -> SlashResult:
     session = talk.engine.session
     active = session.active_names
     entries = sorted(session.catalog, key=lambda entry: entry.name not in active)
@@ -139,41 +139,41 @@ def _skills(talk: Talk, _: str) -> Entered:
         (f"{'●' if entry.name in active else ' '} {entry.name}", first_sentence(entry.description)) for entry in entries[:_MOST]
     ]
     more = [f"{len(entries) - _MOST:,} more; `metier skill list` has them all"] if len(entries) > _MOST else []
-    return Entered(lines=(*_table(talk.terminal, rows), *more) or ("there is no skill; `metier skill create` makes one",))
+    return SlashResult(lines=(*_table(talk.terminal, rows), *more) or ("there is no skill; `metier skill create` makes one",))
 
 
-def _skill(talk: Talk, rest: str) -> Entered:
+def _skill(talk: Conversation, rest: str) -> SlashResult:
     name, _, arguments = rest.partition(" ")
     if not name:
         raise UsageError("which skill?", hint="/skills lists them")
     return _activated(talk, name, arguments.strip(), says=False)
 
 
-def _activated(talk: Talk, name: str, arguments: str, *, says: bool = True) -> Entered:
+def _activated(talk: Conversation, name: str, arguments: str, *, says: bool = True) -> SlashResult:
     """`/name words` also says the words: they are what the skill is wanted for."""
     activation = talk.engine.session.activate(name, arguments=arguments)
     left = f"; {', '.join(activation.evicted)} left to make room" if activation.evicted else ""
     line = talk.terminal.paint(shown(f"● {name} is active ({activation.tokens:,} tokens){left}"), "green")
-    return Entered(lines=(line, *map(shown, activation.warnings)), message=arguments if says else "")
+    return SlashResult(lines=(line, *map(shown, activation.warnings)), message=arguments if says else "")
 
 
-def _unskill(talk: Talk, rest: str) -> Entered:
+def _unskill(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("which skill?", hint="/skills lists the active ones first")
     gone = talk.engine.session.deactivate(rest)
-    return Entered(lines=(shown(f"○ {', '.join(gone)}: no longer active"),))
+    return SlashResult(lines=(shown(f"○ {', '.join(gone)}: no longer active"),))
 
 
-def _tools(talk: Talk, _: str) -> Entered:
+def _tools(talk: Conversation, _: str) -> SlashResult:
     rows = [(tool.name, tool.description) for tool in talk.engine.tools()]
-    return Entered(lines=tuple(_table(talk.terminal, rows)) or ("the model has no tools: there is no skill",))
+    return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("the model has no tools: there is no skill",))
 
 
-def _why(talk: Talk, _: str) -> Entered:
-    return Entered(lines=tuple(_reasons(talk)))
+def _why(talk: Conversation, _: str) -> SlashResult:
+    return SlashResult(lines=tuple(_reasons(talk)))
 
 
-def _reasons(talk: Talk) -> Iterator[str]:
+def _reasons(talk: Conversation) -> Iterator[str]:
     terminal, selection = talk.terminal, talk.engine.selection
     chosen = {match.name for match in selection.selected} if selection else set()
     if selection is not None:
@@ -196,17 +196,17 @@ def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
     return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {clipped(shown(match.reason), room)}"
 
 
-def _usage(talk: Talk, _: str) -> Entered:
+def _usage(talk: Conversation, _: str) -> SlashResult:
     engine = talk.engine
     lines = [spent_line(engine.spent)]
     for name, used in engine.session.usage.items():
         if name:
             scripts = f"{used.runs} scripts ({used.seconds:.1f} s)"
             lines.append(f"  {shown(name)}: {used.activations} activations, {used.tokens:,} tokens, {scripts}")
-    return Entered(lines=tuple(lines))
+    return SlashResult(lines=tuple(lines))
 
 
-def spent_line(spent: Spent) -> str:
+def spent_line(spent: ModelUsage) -> str:
     cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
     price = f", {money(spent.cost)}" if spent.cost is not None else ""
     return (
@@ -219,15 +219,15 @@ def money(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
 
 
-def _save(talk: Talk, rest: str) -> Entered:
+def _save(talk: Conversation, rest: str) -> SlashResult:
     engine = talk.engine
     chat, turns = talk.app.chats.get(engine.id), talk.app.chats.turns(engine.id)
     name = rest or f"chat-{engine.id}.md"
     file = os.path.join(talk.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
         raise ConflictError(f"{name!r} exists already", hint="say another name: /save FILE")
-    replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else as_markdown(chat, turns))
-    return Entered(lines=(shown(f"saved {len(turns)} turns to {name}"),))
+    replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
+    return SlashResult(lines=(shown(f"saved {len(turns)} turns to {name}"),))
 
 
 def exported(app: App, chat: str) -> str:
@@ -244,19 +244,19 @@ def exported(app: App, chat: str) -> str:
     return json.dumps({**head, "turns": turns}, ensure_ascii=False, indent=2) + "\n"
 
 
-async def _resume(talk: Talk, rest: str) -> Entered:
+async def _resume(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         chats = talk.app.chats.chats(10)
         rows = [(chat.id, f"{chat.updated.astimezone():%Y-%m-%d %H:%M}  {chat.title}") for chat in chats]
-        return Entered(
+        return SlashResult(
             lines=(*_table(talk.terminal, rows), "/resume ID goes on with one") if rows else ("nothing was said yet",)
         )
     chat = talk.app.chats.get(rest)
     await talk.switch(chat.id, agent=chat.agent)
-    return Entered(lines=tuple(resumed(talk)))
+    return SlashResult(lines=tuple(resumed(talk)))
 
 
-def resumed(talk: Talk) -> Iterator[str]:
+def resumed(talk: Conversation) -> Iterator[str]:
     """Where a conversation was left."""
     turns = talk.app.chats.turns(talk.engine.id)
     if not turns:
@@ -271,30 +271,30 @@ def resumed(talk: Talk) -> Iterator[str]:
         yield shown(last.answer or last.reason)
 
 
-def _search(talk: Talk, rest: str) -> Entered:
+def _search(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("what should be found?", hint="/search WORDS")
     found = talk.app.chats.search(rest)
     rows = [(each.chat, each.text) for each in found]
-    return Entered(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
+    return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
 
 
-async def _model(talk: Talk, rest: str) -> Entered:
+async def _model(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         name = talk.engine.model_name or "none; set one with /model NAME or `metier config set model.name NAME`"
-        return Entered(lines=(shown(f"model: {name}"),))
+        return SlashResult(lines=(shown(f"model: {name}"),))
     talk.model = rest
     await talk.switch(talk.engine.id)
-    return Entered(lines=(shown(f"model: {talk.engine.model_name}"),))
+    return SlashResult(lines=(shown(f"model: {talk.engine.model_name}"),))
 
 
-async def _new(talk: Talk, _: str) -> Entered:
+async def _new(talk: Conversation, _: str) -> SlashResult:
     await talk.switch(None)
-    return Entered(lines=("a new conversation",))
+    return SlashResult(lines=("a new conversation",))
 
 
-def _leave(_: Talk, __: str) -> Entered:
-    return Entered(leave=True)
+def _leave(_: Conversation, __: str) -> SlashResult:
+    return SlashResult(leave=True)
 
 
 COMMANDS: dict[str, Slash] = {

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text as Line
 
-from metier.agents import Ending, events
+from metier.agents import TurnStatus, events
 from metier.agents.events import Event, TurnFinished
 from metier.cli.core.terminal import cells, clipped, shown, unarmed
 from metier.runtime.events import Deactivated, Refused, ScriptStarted, SkillActivated
@@ -54,23 +54,23 @@ class View:
                 self._note(f"○ {name}", f"left ({reason})", "dim")
             case events.PromptBuilt():
                 self._waiting = "thinking"
-            case events.Text(text=text):
+            case events.AnswerText(text=text):
                 self._spoke(text)
-            case events.ToolCalling():
+            case events.ToolCallStarted():
                 self._flush()
                 self._busy[event.id] = f"{event.tool} {_brief(event.arguments)}"
             case ScriptStarted(script=script):
                 self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
-            case events.ToolAnswered():
+            case events.ToolCallFinished():
                 self._answered(event)
             case Refused(what=what, rule=rule):
                 self._note(f"✗ {what}", f"not allowed ({rule})", "red")
-            case events.Retrying(seconds=seconds, reason=reason):
+            case events.ModelRetried(seconds=seconds, reason=reason):
                 self._text = ""
                 self._note("↻", f"{reason}; again in {seconds:.0f} s", "yellow")
-            case events.Compacted(turns=turns, before=before, after=after):
+            case events.HistoryCompacted(turns=turns, before=before, after=after):
                 self._note("⇣", f"{turns} earlier turns are no longer sent ({before:,} -> {after:,} tokens)", "dim")
-            case events.Warned(message=message):
+            case events.WarningIssued(message=message):
                 self._note("!", message, "yellow")
             case TurnFinished():
                 self._end(event)
@@ -94,7 +94,7 @@ class View:
             self._block(self._text[:end])
             self._text = self._text[end:]
 
-    def _answered(self, event: events.ToolAnswered) -> None:
+    def _answered(self, event: events.ToolCallFinished) -> None:
         what = self._busy.pop(event.id, event.tool)
         self._waiting = "thinking"
         level = f", {event.level} sandbox" if event.level else ""
@@ -107,8 +107,8 @@ class View:
         self._busy = {}
         self._flush()
         self.hold()
-        if event.ending not in (Ending.DONE, Ending.PREVIEW):
-            colour = "red" if event.ending is Ending.FAILED else "yellow"
+        if event.ending not in (TurnStatus.DONE, TurnStatus.PREVIEW):
+            colour = "red" if event.ending is TurnStatus.FAILED else "yellow"
             self.console.print(Line(shown(event.reason), style=colour))
             if event.hint:
                 self.console.print(Line(f"hint: {shown(event.hint)}", style="dim"))

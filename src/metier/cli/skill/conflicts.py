@@ -13,8 +13,8 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, clipped, shown
 from metier.errors import MetierError
-from metier.evals.conflicts import Contest
-from metier.evals.conflicts import conflicts as competing
+from metier.evals.conflicts import ConflictReport
+from metier.evals.conflicts import find_conflicts as competing
 from metier.evals.files import read_queries
 from metier.selection import Skill
 from metier.sources import DiskFiles
@@ -54,7 +54,7 @@ def _requests(skill: Skill) -> Iterable[str]:
         return ()
 
 
-def _lines(found: Contest, considered: int, terminal: Terminal) -> Iterator[str]:
+def _lines(found: ConflictReport, considered: int, terminal: Terminal) -> Iterator[str]:
     pairs = found.conflicts
     for pair in pairs[:_MOST_SHOWN]:
         first, second = (terminal.paint(shown(name), "bold") for name in pair.names)

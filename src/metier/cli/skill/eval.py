@@ -21,14 +21,14 @@ from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
 from metier.errors import NotFoundError
 from metier.evals.chat import Chat, Endpoint, HttpChat
-from metier.evals.files import Case, Query, balance, meant_for_others, read_cases, read_queries
+from metier.evals.files import EvalCase, TriggerQuery, balance, meant_for_others, read_cases, read_queries
+from metier.evals.html_report import render_html
 from metier.evals.junit import junit_triggers
-from metier.evals.outputs import Evaluation, OutputReport, run_outputs
-from metier.evals.page import page
-from metier.evals.ranking import contest
-from metier.evals.suites import Suite, Trial, find_suites, run_suites
+from metier.evals.outputs import OutputEval, OutputReport, run_outputs
+from metier.evals.ranker_judge import selector_with
+from metier.evals.results_folder import ResultsFolder
+from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
 from metier.evals.triggers import TriggerReport, run_triggers
-from metier.evals.workspace import Workspace
 from metier.runtime import Answer
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
@@ -75,7 +75,7 @@ def evaluate(
         cases=_having(entries, lambda files, name: read_cases(files, skill=name))
         if model and (outputs or not triggers)
         else [],
-        suites=_having(entries, lambda files, name: find_suites(name, files.folder)) if tests else [],
+        suites=_having(entries, lambda files, name: find_skill_tests(name, files.folder)) if tests else [],
         runs=runs,
         old=entries_named(app, [baseline])[0] if baseline else None,
         workspace=workspace,
@@ -87,7 +87,7 @@ def evaluate(
         replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
     if html:
         title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
-        report = page(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
+        report = render_html(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
         replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
     asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
     without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
@@ -99,9 +99,9 @@ def evaluate(
 
 @dataclass(frozen=True, kw_only=True)
 class _Jobs:
-    queries: Sequence[tuple[Entry, tuple[Query, ...]]]
-    cases: Sequence[tuple[Entry, tuple[Case, ...]]]
-    suites: Sequence[tuple[Entry, tuple[Suite, ...]]]
+    queries: Sequence[tuple[Entry, tuple[TriggerQuery, ...]]]
+    cases: Sequence[tuple[Entry, tuple[EvalCase, ...]]]
+    suites: Sequence[tuple[Entry, tuple[SkillTestFile, ...]]]
     runs: int
     old: Entry | None
     workspace: str | None
@@ -120,7 +120,7 @@ class _Jobs:
 @dataclass(frozen=True, kw_only=True)
 class _Done:
     triggers: Sequence[TriggerReport]
-    trials: Sequence[Trial]
+    trials: Sequence[SkillTestResult]
     outputs: Sequence[OutputReport]
 
 
@@ -142,7 +142,9 @@ async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
             triggers = await _triggered(app, jobs, chat, lambda: told(1))
             suites = [suite for _, found in jobs.suites for suite in found]
             limits = app.session_options().limits
-            trials = await run_suites(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
+            trials = (
+                await run_skill_tests(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
+            )
             outputs = await _helped(app, jobs, chat, lambda: told(1)) if chat else []
     return _Done(triggers=triggers, trials=trials, outputs=outputs)
 
@@ -150,7 +152,7 @@ async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
 async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[], None]) -> list[TriggerReport]:
     if not jobs.queries:
         return []
-    selector = contest(app.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
+    selector = selector_with(app.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
     reports = []
     for entry, queries in jobs.queries:
         judge = judge_of(app, selector, entry, chat)(entry.description)
@@ -163,14 +165,14 @@ async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -
     permissions = app.permissions(lambda _: Answer.ONCE)
     reports = []
     for entry, cases in jobs.cases:
-        evaluation = Evaluation(
+        evaluation = OutputEval(
             entry=entry, cases=cases, chat=chat, runner=app.runner, permissions=permissions, runs=jobs.runs, old=jobs.old,
             limits=app.session_options().limits,
         )  # fmt: skip
         folder = jobs.workspace or f"{entry.name}-workspace"
-        with Workspace(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
+        with ResultsFolder(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
             report = await run_outputs(evaluation, workspace, told=told)
-            workspace.finish(report.data(), cases, page(f"Evals of {entry.name}", outputs=[report]))
+            workspace.finish(report.data(), cases, render_html(f"Evals of {entry.name}", outputs=[report]))
         reports.append(report)
     return reports
 

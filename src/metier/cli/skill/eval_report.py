@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from metier.cli.core.terminal import Terminal, clipped, padded, shown
 from metier.evals.outputs import OutputReport
-from metier.evals.triggers import Row, Split, TriggerReport
+from metier.evals.triggers import Split, TriggerReport, TriggerResult
 
 __all__ = ["output_lines", "trigger_lines"]
 
@@ -25,7 +25,7 @@ def trigger_lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbo
                 yield from _row_lines(report, row, terminal)
 
 
-def _row_lines(report: TriggerReport, row: Row, terminal: Terminal) -> Iterator[str]:
+def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) -> Iterator[str]:
     kind = "should trigger" if row.should_trigger else "should not trigger"
     rate = "" if row.runs == 1 else f" {row.triggers} of {row.runs}"
     room = max(20, terminal.width - 26 - len(rate)) if terminal.width else None

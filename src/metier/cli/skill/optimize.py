@@ -22,10 +22,10 @@ from metier.cli.core.terminal import Terminal, shown, unarmed
 from metier.errors import AmbiguousError, RefusedError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_queries
-from metier.evals.optimizing import Candidate, Optimized
-from metier.evals.optimizing import optimize as improved
-from metier.evals.proposing import CountedWords, ModelProposals, Propose
-from metier.evals.ranking import contest
+from metier.evals.optimize import Candidate, OptimizeResult
+from metier.evals.optimize import optimize_description as improved
+from metier.evals.proposals import CountedWords, ModelProposals, Propose
+from metier.evals.ranker_judge import selector_with
 from metier.sources import BUNDLED, DiskFiles
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE
@@ -71,9 +71,9 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     )  # fmt: skip
 
 
-async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: object) -> Optimized:
+async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: object) -> OptimizeResult:
     queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
-    selector = contest(app.selector, [entry], app.catalog.entries)
+    selector = selector_with(app.selector, [entry], app.catalog.entries)
     async with AsyncExitStack() as stack:
         chat = await stack.enter_async_context(HttpChat(model)) if model else None
         propose: Propose = ModelProposals(chat, entry.name) if chat else CountedWords(entry.name)
@@ -93,7 +93,7 @@ def _diff(before: bytes, after: bytes, name: str) -> str:
     return "\n".join(unified_diff(old, new, name, name, lineterm="", n=1))
 
 
-def _lines(name: str, found: Optimized, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
+def _lines(name: str, found: OptimizeResult, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
     title = terminal.paint(shown(name), "bold")
     tried = len(found.tried) - 1
     yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
@@ -108,7 +108,7 @@ def _lines(name: str, found: Optimized, diff: str, terminal: Terminal, *, write:
     yield f"{'written to' if write else 'write it with --write to'} {shown(name)}/{SKILL_FILE}"
 
 
-def _why_not(found: Optimized) -> str:
+def _why_not(found: OptimizeResult) -> str:
     if found.before.report.ok:
         return "every request passes"
     if len(found.tried) > 1:

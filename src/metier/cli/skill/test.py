@@ -16,9 +16,9 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, shown, unarmed
 from metier.errors import NotFoundError, RefusedError
+from metier.evals.interpreters import interpreters_with
 from metier.evals.junit import junit_tests
-from metier.evals.pythons import having
-from metier.evals.suites import Status, Suite, Trial, find_suites, run_suites
+from metier.evals.skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
 from metier.runtime.permissions import Verdict
 from metier.runtime.running import Runner
 from metier.sources.atomic import replace_bytes
@@ -26,8 +26,11 @@ from metier.sources.atomic import replace_bytes
 __all__ = ["runner_for", "test", "test_lines"]
 
 _SIGNS = {
-    Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "red"), Status.ERROR: ("!", "red"), Status.SKIPPED: ("○", "dim"),
-}  # fmt: skip
+    SkillTestStatus.PASSED: ("✓", "green"),
+    SkillTestStatus.FAILED: ("✗", "red"),
+    SkillTestStatus.ERROR: ("!", "red"),
+    SkillTestStatus.SKIPPED: ("○", "dim"),
+}
 _MOST_LINES = 40
 
 
@@ -47,7 +50,7 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     with progress("testing", len(files)) as told:
         runner = runner_for(app, files)
         limits = app.session_options().limits
-        results = asyncio.run(run_suites(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
+        results = asyncio.run(run_skill_tests(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
     counts = _counts(results)
@@ -59,22 +62,22 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     )
 
 
-def runner_for(app: App, suites: Sequence[Suite]) -> Runner:
+def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
     """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
     if app.permissions().policy.scripts is Verdict.DENY:
         raise RefusedError("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     needs_pytest = any(not suite.steps for suite in suites)
-    return app.runner_with(having("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
+    return app.runner_with(interpreters_with("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
 
 
-def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[Suite], list[str]]:
+def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[SkillTestFile], list[str]]:
     """The test files of all skills that were named, and the names of those that have none; NotFound if that is not allowed."""
-    found: list[Suite] = []
+    found: list[SkillTestFile] = []
     without: list[NotFoundError] = []
     names: list[str] = []
     for entry in entries_named(app, targets):
         try:
-            found += find_suites(entry.name, entry.folder)
+            found += find_skill_tests(entry.name, entry.folder)
         except NotFoundError as error:
             without.append(error)
             names.append(entry.name)
@@ -83,9 +86,9 @@ def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[li
     return found, names
 
 
-def test_lines(results: Sequence[Trial], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
     for one in results:
-        if one.status is Status.PASSED and not verbose:
+        if one.status is SkillTestStatus.PASSED and not verbose:
             continue
         sign, style = _SIGNS[one.status]
         place = f"{one.skill}/{one.file}" + (f":{one.line}" if one.line else "")
@@ -100,8 +103,8 @@ def test_lines(results: Sequence[Trial], terminal: Terminal, *, verbose: bool) -
     yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "no tests"
 
 
-def _counts(results: Sequence[Trial]) -> dict[str, int]:
-    return {str(status): sum(one.status is status for one in results) for status in Status}
+def _counts(results: Sequence[SkillTestResult]) -> dict[str, int]:
+    return {str(status): sum(one.status is status for one in results) for status in SkillTestStatus}
 
 
 def _painted(line: str, terminal: Terminal) -> str:

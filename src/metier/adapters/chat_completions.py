@@ -1,0 +1,249 @@
+"""The chat completions format, which OpenAI made and everybody speaks: what a request says, and what to do with an answer.
+
+Nothing here sends anything. A `ChatTurn` is asked for the next request and given the answer, so that the four ways to
+talk (waiting or awaiting, whole or streamed) are four short loops over the same decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metier.runtime import Tool
+from metier.runtime.crossing import in_thread
+
+from .background_loop import run_in_background
+from .skills import Skills
+
+# Any: messages, tools and answers are the SDK's own objects, or JSON of the same shape; we touch only what is named here.
+
+__all__ = [
+    "ChatCall",
+    "ChatTurn",
+    "astreamed",
+    "awhole",
+    "chat_tool",
+    "extended",
+    "last_words",
+    "streamed",
+    "whole",
+    "with_instructions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCall:
+    """A call of one of our tools."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ChatTurn:
+    """One turn of the caller's: as many requests as the model needs until it says something, or calls a tool of theirs.
+
+    What was said on the way is added to the caller's `messages`: it is part of the conversation. The last answer is
+    theirs to add, as ever.
+    """
+
+    def __init__(self, skills: Skills, conversation: str, request: Mapping[str, Any], *, rounds: int) -> None:
+        self._skills = skills
+        self._conversation = conversation
+        self._request = dict(request)
+        self._messages: list[Any] = self._request["messages"]
+        self._own = list(self._request.get("tools") or ())
+        self._theirs = {_tool_name(tool) for tool in self._own}
+        self._left = rounds
+
+    @property
+    def is_over(self) -> bool:
+        """The last round has begun."""
+        return self._left <= 0
+
+    def request(self) -> dict[str, Any]:
+        """What to send next."""
+        self._left -= 1
+        text = self._skills.instructions(self._conversation, request=last_words(self._messages))
+        ours = [chat_tool(tool) for tool in self._skills.tools(self._conversation) if tool.name not in self._theirs]
+        request = {**self._request, "messages": with_instructions(self._messages, text)}
+        if ours:
+            request["tools"] = [*self._own, *ours]
+            if self.is_over:
+                # Some models would go on for ever: now it has to say something.
+                request["tool_choice"] = "none"
+        return request
+
+    def split(self, calls: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Ours and theirs. Whatever the caller did not offer is ours to answer, also a name that a model made up."""
+        ours = [call for call in calls if _is_function(call) and _field(call, "function", "name") not in self._theirs]
+        return ours, [call for call in calls if call not in ours]
+
+    def calls(self, calls: Sequence[Any], content: object) -> list[ChatCall]:
+        """Note that the model made these calls of ours, and hand them out to be answered."""
+        said = [
+            ChatCall(_field(call, "id"), _field(call, "function", "name"), _field(call, "function", "arguments"))
+            for call in calls
+        ]
+        functions = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in said
+        ]
+        # Without words there is no content: the SDK tries a null against each form that content may have, every time.
+        words = {} if content is None else {"content": content}
+        self._messages.append({"role": "assistant", **words, "tool_calls": functions})
+        return said
+
+    async def answer(self, calls: Sequence[ChatCall]) -> None:
+        """One after the other, since a skill is loaded before its script is run."""
+        for call in calls:
+            reply = await self._skills.call(call.name, call.arguments, self._conversation)
+            self._messages.append({"role": "tool", "tool_call_id": call.id, "content": reply.text})
+
+    def take(self, answer: Any) -> tuple[Any, list[ChatCall]]:
+        """What to hand to the caller, if there is nothing of ours to answer first, else those calls.
+
+        Where the model called tools of both at once, ours are answered now and the caller sees only theirs.
+        """
+        message = answer.choices[0].message
+        ours, theirs = self.split(message.tool_calls or ())
+        if not ours or self.is_over:
+            return answer, []
+        calls = self.calls(ours, None if theirs else message.content)
+        if theirs:
+            message.tool_calls = theirs
+            return answer, calls
+        return None, calls
+
+
+class _Streamed:
+    """One streamed answer. Text passes at once; calls are held back until it is known whose they are."""
+
+    def __init__(self, turn: ChatTurn) -> None:
+        self._turn = turn
+        self._held: list[Any] = []
+        self._text = ""
+        self._calls: dict[int, dict[str, Any]] = {}
+
+    def passes(self, chunk: Any) -> bool:
+        choice = chunk.choices[0] if chunk.choices else None
+        if choice is None:
+            return True
+        self._text += choice.delta.content or ""
+        for part in choice.delta.tool_calls or ():
+            call = self._calls.setdefault(part.index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+            call["id"] = part.id or call["id"]
+            call["function"]["name"] += part.function.name or ""
+            call["function"]["arguments"] += part.function.arguments or ""
+        if self._calls:
+            self._held.append(chunk)
+        return not self._calls
+
+    def end(self) -> tuple[list[Any], list[ChatCall], bool]:
+        """Chunks to pass now, calls to answer, and whether the turn is over."""
+        ours, theirs = self._turn.split(list(self._calls.values()))
+        if not ours or self._turn.is_over:
+            return self._held, [], True
+        indices = [index for index, call in self._calls.items() if call in theirs]
+        calls = self._turn.calls(ours, None if theirs else self._text or None)
+        return [_only(chunk, indices) for chunk in self._held] if theirs else [], calls, bool(theirs)
+
+
+def whole(turn: ChatTurn, create: Callable[..., Any]) -> Any:
+    while True:
+        answer, calls = turn.take(create(**turn.request()))
+        run_in_background(turn.answer(calls))
+        if answer is not None:
+            return answer
+
+
+async def awhole(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> Any:
+    while True:
+        answer, calls = turn.take(await create(**await in_thread(turn.request)))
+        await turn.answer(calls)
+        if answer is not None:
+            return answer
+
+
+def streamed(turn: ChatTurn, create: Callable[..., Any]) -> Iterator[Any]:
+    over = False
+    while not over:
+        answer = _Streamed(turn)
+        for chunk in create(**turn.request()):
+            if answer.passes(chunk):
+                yield chunk
+        held, calls, over = answer.end()
+        run_in_background(turn.answer(calls))
+        yield from held
+
+
+async def astreamed(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    over = False
+    while not over:
+        answer = _Streamed(turn)
+        async for chunk in await create(**await in_thread(turn.request)):
+            if answer.passes(chunk):
+                yield chunk
+        held, calls, over = answer.end()
+        await turn.answer(calls)
+        for chunk in held:
+            yield chunk
+
+
+def chat_tool(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema}}
+
+
+def with_instructions(messages: Sequence[Any], text: str) -> list[Any]:
+    """The messages with our text at the end of the caller's first system message: after what they may have cached, and not
+    as a second one, which some servers refuse. Their own objects stay as they are."""
+    if not text:
+        return list(messages)
+    first = messages[0] if messages else None
+    if first is None or _field(first, "role") not in ("system", "developer"):
+        return [{"role": "system", "content": text}, *messages]
+    content = first["content"] if isinstance(first, Mapping) else first.content
+    more = extended(content, text)
+    head = {**first, "content": more} if isinstance(first, Mapping) else first.model_copy(update={"content": more})
+    return [head, *messages[1:]]
+
+
+def extended(content: Any, text: str) -> Any:
+    """The content of a message, whole or in parts, with more text at its end."""
+    return f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
+
+
+def last_words(messages: Sequence[Any]) -> str:
+    """What the user said last."""
+    for message in reversed(messages):
+        if _field(message, "role") == "user":
+            content = message["content"] if isinstance(message, Mapping) else message.content
+            if isinstance(content, str):
+                return content
+            return " ".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))
+    return ""
+
+
+def _only(chunk: Any, indices: Sequence[int]) -> Any:
+    """The chunk with the calls of these indices only, counted from nought again."""
+    chunk = chunk.model_copy(deep=True)
+    delta = chunk.choices[0].delta
+    kept = [part for part in delta.tool_calls or () if part.index in indices]
+    for part in kept:
+        part.index = indices.index(part.index)
+    delta.tool_calls = kept or None
+    return chunk
+
+
+def _tool_name(tool: Any) -> str:
+    return _field(tool, "function", "name") or _field(tool, "name")
+
+
+def _is_function(call: Any) -> bool:
+    return _field(call, "type") in ("function", "")
+
+
+def _field(value: Any, *names: str) -> str:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value if isinstance(value, str) else ""

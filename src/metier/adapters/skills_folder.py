@@ -1,0 +1,138 @@
+"""Skills as files in a workspace, for agents that read files themselves: mounted read-only, and gone when it closes.
+
+A copy goes through the one path gate, file by file, so that no link in a skill leads the agent elsewhere, and what the
+agent does to it stays with the copy. A link is at once and always up to date, and is as writable as its target.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+from metier.catalog import Entry
+from metier.errors import ConflictError
+from metier.sources import DiskFiles
+from metier.spec import SKILL_FILE, SkillName
+
+__all__ = ["Mount", "SkillsFolder"]
+
+_LARGEST_FILE = 64 * 1024 * 1024
+
+
+class Mount(StrEnum):
+    """How a skill gets into a workspace."""
+
+    COPY = "copy"
+    LINK = "link"
+
+
+class SkillsFolder:
+    """A folder that holds skills below `below`, one folder each, until it is closed; also at the latest when Python ends.
+
+    `folder` is one of yours, which keeps everything that was there before; without it, a new one.
+    """
+
+    def __init__(
+        self, skills: Iterable[Entry], *, folder: str | os.PathLike[str] | None = None, below: str = ".claude/skills",
+        how: Mount = Mount.COPY,
+    ) -> None:  # fmt: skip
+        self._made: list[str] = []
+        self._whole: list[str] = []
+        """Of those, the ones that hold nothing but ours."""
+        # Not `__del__`, which Python does not call for what is alive when it ends.
+        self._remove = weakref.finalize(self, _remove, self._made, self._whole)
+        if folder is None:
+            folder = tempfile.mkdtemp(prefix="metier-skills-")
+            self._made.append(folder)
+            self._whole.append(folder)
+        self.folder = os.path.realpath(folder)
+        self.skills_folder = os.path.join(self.folder, below)
+        self._sources: dict[str, str] = {}
+        try:
+            self._make_folders()
+            for entry in skills:
+                self._mount(entry, how)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._sources)
+
+    def path_of(self, name: str, path: str = SKILL_FILE) -> str:
+        return os.path.join(self.skills_folder, name, path)
+
+    def find(self, path: str, *, cwd: str = "") -> tuple[str, str] | None:
+        """The skill that a file belongs to, in the workspace or where it was mounted from, and its path in there."""
+        real = os.path.realpath(os.path.join(cwd, path))
+        for name, source in self._sources.items():
+            for root in (os.path.join(self.skills_folder, name), source):
+                if real == root or real.startswith(root + os.sep):
+                    return name, real[len(root) + 1 :].replace(os.sep, "/")
+        return None
+
+    def close(self) -> None:
+        self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _make_folders(self) -> None:
+        missing = []
+        folder = self.skills_folder
+        while not os.path.isdir(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for folder in reversed(missing):
+            os.mkdir(folder)
+            self._made.append(folder)
+
+    def _mount(self, entry: Entry, how: Mount) -> None:
+        target = os.path.join(self.skills_folder, str(SkillName(entry.name)))
+        if os.path.lexists(target):
+            if os.path.realpath(target) != os.path.realpath(entry.folder):
+                raise ConflictError(f"{target} is in the way", hint="remove it, or mount the skills into a folder of their own")
+        elif how is Mount.LINK:
+            os.symlink(entry.folder, target, target_is_directory=True)
+            self._made.append(target)
+        else:
+            self._made.append(target)
+            self._whole.append(target)
+            _copy(DiskFiles(entry.folder), target)
+        self._sources[entry.name] = os.path.realpath(entry.folder)
+
+
+def _copy(files: DiskFiles, target: str) -> None:
+    os.mkdir(target)
+    for file in files.list():
+        place = os.path.join(target, file.path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "xb") as stream:
+            stream.write(files.read(file.path, limit=_LARGEST_FILE))
+        os.chmod(place, 0o500 if file.executable else 0o400)
+    for folder, _, _ in os.walk(target):
+        os.chmod(folder, 0o500)
+
+
+def _remove(made: list[str], whole: list[str]) -> None:
+    """Exactly what was made here, the last first. A folder that others have put something into since stays."""
+    while made:
+        path = made.pop()
+        if os.path.islink(path):
+            os.unlink(path)
+        elif path in whole:
+            for folder, _, _ in os.walk(path):
+                os.chmod(folder, 0o700)
+            shutil.rmtree(path)
+        elif os.path.isdir(path) and not os.listdir(path):
+            os.rmdir(path)

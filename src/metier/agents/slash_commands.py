@@ -1,0 +1,85 @@
+"""Slash commands that a project brings: Markdown files in `.claude/commands` and `.agent/commands`.
+
+The file's name is the command's; its text is what is said, with `$ARGUMENTS` and `$1` to `$9` filled in. Whoever calls
+this says which folders are trusted: a command speaks with the user's voice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from metier.spec import split
+
+__all__ = ["SlashCommand", "read_slash_commands"]
+
+_LARGEST = 256 * 1024
+_NAME = re.compile(r"[\w][\w.-]{0,63}")
+_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlashCommand:
+    name: str
+    """`review`, or `git:commit` for a file in a folder below."""
+    description: str
+    text: str
+    file: str
+
+    def filled(self, arguments: str) -> str:
+        """What is said. Arguments without a place of their own are put at the end, so that they are not lost."""
+        try:
+            words = shlex.split(arguments)
+        except ValueError:
+            words = arguments.split()
+        values = {"ARGUMENTS": arguments, **{str(place): word for place, word in enumerate(words[:9], start=1)}}
+        if arguments and not _PLACE.search(self.text):
+            return f"{self.text}\n\n{arguments}"
+        return _PLACE.sub(lambda match: values.get(match[1], ""), self.text)
+
+
+def read_slash_commands(folders: Iterable[str]) -> dict[str, SlashCommand]:
+    """By name; of two with one name the later folder's counts. What cannot be read is no command."""
+    found: dict[str, SlashCommand] = {}
+    for root in folders:
+        for folder, _, files in os.walk(root, followlinks=False):
+            inner = os.path.relpath(folder, root)
+            prefix = "" if inner == "." else ":".join(inner.split(os.sep)) + ":"
+            for file in sorted(files):
+                stem, dot, ending = file.rpartition(".")
+                path = os.path.join(folder, file)
+                if dot and ending.lower() == "md" and _NAME.fullmatch(stem):
+                    command = _read(f"{prefix}{stem}", path)
+                    if command is not None:
+                        found[command.name] = command
+    return found
+
+
+def _read(name: str, path: str) -> SlashCommand | None:
+    try:
+        known = os.lstat(path)
+        if not stat.S_ISREG(known.st_mode) or known.st_size > _LARGEST:
+            return None
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+    description, body = _head(text)
+    return SlashCommand(name=name, description=description or _first_line(body), text=body.strip(), file=path)
+
+
+def _head(text: str) -> tuple[str, str]:
+    """The description of a frontmatter, where there is one, and the rest."""
+    if not text.startswith("---"):
+        return "", text
+    parts = split(text.encode())
+    line = re.search(r"^description:[ \t]*(.+)$", text[: len(text) - len(parts.body)], re.MULTILINE)
+    return (line[1].strip().strip("\"'") if line else ""), parts.body
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip("# ").strip() for line in text.splitlines() if line.strip()), "")

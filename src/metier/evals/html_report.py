@@ -1,0 +1,187 @@
+"""The report as one HTML page: everything in it, nothing fetched, readable by day and by night.
+
+Whatever a skill, a model or a script said is text here and never markup; the page forbids itself scripts all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from .charts import Bar, as_text, bars, pairs
+from .outputs import OutputReport
+from .skill_tests import SkillTestResult, SkillTestStatus
+from .summary import Spread, spread
+from .triggers import Split, TriggerReport, TriggerResult
+
+__all__ = ["render_html"]
+
+_STYLE = Path(__file__).with_name("page.css")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def render_html(
+    title: str,
+    *,
+    triggers: Sequence[TriggerReport] = (),
+    trials: Sequence[SkillTestResult] = (),
+    outputs: Sequence[OutputReport] = (),
+) -> str:
+    parts = [*_triggers(triggers), *_trials(trials), *_outputs(outputs)]
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="color-scheme" content="light dark">'
+        f"<title>{as_text(title)}</title><style>{_STYLE.read_text(encoding='utf-8')}</style></head>\n<body><h1>{as_text(title)}</h1>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
+    if not reports:
+        return
+    total, passed = sum(len(one.rows) for one in reports), sum(row.passed for one in reports for row in one.rows)
+    yield f"<h2>Does it trigger?</h2><p>{passed} of {total} requests, judged by the {as_text(reports[0].judge)}.</p>"
+    yield bars(
+        [
+            Bar(label=one.skill, share=one.pass_rate, text=f"{len(one.rows) - len(one.failures)} of {len(one.rows)}",
+                style="good" if one.ok else "bad")
+            for one in reports
+        ],
+        "Requests that were judged right, by skill",
+    )  # fmt: skip
+    head = ("skill", "right", "precision", "recall", "train", "validation")
+    yield _table(head, (_rates(one) for one in reports))
+    for one in reports:
+        yield from _requests(one)
+
+
+def _rates(one: TriggerReport) -> list[str]:
+    splits = [one.only(split).pass_rate for split in Split]
+    return [as_text(one.skill), *(_share(value) for value in (one.pass_rate, one.precision, one.recall, *splits))]
+
+
+def _requests(report: TriggerReport) -> Iterator[str]:
+    rows = sorted(report.rows, key=lambda row: row.passed)
+    opened = " open" if report.failures else ""
+    counts = f"{len(report.rows)} requests, {len(report.failures)} failed"
+    yield f"<details{opened}><summary>{as_text(report.skill)}: {counts}</summary>"
+    yield _table(("", "request", "should", "rate", "picked, and why"), (_request(row, report.skill) for row in rows))
+    yield "</details>"
+
+
+def _request(row: TriggerResult, skill: str) -> list[str]:
+    why = f"{as_text(row.choice.winner or 'nothing')}<br><span class=dim>{as_text(row.choice.why)}</span>"
+    if not row.passed and row.choice.winner != skill:
+        why += f"<br><span class=dim>this skill: {as_text(row.choice.own)}</span>"
+    should = "trigger" if row.should_trigger else "not trigger"
+    return [_sign(row.passed), as_text(row.query), should, _number(f"{row.triggers}/{row.runs}"), why]
+
+
+def _trials(trials: Sequence[SkillTestResult]) -> Iterator[str]:
+    if not trials:
+        return
+    skills = dict.fromkeys(trial.skill for trial in trials)
+    yield f"<h2>Do its scripts work?</h2><p>{_counted(trials)}, each in the sandbox.</p>"
+    rows = []
+    for skill in skills:
+        own = [trial for trial in trials if trial.skill == skill]
+        run = [trial for trial in own if trial.status is not SkillTestStatus.SKIPPED]
+        passed = sum(trial.ok for trial in run)
+        style = "good" if passed == len(run) else "bad"
+        rows.append(Bar(label=skill, share=passed / len(run) if run else 0.0, text=f"{passed} of {len(run)}", style=style))
+    yield bars(rows, "Tests that passed, by skill")
+    for skill in skills:
+        own = [trial for trial in trials if trial.skill == skill]
+        opened = "" if all(trial.ok for trial in own) else " open"
+        yield f"<details{opened}><summary>{as_text(skill)}: {_counted(own)}</summary>"
+        yield _table(("", "test", "where", "time"), map(_trial, own))
+        yield "</details>"
+
+
+def _trial(trial: SkillTestResult) -> list[str]:
+    sign = _sign(trial.ok) if trial.status is not SkillTestStatus.SKIPPED else '<span class="skip" title="skipped">○</span>'
+    text = f"<code>{as_text(trial.name or trial.file)}</code>"
+    text += f"<pre>{as_text(trial.message)}</pre>" if trial.message and not trial.ok else ""
+    return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
+
+
+def _counted(trials: Sequence[SkillTestResult]) -> str:
+    counts = {status: sum(trial.status is status for trial in trials) for status in SkillTestStatus}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+
+
+def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
+    if reports:
+        yield "<h2>Does it help?</h2>"
+    for report in reports:
+        yield f"<h3>{as_text(report.skill)} <span class=dim>done by {as_text(report.model)}</span></h3>"
+        yield _compared(report)
+        yield _summary(report)
+        if report.flags:
+            rows = ([as_text(flag.case), as_text(flag.what), as_text(flag.kind)] for flag in report.flags)
+            yield _table(("eval", "what", "means"), rows)
+        for one in report.done:
+            yield (
+                f"<details><summary>{as_text(one.case)}, {as_text(_arm(one.arm))}, run {one.run}: "
+                f"{f'{one.pass_rate:.0%}' if one.grades else 'not checked'}, "
+                f"{one.work.seconds:.1f} s, {one.work.tokens:,} tokens</summary>"
+            )
+            yield _table(
+                ("", "assertion", "evidence"), ([_sign(g.passed), as_text(g.text), as_text(g.evidence)] for g in one.grades)
+            )
+            yield f"<pre>{as_text(one.work.answer)}</pre></details>"
+
+
+def _compared(report: OutputReport) -> str:
+    rows = []
+    for case in dict.fromkeys(one.case for one in report.done if one.grades):
+        both = [_rate_bar(report, case, arm, style) for arm, style in zip(report.arms, ("good", "other"), strict=True)]
+        rows.append((case, both[0], both[1]))
+    return pairs(rows, "Assertions that passed, by eval and arm")
+
+
+def _rate_bar(report: OutputReport, case: str, arm: str, style: str) -> Bar:
+    found = spread([one.pass_rate for one in report.done if one.case == case and one.arm == arm])
+    return Bar(label=arm, share=found.mean, text=f"{found.mean:.0%} {_arm(arm)}", style=style, spread=found.stddev)
+
+
+def _summary(report: OutputReport) -> str:
+    units = {"pass_rate": "passed", "time_seconds": "seconds", "tokens": "tokens"}
+    rows = []
+    for name, label in units.items():
+        arms = [Spread(**report.summary[arm][name]) for arm in report.arms]
+        shown = [_number(f"{_measure(name, one.mean)} ± {_measure(name, one.stddev)}") for one in arms]
+        delta = report.summary["delta"][name]
+        rows.append([label, *shown, _number(f"{'+' if delta >= 0 else '−'}{_measure(name, abs(delta))}")])
+    return _table(("", *map(_arm, report.arms), "difference"), rows)
+
+
+def _measure(name: str, value: float) -> str:
+    return f"{value:.0%}" if name == "pass_rate" else f"{value:.1f}" if name == "time_seconds" else f"{value:,.0f}"
+
+
+def _arm(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells are HTML already; numbers, and the heads above them, stand to the right."""
+    lines = [[cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row] for row in rows]
+    marks = [' class="n"' if cell.startswith('<td class="n"') else "" for cell in lines[0]] if lines else []
+    heads = [f"<th{mark}>{as_text(name)}</th>" for name, mark in zip_longest(head, marks, fillvalue="")]
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    return f'<div class="scroll"><table><tr>{"".join(heads)}</tr>{body}</table></div>'
+
+
+def _number(text: str) -> str:
+    return f'<td class="n">{as_text(text)}</td>'
+
+
+def _share(value: float | None) -> str:
+    return _number("–" if value is None else f"{value:.0%}")
+
+
+def _sign(passed: bool) -> str:
+    return '<span class="pass" title="passed">✓</span>' if passed else '<span class="fail" title="failed">✗</span>'

@@ -1,0 +1,80 @@
+"""A better description, found on one part of the requests and chosen on the other.
+
+Proposals are made from failures of the training part alone. Which of them is best is decided on the part that was held
+back, so that a description which only learnt its test by heart does not win. The present one wins a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .files import TriggerQuery
+from .proposals import Propose, is_fit
+from .triggers import Split, TriggerJudge, TriggerReport, run_triggers
+
+__all__ = ["Candidate", "OptimizeResult", "optimize_description"]
+
+_MOST_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A description, and how it did."""
+
+    description: str
+    report: TriggerReport
+
+    @property
+    def train(self) -> float:
+        return self.report.only(Split.TRAIN).pass_rate
+
+    @property
+    def validation(self) -> float:
+        return self.report.only(Split.VALIDATION).pass_rate
+
+    def data(self) -> dict[str, Any]:
+        rates = {"train": round(self.train, 3), "validation": round(self.validation, 3)}
+        return {"description": self.description, **rates, "failed": len(self.report.failures)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizeResult:
+    before: Candidate
+    best: Candidate
+    tried: tuple[Candidate, ...]
+
+    @property
+    def is_better(self) -> bool:
+        return self.best is not self.before
+
+
+async def optimize_description(
+    skill: str, description: str, queries: Sequence[TriggerQuery], *, judge: Callable[[str], TriggerJudge],
+    propose: Propose, runs: int = 3,
+    rounds: int = _MOST_ROUNDS, told: Callable[[], None] = lambda: None,
+) -> OptimizeResult:  # fmt: skip
+    """`judge` gives the judge of a description. `told` is called after each description that was tried."""
+
+    async def tried_with(text: str) -> Candidate:
+        report = await run_triggers(skill, queries, judge(text), runs=runs)
+        told()
+        return Candidate(description=text, report=report)
+
+    before = await tried_with(description)
+    tried = [before]
+    for _ in range(rounds):
+        leader = max(tried, key=lambda one: one.train)
+        rows = leader.report.only(Split.TRAIN).rows
+        if leader.train == 1.0:
+            break
+        known = {one.description for one in tried}
+        proposed = await propose(leader.description, rows, [(one.description, one.train) for one in tried])
+        new = [text for text in proposed if text not in known and is_fit(text, description, before.report.rows)]
+        if not new and propose.steady:
+            break
+        tried += [await tried_with(text) for text in new]
+    # max keeps the first of equals, and the present one is first.
+    best = max(tried, key=lambda one: (one.validation, one.train))
+    return OptimizeResult(before=before, best=best, tried=tuple(tried))

@@ -1,0 +1,92 @@
+"""The local ranker as a judge: the skill among all that are installed, without a model, the same answer every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metier.catalog import Entry
+from metier.selection import Decision, Match, Selector
+from metier.selection.text import terms_of, words
+from metier.sources.index import IndexedSkill
+
+from .triggers import JudgeChoice
+
+__all__ = ["RankerTriggerJudge", "RedescribedSkill", "selector_with"]
+
+_LOOKED_AT = 10
+_MOST_WORDS = 4
+
+
+class RedescribedSkill(IndexedSkill):
+    """A skill as it would be with another description."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, entry: Entry, description: str) -> None:
+        super().__init__(entry)
+        self.text = description
+
+    @property
+    def description(self) -> str:
+        return self.text
+
+    @property
+    def digest(self) -> str:
+        return f"{super().digest}:{self.text}"
+
+
+def selector_with(selector: Selector, subjects: Iterable[Entry], installed: Iterable[Entry]) -> Selector:
+    """The selector with these skills in it, installed or not, in place of installed ones that have their names."""
+    wanted = {entry.name: entry for entry in subjects}
+    for rival in installed:
+        if rival.name in wanted and rival.folder != wanted[rival.name].folder and rival.folder in selector:
+            selector.remove(rival.folder)
+    for entry in wanted.values():
+        if entry.folder not in selector:
+            selector.add(IndexedSkill(entry))
+    return selector
+
+
+class RankerTriggerJudge:
+    """Picks what `metier skill select` picks."""
+
+    name = "local ranker"
+    steady = True
+
+    def __init__(self, selector: Selector, entry: Entry, *, description: str | None = None) -> None:
+        self._selector = selector
+        self._entry = entry
+        self._description = entry.description if description is None else description
+        if description is not None:
+            selector.change(RedescribedSkill(entry, description))
+
+    async def __call__(self, query: str) -> JudgeChoice:
+        picked = self._selector.select(query).selected
+        triggered = any(match.id == self._entry.folder for match in picked)
+        looked_at = self._selector.select(query, _LOOKED_AT).selected
+        own = next((match for match in looked_at if match.id == self._entry.folder), None)
+        first = picked[0] if picked else None
+        return JudgeChoice(
+            triggered=triggered,
+            winner=first.name if first else "",
+            why=f"{first.confidence:.0%} sure: {first.reason}" if first else self._nobody(looked_at),
+            own=self._own(own, looked_at, () if triggered else self._unsaid(query)),
+        )
+
+    def _nobody(self, looked_at: tuple[Match, ...]) -> str:
+        if not looked_at or looked_at[0].decision is Decision.NOTHING:
+            return "no skill comes near"
+        best = looked_at[0]
+        return f"{best.name} comes nearest with a fit of {best.fit:.0%}; {self._selector.weights.activate:.0%} is needed"
+
+    def _own(self, own: Match | None, looked_at: tuple[Match, ...], missing: Sequence[str]) -> str:
+        lacks = f"; it never says {', '.join(map(repr, missing))}" if missing else ""
+        if own is None:
+            return f"not among the first {_LOOKED_AT}{lacks}"
+        return f"place {looked_at.index(own) + 1}, {own.confidence:.0%} sure: {own.reason}{lacks}"
+
+    def _unsaid(self, query: str) -> list[str]:
+        """Words of the request that neither name nor description has."""
+        said = {term for word in words(f"{self._entry.name} {self._description}") for term in terms_of(word)}
+        unsaid = {word.lower(): None for word in words(query) if len(word) > 2 and not said.intersection(terms_of(word))}
+        return [word for word in unsaid if terms_of(word)][:_MOST_WORDS]

@@ -1,0 +1,124 @@
+"""The folder that output evals leave behind, laid out as the standard's pages and skill-creator lay it out.
+
+<skill>-workspace/
+├── skill-snapshot/                     the old skill, where one was compared with
+└── iteration-N/
+    ├── benchmark.json, feedback.json, report.html
+    └── <eval-name>/
+        ├── inputs/
+        └── with_skill | without_skill | old_skill/      with several runs, run-1/ … below
+            └── outputs/, timing.json, grading.json, transcript.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from metier.errors import ConflictError
+from metier.sources import DiskFiles
+from metier.sources.atomic import replace_bytes
+
+from .files import EvalCase
+from .summary import GradedRun
+
+__all__ = ["ResultsFolder"]
+
+_MOST_ITERATIONS = 10_000
+_LAST_OF_A_RUN = "transcript.json"
+
+
+class ResultsFolder:
+    """One iteration of one skill's evals. Earlier ones are never touched.
+
+    Left early, by Ctrl-C or a model that went away, it keeps the runs that ended, which may have cost money, and nothing of
+    those that did not.
+    """
+
+    def __init__(self, folder: str, *, runs: int) -> None:
+        self.folder = os.path.abspath(folder)
+        self._runs = runs
+        self._begun: list[str] = []
+        self.iteration = self._next()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            return
+        ended = [place for place in self._begun if os.path.exists(os.path.join(place, _LAST_OF_A_RUN))]
+        cases = [os.path.join(self.iteration, case) for case in os.listdir(self.iteration)] if ended else [self.iteration]
+        for folder in (*cases, *self._begun):
+            if not any(os.path.commonpath((place, folder)) == folder for place in ended):
+                shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # it holds earlier iterations
+            os.rmdir(self.folder)
+
+    def snapshot(self, skill: str) -> str:
+        """A copy of the old skill, so that what was compared with can be looked at later."""
+        target = os.path.join(self.folder, "skill-snapshot")
+        shutil.rmtree(target, ignore_errors=True)
+        _copy(skill, target, [entry.path for entry in DiskFiles(skill).list()])
+        return target
+
+    def inputs(self, case: EvalCase, skill: str) -> str:
+        """The files of a case, copied: a run can harm the copy at most."""
+        target = os.path.join(self.iteration, case.name, "inputs")
+        os.makedirs(target, exist_ok=True)
+        for path in case.files:
+            self._write(os.path.join(target, os.path.basename(path)), DiskFiles(skill).read(path, limit=1 << 26))
+        return target
+
+    def outputs(self, case: EvalCase, arm: str, run: int) -> str:
+        self._begun.append(place := self._place(case.name, arm, run))
+        os.makedirs(target := os.path.join(place, "outputs"))
+        return target
+
+    def record(self, done: GradedRun) -> None:
+        """What one run took, how it was graded, and all that was said."""
+        place = self._place(done.case, done.arm, done.run)
+        grades = [grade.data() for grade in done.grades]
+        passed = sum(grade.passed for grade in done.grades)
+        counts = {"passed": passed, "failed": len(grades) - passed, "total": len(grades), "pass_rate": round(done.pass_rate, 3)}
+        timing = {"total_tokens": done.work.tokens, "duration_ms": round(done.work.seconds * 1000)}
+        self._json(place, "timing.json", timing)
+        self._json(place, "grading.json", {"assertion_results": grades, "summary": counts})
+        self._json(place, _LAST_OF_A_RUN, list(done.work.transcript))
+
+    def finish(self, benchmark: dict[str, Any], cases: Sequence[EvalCase], page: str) -> None:
+        self._json(self.iteration, "benchmark.json", benchmark)
+        self._json(self.iteration, "feedback.json", {case.name: "" for case in cases})
+        self._write(os.path.join(self.iteration, "report.html"), page.encode())
+
+    def _place(self, case: str, arm: str, run: int) -> str:
+        below = (f"run-{run}",) if self._runs > 1 else ()
+        return os.path.join(self.iteration, case, arm, *below)
+
+    def _next(self) -> str:
+        """A folder that did not exist before; two evaluations at once get two."""
+        for number in range(1, _MOST_ITERATIONS):
+            try:
+                os.makedirs(place := os.path.join(self.folder, f"iteration-{number}"))
+            except FileExistsError:
+                continue
+            return place
+        raise ConflictError(f"{self.folder} holds {_MOST_ITERATIONS:,} iterations", hint="move some away")
+
+    def _json(self, folder: str, name: str, document: object) -> None:
+        self._write(
+            os.path.join(folder, name), (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        )
+
+    def _write(self, file: str, data: bytes) -> None:
+        replace_bytes(file, data, mode=0o644)
+
+
+def _copy(source: str, target: str, paths: Sequence[str]) -> None:
+    for path in paths:
+        replace_bytes(os.path.join(target, path), DiskFiles(source).read(path, limit=1 << 26), mode=0o644)

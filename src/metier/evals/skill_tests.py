@@ -1,0 +1,175 @@
+"""A skill's own tests, run where its scripts run: in the sandbox, without a network, and many at once.
+
+What lies in `tests/` of a skill is run: pages with commands and what they print (see `transcript`), and pytest files. Each file
+is one run with a scratch folder of its own, so no test can disturb another, and none can disturb the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from metier.errors import MetierError, NotFoundError
+from metier.runtime import Limits, Outcome, Run, ScriptRunner
+from metier.sources import DiskFiles
+
+from .parallel import run_parallel
+from .transcript import SKIPPED, ConsoleStep, difference, read_transcript
+
+__all__ = ["SkillTestFile", "SkillTestResult", "SkillTestStatus", "find_skill_tests", "run_skill_tests"]
+
+_BENCH = os.path.join(os.path.dirname(__file__), "bench")
+_LARGEST = 1 << 20
+_PYTEST = ("test_*.py", "*_test.py")
+_LAST_LINES = 20
+
+
+class SkillTestStatus(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    """It could not be run: its fault or the machine's, but no answer about the skill."""
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillTestResult:
+    """One test and what came of it."""
+
+    skill: str
+    file: str
+    name: str
+    status: SkillTestStatus
+    seconds: float = 0.0
+    message: str = ""
+    line: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.status in (SkillTestStatus.PASSED, SkillTestStatus.SKIPPED)
+
+    def data(self) -> dict[str, Any]:
+        keys = ("skill", "file", "line", "name", "status", "message")
+        return {**{key: getattr(self, key) for key in keys}, "seconds": round(self.seconds, 4)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillTestFile:
+    """One file of tests of one skill."""
+
+    skill: str
+    folder: str
+    file: str
+    steps: tuple[ConsoleStep, ...] = field(default=())
+    """Empty for a pytest file."""
+
+
+def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
+    """The test files of a skill, in the order of their names."""
+    files = DiskFiles(folder)
+    found = []
+    for entry in files.list():
+        if not entry.path.startswith("tests/"):
+            continue
+        name = entry.path.rpartition("/")[2]
+        if any(fnmatchcase(name, pattern) for pattern in _PYTEST):
+            found.append(SkillTestFile(skill=skill, folder=files.folder, file=entry.path))
+        elif name.endswith(".md"):
+            steps = read_transcript(files.read(entry.path, limit=_LARGEST).decode("utf-8", "replace"))
+            found += [SkillTestFile(skill=skill, folder=files.folder, file=entry.path, steps=steps)] if steps else []
+    if not found:
+        raise NotFoundError(f"{skill} has no tests", hint="write tests/NAME.md with ```console blocks, or tests/test_NAME.py")
+    return tuple(found)
+
+
+async def run_skill_tests(
+    suites: Sequence[SkillTestFile], runner: ScriptRunner, *, limits: Limits | None = None, at_once: int | None = None,
+    told: Callable[[Sequence[SkillTestResult]], None] = lambda _: None,
+) -> tuple[SkillTestResult, ...]:  # fmt: skip
+    """All of them, as many at once as there are processors. `told` is called with what came of each file."""
+
+    async def one(file: SkillTestFile) -> Sequence[SkillTestResult]:
+        results = await (_commands if file.steps else _pytest)(file, runner, limits or Limits())
+        told(results)
+        return results
+
+    done = await run_parallel((partial(one, file) for file in suites), at_once=at_once or os.cpu_count() or 1)
+    return tuple(result for results in done for result in results)
+
+
+async def _commands(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) -> Sequence[SkillTestResult]:
+    plan = {"folder": suite.folder, "commands": [step.command for step in suite.steps]}
+    run = _run("commands", suite, plan, limits)
+    try:
+        outcome = await runner.run(run)
+    except MetierError as error:
+        return [_broken(suite, f"{error} ({error.hint})")]
+    try:
+        return list(_judged(suite, json.loads(outcome.stdout)))
+    except (ValueError, TypeError, KeyError):
+        return [_broken(suite, _why(outcome), seconds=outcome.duration)]
+
+
+def _judged(suite: SkillTestFile, rows: Sequence[dict[str, Any]]) -> Iterable[SkillTestResult]:
+    for number, step in enumerate(suite.steps):
+        made = partial(SkillTestResult, skill=suite.skill, file=suite.file, name=step.command, line=step.line)
+        row = rows[number] if number < len(rows) else None
+        if row is None or row["code"] == SKIPPED != step.code:
+            yield made(status=SkillTestStatus.SKIPPED, message="skipped by the page")
+            continue
+        wrong = difference(step, row["code"], row["output"])
+        yield made(status=SkillTestStatus.FAILED if wrong else SkillTestStatus.PASSED, seconds=row["seconds"], message=wrong)
+
+
+async def _pytest(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) -> Sequence[SkillTestResult]:
+    run = _run("pytests", suite, {"folder": suite.folder, "file": suite.file}, limits, outputs=("report.json",))
+    try:
+        outcome = await runner.run(run)
+    except MetierError as error:
+        return [_broken(suite, f"{error} ({error.hint})")]
+    try:
+        return list(_reported(suite, json.loads(outcome.files[0].data)))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        # Ended before its time, or the tests have written a report of their own.
+        return [_broken(suite, _why(outcome), seconds=outcome.duration)]
+
+
+def _reported(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTestResult]:
+    if "missing" in report:
+        yield _broken(suite, f"pytest is not installed for {report['missing']} (install it there: pip install pytest)")
+        return
+    for row in report["tests"]:
+        yield SkillTestResult(
+            skill=suite.skill, file=suite.file, name=str(row["name"]), status=SkillTestStatus(row["status"]),
+            seconds=float(row["seconds"]), message=str(row.get("message", "")), line=int(row.get("line") or 0) or None,
+        )  # fmt: skip
+    if not report["tests"]:
+        yield _broken(suite, f"it holds no test that could be run; pytest ended with {report['code']}")
+
+
+def _run(script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, **more: Any) -> Run:  # Any: fields of Run
+    return Run(
+        folder=_BENCH, script=f"scripts/{script}.py", stdin=json.dumps(plan).encode(), inputs=(suite.folder,), limits=limits,
+        **more,
+    )  # fmt: skip
+
+
+def _broken(suite: SkillTestFile, message: str, seconds: float = 0.0) -> SkillTestResult:
+    return SkillTestResult(
+        skill=suite.skill, file=suite.file, name="", status=SkillTestStatus.ERROR, message=message, seconds=seconds
+    )
+
+
+def _why(outcome: Outcome) -> str:
+    if outcome.timed_out:
+        return f"it was stopped after {outcome.duration:.0f} s"
+    if outcome.ended_for:
+        return f"it was stopped: too much {outcome.ended_for}"
+    last = "\n".join((outcome.stderr or outcome.stdout).splitlines()[-_LAST_LINES:])
+    return f"it ended with {outcome.exit_code} and no report\n{last}".strip()

@@ -1,0 +1,138 @@
+"""The place where an agent does the task of an eval: files to read, files to leave behind, and nothing else.
+
+Both arms of an eval get the same desk, so that what differs is the skill.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from metier.disclosure.neutral import output_text
+from metier.errors import RefusedError
+from metier.runtime import Limits, Outcome, Produced, Reply, Run, ScriptRunner, Tool
+from metier.runtime.schema import Schema, object_schema
+from metier.runtime.tool import Work
+from metier.sources import DiskFiles
+from metier.spec import Json, resource_path
+
+__all__ = ["TaskWorkspace"]
+
+_BENCH = os.path.join(os.path.dirname(__file__), "bench")
+_LARGEST = 1 << 20
+_MOST_FILES = 50
+_MOST_READ = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWorkspace:
+    inputs: str
+    """Folder of the task's files, which nobody changes."""
+    outputs: str
+    runner: ScriptRunner
+    limits: Limits
+
+    def tools(self) -> tuple[Tool, ...]:
+        path, text, code = _text("A plain relative path."), _text("The whole content."), _text("Python 3, standard library.")
+        names: Schema = {"type": "array", "items": {"type": "string"}, "description": "Files that it writes and that are kept."}
+        write = {"path": path, "content": text}
+        return (
+            _tool("list_files", "List the files of the task, and those you have written.", {}, (), self._list),
+            _tool("read_file", "Read one of them.", {"path": path}, ("path",), self._read),
+            _tool("write_file", "Write a file as part of the result.", write, ("path", "content"), self._write),
+            _tool(
+                "run_python", "Run Python in a sandbox, beside the files.", {"code": code, "keep": names}, ("code",), self._run
+            ),
+        )
+
+    def written(self) -> Iterator[tuple[str, str]]:
+        """Every file of the result with its text, cut; `(binary)` for what is none."""
+        files = DiskFiles(self.outputs)
+        for entry in list(files.list())[:_MOST_FILES]:
+            data = files.read(entry.path, limit=1 << 26)
+            try:
+                yield entry.path, data.decode("utf-8")[:_MOST_READ]
+            except UnicodeDecodeError:
+                yield entry.path, f"(binary, {len(data):,} bytes)"
+
+    def around(self, runner: ScriptRunner) -> ScriptRunner:
+        """The runner of the skill's own scripts, which may then read the desk's files and leave some there."""
+        return _Near(self, runner)
+
+    def keep(self, produced: Produced) -> None:
+        self._put(produced.path, produced.data)
+
+    async def _list(self, _: dict[str, Json]) -> Reply:
+        rows = [
+            f"{entry.path}  {entry.size:,} bytes"
+            for folder in (self.inputs, self.outputs)
+            for entry in DiskFiles(folder).list()
+        ]
+        return Reply(text="\n".join(rows) or "There are no files.")
+
+    async def _read(self, arguments: dict[str, Json]) -> Reply:
+        path = resource_path(str(arguments["path"]))
+        folder = self.outputs if os.path.lexists(os.path.join(self.outputs, path)) else self.inputs
+        return Reply(text=output_text(DiskFiles(folder).read(path, limit=_LARGEST).decode("utf-8", "replace")[:_MOST_READ]))
+
+    async def _write(self, arguments: dict[str, Json]) -> Reply:
+        self._put(str(arguments["path"]), str(arguments["content"]).encode("utf-8", "replace"))
+        return Reply(text="written")
+
+    async def _run(self, arguments: dict[str, Json]) -> Reply:
+        keep = arguments.get("keep")
+        names = tuple(map(str, keep)) if isinstance(keep, list) else ()
+        plan = {"code": arguments["code"], "folders": [self.inputs, self.outputs]}
+        run = Run(
+            folder=_BENCH, script="scripts/snippet.py", stdin=json.dumps(plan).encode(), inputs=(self.inputs, self.outputs),
+            outputs=names, limits=self.limits,
+        )  # fmt: skip
+        outcome = await self.runner.run(run)
+        for file in outcome.files:
+            self.keep(file)
+        return Reply(text=_told(outcome), ok=outcome.ok, outcome=outcome)
+
+    def _put(self, name: str, data: bytes) -> None:
+        path = resource_path(name)
+        if len(data) > _LARGEST:
+            raise RefusedError(f"{path!r} would be larger than {_LARGEST:,} bytes", rule="output-size", hint="write less")
+        if sum(1 for _ in DiskFiles(self.outputs).list()) >= _MOST_FILES:
+            raise RefusedError(f"there are {_MOST_FILES} files already", rule="output-count", hint="put more into one file")
+        file = os.path.join(self.outputs, path)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as stream:
+            stream.write(data)
+
+
+class _Near:
+    def __init__(self, desk: TaskWorkspace, runner: ScriptRunner) -> None:
+        self._desk = desk
+        self._runner = runner
+
+    async def run(self, run: Run) -> Outcome:
+        # A skill's script is told where to write by its arguments, and only those names can be asked back.
+        named = {os.path.basename(word.rpartition("=")[2]) for word in run.arguments if "." in os.path.basename(word)}
+        outputs = tuple(sorted({*run.outputs, *(name for name in named if not name.startswith("."))}))[:20]
+        outcome = await self._runner.run(
+            replace(run, inputs=(*run.inputs, self._desk.inputs, self._desk.outputs), outputs=outputs)
+        )
+        for file in outcome.files:
+            self._desk.keep(file)
+        return outcome
+
+
+def _told(outcome: Outcome) -> str:
+    parts = [output_text(outcome.stdout[:_MOST_READ]), output_text(outcome.stderr[-2_000:])]
+    ended = "its time was up" if outcome.timed_out else f"exit code {outcome.exit_code}"
+    parts += [f"{path} was not kept: {why}" for path, why in outcome.refused_files]
+    return "\n".join([*(part for part in parts if part.strip()), f"[{ended}]"])
+
+
+def _tool(name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: Work) -> Tool:
+    return Tool(name=name, description=about, schema=object_schema(properties, required), work=work)
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}

@@ -1,0 +1,1 @@
+"""One way to a model."""

@@ -1,0 +1,146 @@
+"""Conversations are kept, found again, and survive whatever kills their process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine_builders import app_of, finished, home_skill, talk
+from metier.agents import ConversationStore, ModelUsage, Turn, TurnStatus
+from metier.agents.conversations import to_markdown
+from metier.errors import NotFoundError
+from metier.testing import ModelRequest, ModelServer, Said, Ticking, says
+
+
+@pytest.fixture
+def chats(tmp_path: Path) -> ConversationStore:
+    return ConversationStore(tmp_path / "chats.sqlite", clock=Ticking())
+
+
+def said(chats: ConversationStore, chat: str, message: str, answer: str, **more: object) -> None:
+    number = chats.begin(chat, message, model="m")
+    turn = Turn(number=number, started=Ticking()(), message=message, answer=answer, ending=TurnStatus.DONE)
+    chats.finish(chat, turn)
+
+
+def test_turns_are_kept_in_order_with_what_they_cost(chats: ConversationStore) -> None:
+    number = chats.begin("one", "hello", agent="clerk", version=3, model="m")
+    spent = ModelUsage(requests=1, input_tokens=10, output_tokens=5, cost=0.5)
+    chats.finish("one", Turn(number=number, started=Ticking()(), message="hello", answer="hi", ending=TurnStatus.DONE,
+                             messages=b"[1]", tokens=7, active=("pdf",), spent=spent))  # fmt: skip
+    said(chats, "one", "and?", "no")
+    first, second = chats.turns("one")
+    assert (first.message, first.answer, first.active, first.messages, first.tokens) == ("hello", "hi", ("pdf",), b"[1]", 7)
+    assert (second.number, second.answer) == (2, "no")
+    chat = chats.get("one")
+    assert (chat.title, chat.turns, chat.spent) == ("hello", 2, spent)
+
+
+def test_a_turn_that_never_ended_is_there_without_an_answer(chats: ConversationStore) -> None:
+    chats.begin("one", "hello")
+    assert [(turn.message, turn.ending) for turn in chats.turns("one")] == [("hello", None)]
+
+
+def test_the_latest_conversation_is_first(chats: ConversationStore) -> None:
+    for name in ("a", "b", "c"):
+        said(chats, name, f"about {name}", "ok")
+    said(chats, "a", "again", "ok")
+    assert [chat.id for chat in chats.chats()] == ["a", "c", "b"]
+    assert [chat.id for chat in chats.chats(1)] == ["a"]
+    with pytest.raises(NotFoundError):
+        chats.get("d")
+
+
+@pytest.mark.parametrize("word", ["Köln", "KÖLN", "öl", "请检查", "查", "100%", "a_b", "it's"])
+def test_what_was_said_is_found(chats: ConversationStore, word: str) -> None:
+    said(chats, "one", "Wir fahren nach Köln, it's a_b", "请检查合同 100% sicher")
+    said(chats, "two", "nothing of the sort", "ab 1000")
+    assert [found.chat for found in chats.search(word.replace("KÖLN", "Köln"))] == ["one"]
+
+
+def test_a_search_does_not_mind_capitals_and_shows_what_is_around(chats: ConversationStore) -> None:
+    said(chats, "one", "x" * 200 + " the Needle here " + "y" * 200, "ok")
+    (found,) = chats.search("nEEDLE")
+    assert "the Needle here" in found.text
+    assert len(found.text) < 160
+    assert chats.search("thread") == ()
+
+
+def test_a_conversation_can_be_deleted_with_all_that_was_said(chats: ConversationStore) -> None:
+    said(chats, "one", "a secret", "ok")
+    assert chats.delete("one")
+    assert not chats.delete("one")
+    assert (chats.turns("one"), chats.search("secret")) == ((), ())
+
+
+def test_a_conversation_reads_well_as_markdown(chats: ConversationStore) -> None:
+    said(chats, "one", "hello", "**hi**")
+    text = to_markdown(chats.get("one"), chats.turns("one"))
+    assert text.startswith("# hello\n")
+    assert "## You\n\nhello\n\n## metier\n\n**hi**\n" in text
+
+
+def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
+    file = tmp_path / "chats.sqlite"
+    file.write_bytes(b"SQLite format 3\0" + b"rubbish" * 500)
+    chats = ConversationStore(file)
+    said(chats, "one", "hello", "hi")
+    assert chats.set_aside is not None
+    assert Path(chats.set_aside).exists()
+
+
+def test_a_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head="triggers:\n  keywords: [count]", body="Count aloud.\n")
+    with ModelServer(lambda request: says(f"answer {len(request.body['messages'])}")) as model:
+        talk(app_of(tmp_path, model), "count this", id="mine")
+        ((events),) = talk(app_of(tmp_path, model), "and that", id="mine")
+        request = model.requests[-1]
+    assert finished(events).active == ("word-count",)
+    assert "Count aloud." in request.system
+    assert [each["content"] for each in request.body["messages"][1:]] == ["count this", "answer 2", "and that"]
+
+
+def test_killed_in_the_middle_of_a_turn_only_that_turn_is_lost(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head="triggers:\n  keywords: [count]")
+    code = """
+import asyncio, sys
+from pathlib import Path
+from engine_builders import app_of
+class Where: url = sys.argv[2]
+async def main():
+    async with app_of(Path(sys.argv[1]), Where).engine("mine") as engine:
+        for message in ("count one", "count two", "the endless one"):
+            async for event in engine.process(message):
+                print(type(event).__name__, flush=True)
+asyncio.run(main())
+"""
+
+    def script(request: ModelRequest) -> Said:
+        return says("word " * 2000, pause=0.02) if request.user == "the endless one" else says(f"done: {request.user}")
+
+    with ModelServer(script) as model:
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+        with subprocess.Popen([sys.executable, "-c", code, str(tmp_path), model.url], stdout=subprocess.PIPE, text=True,
+                              env=environment) as process:  # fmt: skip
+            assert process.stdout is not None
+            ends = 0
+            for line in process.stdout:
+                ends += line.strip() == "TurnFinished"
+                if ends == 2 and line.strip() == "Text":
+                    break
+            process.send_signal(signal.SIGKILL)
+        app = app_of(tmp_path, model)
+        turns = app.chats.turns("mine")
+        assert [(turn.message, turn.answer) for turn in turns[:2]] == [
+            ("count one", "done: count one"), ("count two", "done: count two"),
+        ]  # fmt: skip
+        assert (turns[2].message, turns[2].ending) == ("the endless one", None)
+        ((events),) = talk(app, "go on", id="mine")
+        sent = [each["content"] for each in model.requests[-1].body["messages"][1:]]
+    assert sent == ["count one", "done: count one", "count two", "done: count two", "go on"]
+    assert finished(events).active == ("word-count",)

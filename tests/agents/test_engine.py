@@ -1,0 +1,215 @@
+"""The whole flow against a scripted model over real HTTP: the client, its streams and the sandbox are the real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine_builders import COUNT, SUM, app_of, finished, home_skill, now, of, one, talk, turn
+from metier.agents import TurnStatus
+from metier.agents.events import (
+    AnswerText,
+    PromptBuilt,
+    SkillsSelected,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnStarted,
+    WarningIssued,
+)
+from metier.errors import ConflictError
+from metier.runtime import By
+from metier.runtime.events import Deactivated, ScriptFinished, SkillActivated
+from metier.testing import Call, ModelRequest, ModelServer, Said, calls, says
+
+KEYWORDS = "triggers:\n  keywords: [{}]"
+
+
+def test_query_selection_activation_script_answer(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count the words"), files={"scripts/count.py": COUNT})
+    script = [calls("word-count_count", args=["one two three"]), says("There are **three** words.")]
+    with ModelServer(script) as model:
+        (events,) = talk(app_of(tmp_path, model), "count the words of: one two three")
+        first, second = model.requests
+
+    assert isinstance(events[0], TurnStarted)
+    assert one(events, SkillActivated).name == "word-count"
+    assert [match.name for match in one(events, SkillsSelected).selection] == ["word-count"]
+    ran = one(events, ScriptFinished)
+    assert (ran.exit_code, ran.level) == (0, "namespace")
+    assert one(events, ToolCallFinished).level == "namespace"
+    assert [event.text for event in of(events, AnswerText)] == ["There ", "are ", "**three** ", "words."]
+    end = finished(events)
+    assert (end.answer, end.ending, end.active) == ("There are **three** words.", TurnStatus.DONE, ("word-count",))
+    assert (end.spent.requests, end.spent.calls) == (2, 1)
+    assert end.spent.input_tokens > 100
+    assert end.spent.cost is not None
+
+    assert "## Active Skills" in first.system
+    assert "Do it." in first.system
+    assert "word-count_count" in first.tools
+    assert first.user == "count the words of: one two three"
+    assert "3 words" in second.results[0]
+    assert 'untrusted="true"' in second.results[0]
+    assert first.headers["authorization"] == "Bearer a-key"
+
+
+def test_two_skills_work_in_one_turn(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count the words"), files={"scripts/count.py": COUNT})
+    home_skill(tmp_path, "adding-up", head=KEYWORDS.format("add up"), files={"scripts/sum.py": SUM})
+    both = Said(
+        calls=(
+            Call("word-count_count", {"args": ["a b"]}),
+            Call("run_skill_script", {"skill_name": "adding-up", "script_name": "scripts/sum.py", "args": ["2", "40"]}),
+        )
+    )
+    with ModelServer([both, says("2 words, sum 42.")]) as model:
+        (events,) = talk(app_of(tmp_path, model), "count the words and add up the numbers")
+        assert set(finished(events).active) == {"word-count", "adding-up"}
+        assert "### word-count" in model.requests[0].system
+        assert "### adding-up" in model.requests[0].system
+        assert ["2 words" in model.requests[1].results[0], "sum 42" in model.requests[1].results[1]] == [True, True]
+    assert [event.tool for event in of(events, ToolCallStarted)] == ["word-count_count", "run_skill_script"]
+
+
+def test_the_model_may_load_a_skill_itself_and_is_told_its_instructions_once(tmp_path: Path) -> None:
+    home_skill(tmp_path, "pdf", body="Say please.\n")
+    with ModelServer([calls("load_skill", skill_name="pdf"), says("Loaded."), says("Again.")]) as model:
+        first, second = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "hello there", "and now?")
+        requests = model.requests
+    assert one(first, SkillActivated).by is By.MODEL
+    for request in requests[1:]:
+        whole = request.system + "".join(request.results)
+        assert whole.count("Say please.") == 1
+    assert finished(second).answer == "Again."
+
+
+def test_no_more_than_max_active_and_the_least_recent_leaves(tmp_path: Path) -> None:
+    for name in ("first-one", "second-one", "third-one"):
+        home_skill(tmp_path, name, head=KEYWORDS.format(name.replace("-", " ")))
+    with ModelServer(lambda _: says("ok")) as model:
+        app = app_of(tmp_path, model, SKILLS_MAX_ACTIVE="2")
+        turns = talk(app, "first one", "second one", "third one")
+    assert [finished(events).active for events in turns] == [
+        ("first-one",), ("first-one", "second-one"), ("second-one", "third-one"),
+    ]  # fmt: skip
+    assert one(turns[2], Deactivated).name == "first-one"
+
+
+def test_auto_select_can_be_switched_off(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
+    with ModelServer([says("ok")]) as model:
+        (events,) = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "count")
+        assert "## Active Skills" not in model.requests[0].system
+        assert "word-count" in model.requests[0].system
+    assert not of(events, SkillsSelected)
+    assert finished(events).active == ()
+
+
+def test_a_dollar_names_a_skill_even_then(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count")
+    with ModelServer([says("ok")]) as model:
+        (events,) = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "use $word-count on $HOME")
+    assert one(events, SkillActivated).by is By.USER
+
+
+def test_the_model_may_choose_the_skills_and_triggers_still_count(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
+    home_skill(tmp_path, "pdf")
+    home_skill(tmp_path, "zip")
+
+    def script(request: ModelRequest) -> Said:
+        return says("pdf") if "Which skills are relevant?" in request.user else says("done")
+
+    with ModelServer(script) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_SELECTION="llm"), "count what the pdf and zip folders have")
+        assert "Available skills:\n- " in model.requests[0].user
+    assert set(finished(events).active) == {"word-count", "pdf"}
+
+
+def test_a_model_that_cannot_choose_leaves_it_to_the_ranker(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
+    with ModelServer(lambda request: says("I would say, word-count or so?")) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_SELECTION="llm"), "count")
+    assert finished(events).active == ("word-count",)
+
+
+def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> None:
+    from metier.agents import Agent
+
+    home_skill(tmp_path, "pdf", head="dependencies: [fonts]")
+    home_skill(tmp_path, "fonts")
+    home_skill(tmp_path, "zip")
+    with ModelServer([says("ok")]) as model:
+        app = app_of(tmp_path, None, MY_KEY="mine")
+        agent = Agent(
+            name="clerk", model="glm-5", base_url=model.url, key_variable="MY_KEY", skills=("pdf", "gone"),
+            instructions="You are {{agent}} of {{team}}, on {{model}}.", variables={"team": ""},
+        )  # fmt: skip
+        app.agents.create(agent)
+        (events,) = talk(app, "fill in the pdf", agent="clerk", variables={"team": "accounts"})
+        (request,) = model.requests
+    assert request.system.startswith("You are clerk of accounts, on glm-5.")
+    assert (request.model, request.headers["authorization"]) == ("glm-5", "Bearer mine")
+    assert "<name>fonts</name>" in request.system
+    assert "zip" not in request.system
+    assert "'gone'" in one(events, WarningIssued).message
+    assert (app.chats.chats()[0].agent, app.chats.chats()[0].version) == ("clerk", 1)
+
+
+def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"))
+    (events,) = talk(app_of(tmp_path), "count this")
+    prompt = one(events, PromptBuilt).prompt
+    end = finished(events)
+    assert (end.ending, end.active) == (TurnStatus.PREVIEW, ("word-count",))
+    assert [part.name for part in prompt.parts] == ["base", "catalog", "active"]
+    assert all(part.tokens > 0 for part in prompt.parts)
+    assert prompt.tokens == sum(part.tokens for part in prompt.parts) + prompt.tool_tokens
+    assert "metier config set model.name" in end.hint
+
+
+def test_the_parts_can_be_had_alone(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"), files={"scripts/count.py": COUNT})
+    engine = app_of(tmp_path).engine()
+    text = engine.system_prompt("count the words")
+    assert "### word-count" in text
+    tools = {tool.name: tool for tool in engine.tools()}
+    reply = now(tools["word-count_count"].call({"args": ["a b c"]}))
+    assert "3 words" in reply.text
+    now(engine.close())
+
+
+def test_one_turn_at_a_time(tmp_path: Path) -> None:
+    async def two(model: ModelServer) -> None:
+        async with app_of(tmp_path, model).engine() as engine:
+            first = engine.process("one")
+            await anext(first)
+            with pytest.raises(ConflictError):
+                await turn(engine, "two")
+            await first.aclose()
+            assert finished(await turn(engine, "three")).answer == "ok"
+
+    with ModelServer(lambda _: says("ok", delay=0.05)) as model:
+        now(two(model))
+
+
+def test_an_anthropic_model_is_asked_as_well(tmp_path: Path) -> None:
+    home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"), files={"scripts/count.py": COUNT})
+    with ModelServer([calls("word-count_count", args=["a b"]), says("Two.")]) as model:
+        app = app_of(tmp_path, None, METIER_MODEL_BASE_URL=model.root, MY_KEY="k", METIER_MODEL_KEY_VARIABLE="MY_KEY",
+                     METIER_MODEL_NAME="anthropic:claude-scripted")  # fmt: skip
+        (events,) = talk(app, "count")
+        assert model.requests[0].path == "/v1/messages"
+        assert "### word-count" in model.requests[0].system
+        assert "2 words" in model.requests[1].results[0]
+    assert finished(events).answer == "Two."
+
+
+@pytest.mark.parametrize("name", ["openai-responses:gpt-5", "ollama:llama3.2", "litellm:gpt-5"])
+def test_other_providers_are_asked_where_they_are(tmp_path: Path, name: str) -> None:
+    with ModelServer([says("Here.")]) as model:
+        app = app_of(tmp_path, None, METIER_MODEL_BASE_URL=model.url, METIER_MODEL_NAME=name)
+        (events,) = talk(app, "where are you?")
+        assert model.requests[0].model == name.partition(":")[2]
+    assert finished(events).answer == "Here."

@@ -1,0 +1,283 @@
+"""Whatever the model or its provider does wrong, the user gets an answer or a sentence, and the conversation goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from engine_builders import COUNT, app_of, finished, home_skill, now, of, one, talk, turn
+from metier.agents import TurnStatus
+from metier.agents.events import AnswerText, ModelRetried, ToolCallFinished, ToolCallStarted
+from metier.runtime import Answer, Question
+from metier.runtime.events import Refused, ScriptStarted
+from metier.testing import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
+
+FAST = {"METIER_ENGINE_RETRIES": "2"}
+COUNTS = "triggers:\n  keywords: [count]"
+
+
+@pytest.mark.parametrize(
+    ("called", "told"),
+    [
+        (Call("load_skill", {"skill_name": "nobody"}), "Error (bad-arguments)"),
+        (Call("no_such_tool", {}), "Error (unknown-tool): there is no tool 'no_such_tool'"),
+        (Call("load_skill", '{"skill_name": '), "Error (bad-arguments): the arguments are not JSON"),
+        (Call("load_skill", "[1]"), "Error (bad-arguments): the arguments are not a JSON object"),
+        (Call("load_skill", {}), "Error (bad-arguments)"),
+        (Call("run_skill_script", {"skill_name": "counter", "script_name": "scripts/fails.py"}), 'ended="exit code 3"'),
+        (Call("read_skill_resource", {"skill_name": "counter", "resource_name": "../../secret"}), "Error ("),
+    ],
+)
+def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, called: Call, told: str) -> None:
+    files = {"scripts/fails.py": "import sys\nsys.exit(3)\n", "scripts/count.py": COUNT}
+    home_skill(tmp_path, "counter", head=COUNTS, files=files)
+    with ModelServer([Said(calls=(called,)), says("I see.")]) as model:
+        (events,) = talk(app_of(tmp_path, model), "count")
+        assert told in model.requests[1].results[0]
+    assert not one(events, ToolCallFinished).ok
+    assert (finished(events).answer, finished(events).ending) == ("I see.", TurnStatus.DONE)
+
+
+def test_a_skill_loaded_in_the_same_breath_can_be_used(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter", files={"scripts/count.py": COUNT})
+    both = Said(calls=(Call("load_skill", {"skill_name": "counter"}), Call("counter_count", {"args": ["a b"]})))
+    with ModelServer([both, says("Two.")]) as model:
+        talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "hello")
+        assert "2 words" in model.requests[1].results[1]
+
+
+def test_a_tool_loop_ends_and_the_user_is_told(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter")
+    with ModelServer(lambda _: calls("list_skills")) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_STEPS="6"), "hello")
+        assert len(model.requests) == 6
+        # The first three are answered, the rest is told that it repeats itself.
+        assert ["repeated" in result for result in model.requests[-1].results] == [False, False, False, True, True]
+    end = finished(events)
+    assert end.ending is TurnStatus.LIMITED
+    assert end.reason == "the model called tools in 6 steps and did not come to an answer"
+
+
+def test_after_a_loop_the_conversation_goes_on(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter")
+    answers = iter([calls("list_skills"), calls("list_skills"), says("Sorry, here I am.")])
+    with ModelServer(lambda _: next(answers)) as model:
+        _, second = talk(app_of(tmp_path, model, METIER_ENGINE_STEPS="2"), "hello", "are you there?")
+        assert model.requests[2].results
+    assert finished(second).answer == "Sorry, here I am."
+
+
+def test_a_turn_may_use_so_many_tokens(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter")
+    said = Said(calls=(Call("list_skills", {}),), tokens=(900, 200))
+    with ModelServer([said, says("never")]) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_TURN_TOKENS="1000"), "hello")
+    assert finished(events).reason == "this turn has used 1,100 tokens, and may use 1,000"
+
+
+def test_a_conversation_may_use_so_many_tokens(tmp_path: Path) -> None:
+    with ModelServer([says("one", tokens=(900, 200))]) as model:
+        _, second = talk(app_of(tmp_path, model, METIER_ENGINE_SESSION_TOKENS="1000"), "hello", "and?")
+        assert len(model.requests) == 1
+    assert (finished(second).ending, "1,000 tokens" in finished(second).reason) == (TurnStatus.LIMITED, True)
+
+
+FAULTS = [
+    fails(500),
+    fails(503),
+    fails(429, retry_after=0),
+    says("1 2", fault=Fault.CUT),
+    says("1 2", fault=Fault.GARBLED),
+    says(""),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: Said) -> None:
+    with ModelServer([fault, says("At last.")]) as model:
+        (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
+    assert one(events, ModelRetried).attempt == 1
+    end = finished(events)
+    # What was said before the stream broke is void.
+    assert (end.answer, end.ending) == ("At last.", TurnStatus.DONE)
+
+
+def test_tools_that_ran_are_not_run_again_by_a_retry(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
+    script = [calls("counter_count", args=["a"]), says("half an", fault=Fault.CUT), says("One.")]
+    with ModelServer(script) as model:
+        (events,) = talk(app_of(tmp_path, model, **FAST), "count")
+    assert len(of(events, ToolCallStarted)) == 1
+    assert finished(events).answer == "One."
+
+
+def test_patience_ends(tmp_path: Path) -> None:
+    with ModelServer(lambda _: fails(503, "still busy")) as model:
+        (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
+        assert len(model.requests) == 3
+    end = finished(events)
+    assert (end.ending, "still busy" in end.reason) == (TurnStatus.FAILED, True)
+    assert [event.attempt for event in of(events, ModelRetried)] == [1, 2]
+
+
+def test_waits_grow_and_a_provider_s_own_wish_goes_first(tmp_path: Path) -> None:
+    script = [fails(500), fails(500), fails(429, retry_after=7), says("ok")]
+    with ModelServer(script) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_RETRIES="3"), "hello")
+    first, second, third = (event.seconds for event in of(events, ModelRetried))
+    assert (0.8 <= first <= 1.2, 1.6 <= second <= 2.4, third) == (True, True, 7)
+
+
+def test_a_wait_that_is_too_long_is_told_instead(tmp_path: Path) -> None:
+    with ModelServer([fails(429, "come back tomorrow", retry_after=3600)]) as model:
+        (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
+    assert "come back tomorrow" in finished(events).reason
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "did not accept the key"), (404, "there is no model"), (400, "rejected the request")]
+)
+def test_what_will_not_change_is_told_at_once(tmp_path: Path, status: int, words: str) -> None:
+    with ModelServer([fails(status, "no, because")]) as model:
+        (events,) = talk(app_of(tmp_path, model), "hello")
+        assert len(model.requests) == 1
+    end = finished(events)
+    assert end.ending is TurnStatus.FAILED
+    assert words in end.reason
+    assert "no, because" in end.reason
+    assert end.hint
+
+
+def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    model = ModelServer()
+    model.close()
+    (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
+    assert "cannot be reached" in finished(events).reason
+
+
+def test_a_failed_turn_does_not_spoil_the_next(tmp_path: Path) -> None:
+    with ModelServer([fails(400, "no"), says("Yes.")]) as model:
+        _, second = talk(app_of(tmp_path, model), "hello", "and now?")
+        assert "hello" in str(model.requests[1].body)
+    assert finished(second).answer == "Yes."
+
+
+def test_a_model_whose_name_nobody_knows_is_a_sentence(tmp_path: Path) -> None:
+    (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="nobody:knows"), "hello")
+    assert (finished(events).ending, "nobody:knows" in finished(events).reason) == (TurnStatus.FAILED, True)
+    (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="gpt-4o"), "hello")
+    assert "does not say whose model it is" in finished(events).reason
+
+
+def test_stopping_ends_the_stream_and_keeps_what_was_said(tmp_path: Path) -> None:
+    async def stopped(model: ModelServer) -> None:
+        async with app_of(tmp_path, model).engine() as engine:
+            events = []
+            async for event in engine.process("tell me a long story"):
+                events.append(event)
+                if len(of(events, AnswerText)) == 3:
+                    engine.stop()
+            end = finished(events)
+            assert (end.ending, end.answer) == (TurnStatus.STOPPED, "once once once ")
+            assert finished(await turn(engine, "go on")).answer == "The end."
+            assert "once once once" in str(model.requests[1].body["messages"])
+            deadline = time.monotonic() + 5
+            while not model.hung_up and time.monotonic() < deadline:
+                await asyncio.sleep(0.01)
+            assert model.hung_up == 1
+
+    answers = iter([says("once " * 500, pause=0.01), says("The end.")])
+    with ModelServer(lambda _: next(answers)) as model:
+        now(stopped(model))
+
+
+def test_stopping_kills_the_script_that_is_running(tmp_path: Path) -> None:
+    slow = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+    home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/slow.py": slow})
+
+    async def stopped(model: ModelServer) -> None:
+        async with app_of(tmp_path, model).engine() as engine:
+            started = time.monotonic()
+            events = []
+            async for event in engine.process("count"):
+                events.append(event)
+                if isinstance(event, ScriptStarted):
+                    while not _sleeping("slow.py"):
+                        assert time.monotonic() - started < 20
+                        await asyncio.sleep(0.05)
+                    engine.stop()
+            assert finished(events).ending is TurnStatus.STOPPED
+            assert time.monotonic() - started < 40
+            assert not _sleeping("slow.py")
+            # The call without an answer is gone from the history, and a provider takes it.
+            assert finished(await turn(engine, "never mind")).answer == "Fine."
+            assert model.requests[1].results == ()
+
+    script = [calls("counter_slow"), says("Fine.")]
+    with ModelServer(script) as model:
+        now(stopped(model))
+
+
+def test_leaving_the_loop_stops_the_turn_too(tmp_path: Path) -> None:
+    async def left(model: ModelServer) -> None:
+        async with app_of(tmp_path, model).engine() as engine:
+            stream = engine.process("hello")
+            async for event in stream:
+                if isinstance(event, AnswerText):
+                    break
+            await stream.aclose()
+            assert finished(await turn(engine, "again")).answer == "ok"
+
+    answers = iter([says("word " * 500, pause=0.01), says("ok")])
+    with ModelServer(lambda _: next(answers)) as model:
+        now(left(model))
+
+
+@pytest.mark.parametrize(("answer", "runs"), [(Answer.ONCE, True), (Answer.NO, False)])
+def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: Answer, runs: bool) -> None:
+    home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
+    asked: list[Question] = []
+
+    async def approve(question: Question) -> Answer:
+        asked.append(question)
+        return answer
+
+    with ModelServer([calls("counter_count", args=["a"]), says("ok")]) as model:
+        (events,) = talk(app_of(tmp_path, model, METIER_POLICY_SCRIPTS="ask"), "count", approve=approve)
+        assert ("1 words" in model.requests[1].results[0]) is runs
+    assert [(question.skill, str(question.request)) for question in asked] == [("counter", "Script(scripts/count.py)")]
+    assert bool(of(events, Refused)) is not runs
+    assert finished(events).ending is TurnStatus.DONE
+
+
+def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
+    home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
+    with ModelServer([calls("counter_count", args=["a"]), says("ok")]) as model:
+        talk(app_of(tmp_path, model, METIER_POLICY_SCRIPTS="ask"), "count")
+        assert "Error (refused)" in model.requests[1].results[0]
+
+
+def test_a_window_smaller_than_we_thought_is_found_out(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Said:
+        if len(str(request.body)) > 12_000:
+            return fails(400, "This model's maximum context length is 3000 tokens. Please reduce the length of the messages.")
+        return says("word," * 1_500)
+
+    with ModelServer(script) as model:
+        turns = talk(app_of(tmp_path, model, METIER_ENGINE_CONTEXT_TOKENS="8000"), "one", "two", "three")
+    assert [finished(events).ending for events in turns] == [TurnStatus.DONE] * 3
+
+
+def _sleeping(name: str) -> bool:
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as stream:
+                if name.encode() in stream.read():
+                    return True
+        except OSError:
+            continue
+    return False

@@ -1,0 +1,116 @@
+"""What is left out when a conversation grows too long, and what never is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine_builders import app_of, finished, home_skill, of, talk
+from metier.agents import TurnStatus
+from metier.agents.events import HistoryCompacted
+from metier.agents.history import turns_to_drop
+from metier.testing import Call, ModelRequest, ModelServer, Said, calls, fails, says
+
+LONG = ("word," * 400 + " ") * 5
+"""About 2,000 tokens, in few chunks."""
+SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000"}
+BODY = "Always sign with *Yours faithfully*.\n"
+
+
+def test_nothing_leaves_while_there_is_room_and_then_enough_for_some_more() -> None:
+    assert turns_to_drop([10, 10, 10], 30) == 0
+    assert turns_to_drop([10, 10, 10], 29) == 2
+    assert turns_to_drop([100, 1, 1], 50) == 1
+    assert turns_to_drop([10], -5) == 1
+    assert turns_to_drop([], 0) == 0
+
+
+def test_the_oldest_turns_are_dropped_with_a_note_and_stay_in_the_repository(tmp_path: Path) -> None:
+    with ModelServer(lambda _: says(LONG)) as model:
+        app = app_of(tmp_path, model, **SMALL)
+        turns = talk(app, "first", "second", "third", "fourth", id="mine")
+        last = model.requests[-1]
+    compacted = [event for events in turns for event in of(events, HistoryCompacted)]
+    assert compacted
+    assert all(event.after < event.before for event in compacted)
+    assert "earlier turns of this conversation are left out" in last.system
+    assert "first" not in [each["content"] for each in last.body["messages"]]
+    assert [turn.message for turn in app.chats.turns("mine")] == ["first", "second", "third", "fourth"]
+
+
+def test_a_resumed_conversation_does_not_send_again_what_was_dropped(tmp_path: Path) -> None:
+    with ModelServer(lambda _: says(LONG)) as model:
+        talk(app_of(tmp_path, model, **SMALL), "first", "second", "third", "fourth", id="mine")
+        before = model.requests[-1].body["messages"]
+        talk(app_of(tmp_path, model, **SMALL), "fifth", id="mine")
+        after = [each["content"] for each in model.requests[-1].body["messages"]]
+    assert "first" not in after
+    assert before[-1]["content"] == "fourth"
+
+
+def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Said:
+        return says("They said FIRST.") if request.user.startswith("Summarise the conversation") else says(LONG)
+
+    with ModelServer(script) as model:
+        app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
+        turns = talk(app, "first", "second", "third", "fourth", id="mine")
+        asked = [request.user for request in model.requests if request.user.startswith("Summarise")]
+        assert "User: first" in asked[0]
+        assert "They said FIRST." in model.requests[-1].system
+        talk(app_of(tmp_path, model), "fifth", id="mine")
+        assert "They said FIRST." in model.requests[-1].system
+    assert any(event.summary == "They said FIRST." for events in turns for event in of(events, HistoryCompacted))
+
+
+def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Said:
+        return fails(400, "no") if request.user.startswith("Summarise") else says(LONG)
+
+    with ModelServer(script) as model:
+        app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
+        turns = talk(app, "first", "second", "third", "fourth")
+        assert "are left out.]" in model.requests[-1].system
+    assert [finished(events).ending for events in turns] == [TurnStatus.DONE] * 4
+
+
+def test_the_instructions_of_a_skill_are_never_compacted_away(tmp_path: Path) -> None:
+    home_skill(tmp_path, "letters", body=BODY)
+
+    def script(request: ModelRequest) -> Said:
+        return calls("load_skill", skill_name="letters") if request.user == "first" and not request.results else says(LONG)
+
+    with ModelServer(script) as model:
+        app = app_of(tmp_path, model, SKILLS_AUTO_SELECT="false", **SMALL)
+        talk(app, "first", "second", "third", "fourth", "fifth")
+        requests = model.requests[1:]
+    # First they stand in the history, where the model loaded them, later in the prompt; always once.
+    assert [("Yours faithfully" in request.system) for request in requests][:2] == [False, False]
+    assert "Yours faithfully" in requests[-1].system
+    for request in requests:
+        assert (request.system + "".join(request.results)).count("Yours faithfully") == 1
+
+
+def test_a_skill_that_left_is_told_to_have_left(tmp_path: Path) -> None:
+    home_skill(tmp_path, "letters", body=BODY)
+    home_skill(tmp_path, "other", head="triggers:\n  keywords: [other thing]")
+    with ModelServer([calls("load_skill", skill_name="letters"), says("ok"), says("ok")]) as model:
+        talk(app_of(tmp_path, model, SKILLS_MAX_ACTIVE="1"), "hello", "the other thing")
+        assert "No longer active, so do not follow their instructions from earlier: letters." in model.requests[-1].system
+
+
+def test_long_answers_of_tools_are_cut_before_a_turn_is_given_up(tmp_path: Path) -> None:
+    home_skill(tmp_path, "letters", body=BODY, head="triggers:\n  keywords: [letter]", files={"references/long.md": LONG * 2})
+    read = Call("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md"})
+    more = Call("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md", "offset": 10})
+    with ModelServer([Said(calls=(read,)), Said(calls=(more,)), says("Read it.")]) as model:
+        (events,) = talk(app_of(tmp_path, model, **SMALL), "a letter please")
+        first, second = model.requests[-1].results
+    assert finished(events).answer == "Read it."
+    assert (len(first) < 600, "[cut to save room" in first, len(second) > 5_000) == (True, True, True)
+
+
+def test_a_message_that_cannot_fit_is_told(tmp_path: Path) -> None:
+    with ModelServer([says("never")]) as model:
+        (events,) = talk(app_of(tmp_path, model, **SMALL), LONG * 6)
+        assert not model.requests
+    assert finished(events).reason == "this turn no longer fits into 6,000 tokens"
