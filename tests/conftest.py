@@ -1,29 +1,48 @@
-"""What every test stands on."""
+"""Settings, fixtures and the closing line that all tests share."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+_LEFT_OUT = pytest.StashKey[list[str]]()
+
 # The escape suite runs once more as an ordinary user, in a Python that has nothing but pytest.
 if find_spec("hypothesis"):
     from hypothesis import settings
 
-    # The same examples at every run, so that a red run means a change; METIER_FULL=1 looks for new ones.
-    settings.register_profile("house", derandomize=True, deadline=None)
+    # The same examples in every run, so that a failure means a change; METIER_FULL=1 looks for new ones.
+    settings.register_profile("repeatable", derandomize=True, deadline=None)
     settings.register_profile("full", deadline=None)
-    settings.load_profile("full" if os.environ.get("METIER_FULL") else "house")
+    settings.load_profile("full" if os.environ.get("METIER_FULL") else "repeatable")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Collects the reasons for skipped tests; `pytest_unconfigure` prints them after pytest's own last line."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    config.stash[_LEFT_OUT] = [f"{reason} ({count} {'test' if count == 1 else 'tests'})" for reason, count in reasons.items()]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    left_out = config.stash.get(_LEFT_OUT, None)
+    if left_out is not None:
+        print(f"left out on this machine: {'; '.join(sorted(left_out)) or 'nothing'}")  # noqa: T201 - it must come after pytest's own last line
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_real_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Whatever a test forgets to pass must not find, or change, the developer's own settings."""
+    """Keeps a test that forgets to pass a folder away from the developer's own settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("METIER_HOME", str(tmp_path_factory.mktemp("no-home") / ".metier"))
         for name in ("SKILLS_DIR", "SKILLS_AUTO_SELECT", "SKILLS_MAX_ACTIVE", "METIER_TRUST"):
@@ -33,7 +52,7 @@ def no_real_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture
 def open_path() -> Iterator[Path]:
-    """Like tmp_path, but another user can look into it."""
+    """A folder like tmp_path that other users can read."""
     folder = Path(tempfile.mkdtemp(prefix="metier-open-"))
     folder.chmod(0o755)
     yield folder
