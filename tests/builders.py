@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metier.app import App
-from metier.catalog import Flag, Offer, Source
+from metier.catalog import Offer, OfferFlag, Source
 from metier.sources import Place
 from metier.testing import FakeMachine
 
@@ -65,7 +65,7 @@ def settle(file: Path, like: os.stat_result) -> None:
 
 
 def offer(name: str, *, folder: str | None = None, flags: int = 0, needs: str = "", description: str = "Does it.") -> Offer:
-    problems = '[{"code": "SK005", "severity": "error", "message": "there is no frontmatter"}]' if flags & Flag.BAD else ""
+    problems = '[{"code": "SK005", "severity": "error", "message": "there is no frontmatter"}]' if flags & OfferFlag.BAD else ""
     return Offer(folder or f"/skills/{name}", 1, 2, name, description, flags, needs, "", problems)
 
 

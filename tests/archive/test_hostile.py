@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from archive.hostile import SKILL, TarEntry, ZipEntry, deflated, many, pax, tar, tar_gz, zip_of
-from metier.archive import Contents, Limits, Link, Member, sniff, unpack
+from metier.archive import ArchiveLimits, Contents, Link, Member, sniff_format, unpack
 from metier.errors import RefusedError
 
 GOOD = ZipEntry()
@@ -283,7 +283,7 @@ def test_a_comment_and_a_git_header_are_harmless() -> None:
 
 def test_limits_are_the_callers() -> None:
     with pytest.raises(RefusedError, match="more than 1 files"):
-        unpack(zip_of(GOOD, replace(GOOD, name="x")), limits=Limits(files=1))
+        unpack(zip_of(GOOD, replace(GOOD, name="x")), limits=ArchiveLimits(files=1))
 
 
 def test_a_bomb_is_stopped_by_its_promise_before_it_is_inflated() -> None:
@@ -292,4 +292,4 @@ def test_a_bomb_is_stopped_by_its_promise_before_it_is_inflated() -> None:
 
 
 def test_what_an_archive_is_comes_from_its_bytes() -> None:
-    assert (sniff(zip_of(GOOD)), sniff(tar_gz(T)), sniff(b"<html>")) == ("zip", "tar.gz", None)
+    assert (sniff_format(zip_of(GOOD)), sniff_format(tar_gz(T)), sniff_format(b"<html>")) == ("zip", "tar.gz", None)

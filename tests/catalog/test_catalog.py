@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from builders import FakeMachine, offer
-from metier.catalog import Catalog, Entry, Flag, Needs, Offer, Offers, Policy, Source, State, merge
+from metier.catalog import Catalog, CatalogFilters, Entry, Needs, Offer, OfferFlag, Source, SourceOffers, State, merge
 from metier.errors import SkillNotFoundError
 
 LOW_TO_HIGH = (Source.BUNDLED, Source.USER, Source.CLAUDE, Source.PROJECT, Source.PLUGIN)
 
 
-def merged(*places: Offers, policy: Policy | None = None, machine: FakeMachine | None = None) -> Catalog:
+def merged(*places: SourceOffers, policy: CatalogFilters | None = None, machine: FakeMachine | None = None) -> Catalog:
     return merge(places, policy=policy, machine=machine or FakeMachine())
 
 
-def at(source: Source, *offers: Offer, trusted: bool = True) -> Offers:
-    return Offers(source, offers, trusted)
+def at(source: Source, *offers: Offer, trusted: bool = True) -> SourceOffers:
+    return SourceOffers(source, offers, trusted)
 
 
 def needing(*commands: str) -> str:
@@ -27,7 +27,7 @@ def states(catalog: Catalog) -> list[tuple[str, str]]:
     return [(entry.source, entry.state) for entry in catalog.entries]
 
 
-def in_each_source(name: str) -> list[Offers]:
+def in_each_source(name: str) -> list[SourceOffers]:
     return [at(source, offer(name, folder=f"/{source}/{name}")) for source in LOW_TO_HIGH]
 
 
@@ -67,7 +67,7 @@ def test_twins_inside_one_place_are_told_apart_by_folder() -> None:
 
 
 def test_a_disabled_winner_does_not_let_a_lower_skill_surface() -> None:
-    catalog = merged(*in_each_source("pdf"), policy=Policy(disabled=frozenset({"pdf"})))
+    catalog = merged(*in_each_source("pdf"), policy=CatalogFilters(disabled=frozenset({"pdf"})))
     assert (len(catalog), catalog["pdf"].source, catalog["pdf"].state) == (0, Source.PLUGIN, State.DISABLED)
 
 
@@ -77,7 +77,7 @@ def test_an_unavailable_winner_does_not_let_a_lower_skill_surface() -> None:
 
 
 def test_a_winner_that_is_off_by_default_does_not_let_a_lower_skill_surface() -> None:
-    catalog = merged(at(Source.USER, offer("pdf")), at(Source.PROJECT, offer("pdf", flags=Flag.OFF_BY_DEFAULT)))
+    catalog = merged(at(Source.USER, offer("pdf")), at(Source.PROJECT, offer("pdf", flags=OfferFlag.OFF_BY_DEFAULT)))
     assert states(catalog) == [(Source.PROJECT, State.DISABLED), (Source.USER, State.SHADOWED)]
 
 
@@ -94,24 +94,24 @@ def test_an_untrusted_skill_says_how_to_trust_it() -> None:
 
 
 def test_a_skipped_skill_never_hides_a_good_one() -> None:
-    catalog = merged(at(Source.USER, offer("pdf")), at(Source.PLUGIN, offer("pdf", flags=Flag.BAD)))
+    catalog = merged(at(Source.USER, offer("pdf")), at(Source.PLUGIN, offer("pdf", flags=OfferFlag.BAD)))
     assert states(catalog) == [(Source.PLUGIN, State.SKIPPED), (Source.USER, State.ENABLED)]
 
 
 def test_skipped_lists_what_was_left_out_and_why() -> None:
-    catalog = merged(at(Source.USER, offer("good"), offer("bad", flags=Flag.BAD)))
+    catalog = merged(at(Source.USER, offer("good"), offer("bad", flags=OfferFlag.BAD)))
     assert [(entry.name, entry.reason) for entry in catalog.skipped] == [("bad", "there is no frontmatter")]
 
 
 def test_a_bad_skill_in_an_untrusted_folder_is_untrusted() -> None:
-    catalog = merged(at(Source.PROJECT, offer("bad", flags=Flag.BAD), trusted=False))
+    catalog = merged(at(Source.PROJECT, offer("bad", flags=OfferFlag.BAD), trusted=False))
     assert (states(catalog), catalog.skipped) == ([(Source.PROJECT, State.UNTRUSTED)], ())
 
 
 # --- what the user said -----------------------------------------------------------------------------------------------
 
 
-def reason(name: str, policy: Policy, *, source: Source = Source.USER, flags: int = 0) -> str:
+def reason(name: str, policy: CatalogFilters, *, source: Source = Source.USER, flags: int = 0) -> str:
     return merged(at(source, offer(name, flags=flags)), policy=policy)[name].reason
 
 
@@ -128,43 +128,45 @@ def reason(name: str, policy: Policy, *, source: Source = Source.USER, flags: in
     ],
 )
 def test_allow_globs_let_only_matching_names_through(globs: tuple[str, ...], name: str, enabled: bool) -> None:
-    assert reason(name, Policy(allow=globs)) == ("" if enabled else "not allowed by a filter")
+    assert reason(name, CatalogFilters(allow=globs)) == ("" if enabled else "not allowed by a filter")
 
 
 def test_deny_beats_allow() -> None:
-    assert reason("pdf-forms", Policy(allow=("pdf-*",), deny=("*-forms",))) == "denied by a filter"
+    assert reason("pdf-forms", CatalogFilters(allow=("pdf-*",), deny=("*-forms",))) == "denied by a filter"
 
 
 def test_disabled_bundled_switches_off_only_the_bundled_skill() -> None:
-    policy = Policy(disabled_bundled=frozenset({"gh"}))
+    policy = CatalogFilters(disabled_bundled=frozenset({"gh"}))
     assert reason("gh", policy, source=Source.BUNDLED) == "disabled in the configuration"
     assert reason("gh", policy, source=Source.USER) == ""
 
 
 def test_enabled_bundled_is_the_list_of_bundled_skills_that_are_on() -> None:
-    policy = Policy(enabled_bundled=frozenset({"gh"}))
+    policy = CatalogFilters(enabled_bundled=frozenset({"gh"}))
     assert reason("gh", policy, source=Source.BUNDLED) == ""
     assert reason("hello-world", policy, source=Source.BUNDLED) == "not among enabled_bundled"
     assert reason("hello-world", policy, source=Source.USER) == ""
 
 
 def test_a_skill_that_is_off_by_default_says_how_to_switch_it_on() -> None:
-    text = reason("beta", Policy(), flags=Flag.OFF_BY_DEFAULT)
+    text = reason("beta", CatalogFilters(), flags=OfferFlag.OFF_BY_DEFAULT)
     assert text == "off by default; switch it on with `metier skill enable beta`"
 
 
-@pytest.mark.parametrize("policy", [Policy(enabled=frozenset({"beta"})), Policy(enabled_bundled=frozenset({"beta"}))])
-def test_enabling_a_skill_that_is_off_by_default_switches_it_on(policy: Policy) -> None:
-    assert reason("beta", policy, flags=Flag.OFF_BY_DEFAULT, source=Source.BUNDLED) == ""
+@pytest.mark.parametrize(
+    "policy", [CatalogFilters(enabled=frozenset({"beta"})), CatalogFilters(enabled_bundled=frozenset({"beta"}))]
+)
+def test_enabling_a_skill_that_is_off_by_default_switches_it_on(policy: CatalogFilters) -> None:
+    assert reason("beta", policy, flags=OfferFlag.OFF_BY_DEFAULT, source=Source.BUNDLED) == ""
 
 
 def test_disabled_beats_enabled() -> None:
-    policy = Policy(enabled=frozenset({"beta"}), disabled=frozenset({"beta"}))
+    policy = CatalogFilters(enabled=frozenset({"beta"}), disabled=frozenset({"beta"}))
     assert reason("beta", policy) == "disabled in the configuration"
 
 
 def test_a_disabled_skill_is_not_also_called_unavailable() -> None:
-    catalog = merged(at(Source.USER, offer("pdf", needs=needing("qpdf"))), policy=Policy(disabled=frozenset({"pdf"})))
+    catalog = merged(at(Source.USER, offer("pdf", needs=needing("qpdf"))), policy=CatalogFilters(disabled=frozenset({"pdf"})))
     assert (catalog["pdf"].state, catalog["pdf"].reason) == (State.DISABLED, "disabled in the configuration")
 
 
@@ -200,8 +202,8 @@ def test_what_is_shadowed_is_not_probed() -> None:
 
 @pytest.fixture
 def mixed() -> Catalog:
-    offers = (offer("on"), offer("off"), offer("lacking", needs=needing("nope")), offer("bad", flags=Flag.BAD))
-    return merged(at(Source.USER, *offers), policy=Policy(disabled=frozenset({"off"})))
+    offers = (offer("on"), offer("off"), offer("lacking", needs=needing("nope")), offer("bad", flags=OfferFlag.BAD))
+    return merged(at(Source.USER, *offers), policy=CatalogFilters(disabled=frozenset({"off"})))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def entry(flags: int, state: State = State.ENABLED) -> Entry:
 
 
 def test_a_skill_hidden_from_models_is_enabled_and_not_for_models() -> None:
-    catalog = merged(at(Source.USER, offer("deploy", flags=Flag.HIDDEN_FROM_MODEL)))
+    catalog = merged(at(Source.USER, offer("deploy", flags=OfferFlag.HIDDEN_FROM_MODEL)))
     assert (catalog.names, catalog["deploy"].is_for_models) == (("deploy",), False)
 
 

@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders import skill_text
-from metier.catalog import Entry, Flag, Offer, Source, State, offer_of, offer_of_bad, offer_of_quick
+from metier.catalog import Entry, Offer, OfferFlag, Source, State, offer_from_fast_fields, offer_from_parse, offer_from_report
 from metier.spec import Report, Severity, parse
 from metier.spec.codes import problem
-from metier.spec.quick import quick_fields
+from metier.spec.fast_yaml import fast_fields
 
 
 def slow_offer(head: str, name: str = "x") -> Offer:
-    return offer_of(f"/skills/{name}", 1, 2, parse(f"---\n{head}---\n".encode(), folder=name))
+    return offer_from_parse(f"/skills/{name}", 1, 2, parse(f"---\n{head}---\n".encode(), folder=name))
 
 
 def entry_of(offer: Offer) -> Entry:
@@ -24,7 +24,7 @@ def entry_of(offer: Offer) -> Entry:
 
 
 def entry_with(head: str) -> Entry:
-    return entry_of(offer_of("/skills/x", 1, 2, parse(skill_text("x", head=head).encode(), folder="x")))
+    return entry_of(offer_from_parse("/skills/x", 1, 2, parse(skill_text("x", head=head).encode(), folder="x")))
 
 
 def test_an_entry_knows_where_it_is() -> None:
@@ -45,7 +45,7 @@ def test_the_manifest_of_an_entry_is_what_the_file_said() -> None:
 
 def test_the_report_of_an_entry_survives_the_way_through_the_cache() -> None:
     parsed = parse(b"---\nname: Other Name\ndescription: Use when: asked \xc3\xa9\nlicense: []\n---\n", folder="x")
-    entry = entry_of(offer_of("/skills/x", 1, 2, parsed))
+    entry = entry_of(offer_from_parse("/skills/x", 1, 2, parsed))
     assert entry.report == parsed.report
     assert len(entry.report) > 1
 
@@ -55,26 +55,26 @@ def test_a_clean_entry_has_an_empty_report() -> None:
 
 
 def test_a_bad_skill_has_an_offer_with_its_folder_for_a_name_and_its_problem() -> None:
-    offer = offer_of_bad("/skills/broken", 1, 2, Report((problem("SK002", "SKILL.md is not a file"),)))
+    offer = offer_from_report("/skills/broken", 1, 2, Report((problem("SK002", "SKILL.md is not a file"),)))
     assert (offer.name, offer.flags, entry_of(offer).report.errors[0].message) == (
         "broken",
-        Flag.BAD,
+        OfferFlag.BAD,
         "SKILL.md is not a file",
     )
     assert entry_of(offer).report.errors[0].severity is Severity.ERROR
 
 
 def test_a_bad_skill_still_has_a_manifest_to_show() -> None:
-    assert entry_of(offer_of_bad("/skills/broken", 1, 2, Report())).manifest.name == "broken"
+    assert entry_of(offer_from_report("/skills/broken", 1, 2, Report())).manifest.name == "broken"
 
 
 @pytest.mark.parametrize(
     ("head", "flag"),
     [
-        ("default_enabled: false", Flag.OFF_BY_DEFAULT),
-        ("metadata:\n  default_enabled: 'false'", Flag.OFF_BY_DEFAULT),
-        ("disable-model-invocation: true", Flag.HIDDEN_FROM_MODEL),
-        ("allowed-tools: Read, Grep", Flag.WARNED),
+        ("default_enabled: false", OfferFlag.OFF_BY_DEFAULT),
+        ("metadata:\n  default_enabled: 'false'", OfferFlag.OFF_BY_DEFAULT),
+        ("disable-model-invocation: true", OfferFlag.HIDDEN_FROM_MODEL),
+        ("allowed-tools: Read, Grep", OfferFlag.WARNED),
         ("default_enabled: true", 0),
         ("disable-model-invocation: false", 0),
         ("user-invocable: false", 0),
@@ -126,9 +126,9 @@ def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
     extra: dict[str, str], metadata: dict[str, str], description: str, quoted: bool
 ) -> None:
     head = written(extra, metadata, description, quoted=quoted)
-    quick = quick_fields(head, "x")
+    quick = fast_fields(head, "x")
     if quick is not None:
-        assert offer_of_quick("/skills/x", 1, 2, quick, head) == slow_offer(head)
+        assert offer_from_fast_fields("/skills/x", 1, 2, quick, head) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
     ],
 )
 def test_both_roads_agree_on(head: str) -> None:
-    quick = quick_fields(head, "x")
+    quick = fast_fields(head, "x")
     assert quick is not None
-    assert offer_of_quick("/skills/x", 1, 2, quick, head) == slow_offer(head)
+    assert offer_from_fast_fields("/skills/x", 1, 2, quick, head) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_both_roads_agree_on(head: str) -> None:
 )
 def test_a_list_where_text_belongs_takes_the_quick_road_and_is_reported_when_asked(extra: str) -> None:
     head = f"name: x\ndescription: D\n{extra}"
-    quick = quick_fields(head, "x")
+    quick = fast_fields(head, "x")
     assert quick is not None
-    offer, slow = offer_of_quick("/skills/x", 1, 2, quick, head), slow_offer(head)
+    offer, slow = offer_from_fast_fields("/skills/x", 1, 2, quick, head), slow_offer(head)
     assert offer._replace(problems=slow.problems) == slow
     entry, other = (Entry("x", "D", Source.USER, "/skills/x", State.ENABLED, "", one) for one in (offer, slow))
     assert entry.report == other.report != Report()

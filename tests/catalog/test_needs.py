@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import FakeMachine
-from metier.catalog import Needs, missing, read_compatibility
+from metier.catalog import Needs, missing_needs, read_compatibility
 from metier.catalog.needs import encoded_needs
 
 
@@ -208,4 +208,4 @@ def test_a_command_named_twice_is_needed_once() -> None:
 )
 def test_the_reason_names_everything_that_is_missing(needs: Needs, reason: str) -> None:
     machine = FakeMachine(commands=frozenset({"git"}), packages=frozenset({"yaml"}), python=(3, 11, 7), system="linux")
-    assert missing(needs, machine) == reason
+    assert missing_needs(needs, machine) == reason

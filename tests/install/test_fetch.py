@@ -15,7 +15,7 @@ import pytest
 from archive.hostile import ZipEntry, zip_of
 from builders import skill_text, write_skill
 from install.servers import Answer, Repository, Seen, git_daemon, redirect, site
-from metier.archive import Contents, Format, Link, Member, digest, pack
+from metier.archive import ArchiveFormat, Contents, Link, Member, digest, pack
 from metier.errors import ConfigError, MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.auth import Source
 from metier.install.cache import SkillCache
@@ -117,9 +117,9 @@ def test_i41_a_pipe_in_a_folder_is_refused_and_does_not_hang(tmp_path: Path, acc
     assert "archive" not in refusal.value.hint
 
 
-@pytest.mark.parametrize("to", Format)
+@pytest.mark.parametrize("to", ArchiveFormat)
 @pytest.mark.parametrize("name", ["x.zip", "x.skill", "x.tar.gz", "x.tgz"])
-def test_an_archive_file_is_known_by_its_bytes(tmp_path: Path, access: Access, to: Format, name: str) -> None:
+def test_an_archive_file_is_known_by_its_bytes(tmp_path: Path, access: Access, to: ArchiveFormat, name: str) -> None:
     (tmp_path / name).write_bytes(pack(skill("a", x=b"1"), to=to))
     (one,) = brought(f"./{name}", access).skills
     assert (one.name, one.origin.kind, one.files) == ("a", "archive", skill("a", x=b"1"))
@@ -235,8 +235,8 @@ def test_without_a_cache_everything_still_comes(tmp_path: Path) -> None:
 # --- web
 
 
-@pytest.mark.parametrize("to", Format)
-def test_an_archive_at_an_address(access: Access, to: Format) -> None:
+@pytest.mark.parametrize("to", ArchiveFormat)
+def test_an_archive_at_an_address(access: Access, to: ArchiveFormat) -> None:
     with site({"/x.zip": Answer(pack(skill(), to=to), headers={"ETag": '"1"'})}) as server:
         (one,) = brought(f"{server.url}/x.zip", access).skills
     assert (one.name, one.files, one.origin.kind, one.origin.etag) == ("a", skill(), "http", '"1"')
@@ -294,7 +294,7 @@ def index(*entries: dict[str, str], schema: str = SCHEMA) -> Answer:
 
 
 def test_a_site_offers_its_skills_by_file_zip_and_tar(access: Access) -> None:
-    page, zipped, tarred = skill_text("a").encode(), pack(skill("b", x=b"1")), pack(skill("c"), to=Format.TAR_GZ)
+    page, zipped, tarred = skill_text("a").encode(), pack(skill("b", x=b"1")), pack(skill("c"), to=ArchiveFormat.TAR_GZ)
     routes = {
         INDEX: index(
             entry("a", page, "a/SKILL.md"),

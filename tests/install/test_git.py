@@ -14,7 +14,7 @@ import pytest
 
 from builders import skill_text
 from install.servers import Answer, Repository, authority, git_daemon, redirect, site
-from metier.archive import Limits, Link
+from metier.archive import ArchiveLimits, Link
 from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 from metier.install.auth import Credentials, Source
 from metier.install.complaints import explain
@@ -302,7 +302,7 @@ def test_i26_a_repository_that_is_too_large_is_stopped(repository: Repository, t
     here.program = GitProgram(path=here.program.path, environment=here.program.environment, most_bytes=2 << 20)
     commit = head(here)
     with pytest.raises(RefusedError, match="more than 2,097,152 bytes"), here.tree(commit) as tree:
-        tree.contents("", limits=Limits(total=1 << 30))
+        tree.contents("", limits=ArchiveLimits(total=1 << 30))
 
 
 def test_i26_trees_that_name_each_other_many_times_are_a_bomb(repository: Repository, tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_i26_a_huge_file_in_a_skill_is_refused(repository: Repository, tmp_path:
     here = local(repository, tmp_path)
     with here.tree(head(here)) as tree:
         with pytest.raises(RefusedError, match="exceeds the limit of 1,048,576"):
-            tree.contents("s", limits=Limits(file=1 << 20))
+            tree.contents("s", limits=ArchiveLimits(file=1 << 20))
         assert tree.read("s/x", limit=10) == b"1"
 
 

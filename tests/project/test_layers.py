@@ -64,7 +64,7 @@ def test_a_folder_is_installed_without_what_only_other_sources_need(tmp_path: Pa
     assert (tmp_path / ".metier/plugins/pdf/SKILL.md").exists()
     others = {"dataclasses", "difflib", "httpx2", "rich", "shutil", "sqlite3", "subprocess", "tempfile", "tomllib", "yaml"}
     assert not loaded & others
-    assert not {name for name in loaded if name.startswith(("metier.scan", "metier.catalog", "metier.archive.unpacking"))}
+    assert not {name for name in loaded if name.startswith(("metier.scan", "metier.catalog", "metier.archive.reader"))}
 
 
 @pytest.mark.parametrize("name", sorted(metier.__all__))

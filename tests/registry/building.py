@@ -12,7 +12,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from builders import skill_text
-from metier.archive import Format, pack
+from metier.archive import ArchiveFormat, pack
 from metier.registry import Options, create_app
 from metier.registry.server.app import RegistryApp
 from metier.spec import MemoryFiles
@@ -38,7 +38,7 @@ def archive(
     version: str | None = None,
     *,
     files: Mapping[str, str | bytes] | None = None,
-    to: Format = Format.ZIP,
+    to: ArchiveFormat = ArchiveFormat.ZIP,
     **more: Any,
 ) -> bytes:
     """A packed skill; `more` is what `skill_text` takes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.archive import Format, unpack
+from metier.archive import ArchiveFormat, unpack
 from registry.building import Site, archive, site, tar_of
 
 
@@ -66,7 +66,7 @@ def test_publishing_needs_a_token(here: Site) -> None:
 
 def test_the_same_contents_again_are_a_no_op_however_they_are_packed(here: Site) -> None:
     assert here.publish("pdf", "1.0.0").status_code == 201
-    again = here.publish("pdf", "1.0.0", to=Format.TAR_GZ)
+    again = here.publish("pdf", "1.0.0", to=ArchiveFormat.TAR_GZ)
     assert (again.status_code, again.json()["created"]) == (200, False)
     text = unpack(archive("pdf", "1.0.0")).read("SKILL.md", limit=10_000)
     wrapped = here.post("/skills", token=here.admin, content=tar_of({"pdf-main/SKILL.md": text}))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from builders import FakeMachine, place, skill_text, write_skill
-from metier.catalog import Policy, Source
+from metier.catalog import CatalogFilters, Source
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.sources import SkillLoader, catalog_of, load_folder
 
 
-def loader_of(tmp_path: Path, *, policy: Policy | None = None, trusted: bool = True) -> SkillLoader:
+def loader_of(tmp_path: Path, *, policy: CatalogFilters | None = None, trusted: bool = True) -> SkillLoader:
     return SkillLoader(catalog_of([place(tmp_path, trusted=trusted)], policy=policy, machine=FakeMachine()))
 
 
@@ -101,7 +101,7 @@ def every_tier(loader: SkillLoader) -> list[type[Exception]]:
 
 @pytest.mark.usefixtures("skill")
 def test_a_disabled_skill_is_refused_at_every_tier_with_the_reason(tmp_path: Path) -> None:
-    loader = loader_of(tmp_path, policy=Policy(disabled=frozenset({"pdf"})))
+    loader = loader_of(tmp_path, policy=CatalogFilters(disabled=frozenset({"pdf"})))
     assert every_tier(loader) == [RefusedError] * 3
     with pytest.raises(RefusedError, match="pdf is disabled: disabled in the configuration") as raised:
         loader.load_full("pdf")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from metier.spec import MemoryFiles, Problem
-from metier.spec.advice import advise, advise_set, overlaps
+from metier.spec.advice import advise, advise_set, find_overlaps
 
 WHEN = "Fills PDF forms and lists their fields. Use when the user has a form to fill in."
 
@@ -432,7 +432,7 @@ def test_two_descriptions_of_one_thing_overlap() -> None:
         ("pdf-forms", "Fills PDF forms from a table of given values. Use when a user has a form to complete."),
         ("pdf-split", "Splits scanned PDF files into pages and renames each after its heading."),
     ]
-    ((first, second, score),) = overlaps(skills)
+    ((first, second, score),) = find_overlaps(skills)
     assert (first, second) == ("pdf-fill", "pdf-forms")
     assert 0.6 <= score <= 1
     (problem,) = advise_set(skills)
@@ -441,17 +441,17 @@ def test_two_descriptions_of_one_thing_overlap() -> None:
 
 def test_skills_from_one_template_for_different_products_do_not_overlap() -> None:
     products = ("Asana", "Box", "Canva", "Drift", "Egnyte", "Figma", "Gusto", "Heap", "Intercom", "Jira", "Klaviyo", "Linear")
-    assert not overlaps(
+    assert not find_overlaps(
         (name, f"Automates {name} tasks over the hub; always search its tools for schemas") for name in products
     )
 
 
 def test_two_entries_of_one_name_are_no_overlap() -> None:
-    assert not overlaps([("pdf", WHEN), ("pdf", WHEN)])
+    assert not find_overlaps([("pdf", WHEN), ("pdf", WHEN)])
 
 
 def test_scripts_without_spaces_overlap_too() -> None:
-    assert overlaps([("a", "填写表单并列出其中的所有字段内容"), ("b", "填写表单并列出其中的所有字段")])
+    assert find_overlaps([("a", "填写表单并列出其中的所有字段内容"), ("b", "填写表单并列出其中的所有字段")])
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_scripts_without_spaces_overlap_too() -> None:
 )
 def test_two_thousand_descriptions_are_compared_in_a_moment(description: str) -> None:
     started = time.perf_counter()
-    overlaps((f"s{at}", description.format(at)) for at in range(2_000))
+    find_overlaps((f"s{at}", description.format(at)) for at in range(2_000))
     assert time.perf_counter() - started < 3
 
 

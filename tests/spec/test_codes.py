@@ -10,7 +10,7 @@ import pytest
 
 from metier.scan import RULES
 from metier.spec import CODES, Code, Problem, Severity, Verdict, parse
-from metier.spec.codes import judge, problem
+from metier.spec.codes import apply_verdict, problem
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "metier").rglob("*.py"))
@@ -88,9 +88,9 @@ def test_a_problem_starts_with_the_weight_of_the_standard() -> None:
 
 def test_judging_changes_the_weight_and_nothing_else() -> None:
     found = problem("SK101", "there is no name", hint="add one", file="a.md", line=2, column=3)
-    assert judge(found, Verdict.STRICT) is found
-    assert judge(found, Verdict.COMPAT) is found
-    assert judge(found, Verdict.LENIENT) == Problem(
+    assert apply_verdict(found, Verdict.STRICT) is found
+    assert apply_verdict(found, Verdict.COMPAT) is found
+    assert apply_verdict(found, Verdict.LENIENT) == Problem(
         code="SK101",
         severity=Severity.WARNING,
         message="there is no name",
@@ -102,4 +102,4 @@ def test_judging_changes_the_weight_and_nothing_else() -> None:
 
 
 def test_lenient_says_nothing_of_what_it_does_not_mind() -> None:
-    assert judge(problem("SK160", "unknown"), Verdict.LENIENT) is None
+    assert apply_verdict(problem("SK160", "unknown"), Verdict.LENIENT) is None

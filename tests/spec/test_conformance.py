@@ -11,10 +11,10 @@ import pytest
 import skills_ref
 
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError
-from metier.spec import FileEntry, Files, MemoryFiles, Verdict, check, load, parse, split
+from metier.spec import FileEntry, Files, MemoryFiles, Verdict, check, load, parse, split_document
+from metier.spec.fast_yaml import fast_fields
 from metier.spec.manifest import manifest_from
-from metier.spec.parse import closely
-from metier.spec.quick import quick_fields
+from metier.spec.parse import parse_with_positions
 
 CORPUS = Path(__file__).parents[1] / "data" / "spec"
 
@@ -121,8 +121,8 @@ def test_the_quick_road_answers_as_the_slow_one_or_not_at_all(case: Case) -> Non
     data = content(case)
     if data is None:
         return
-    parsed = closely(split(data), case["folder"], Verdict.LENIENT)
-    quick = quick_fields(parsed.document.head, case["folder"]) if parsed.document.has_head else None
+    parsed = parse_with_positions(split_document(data), case["folder"], Verdict.LENIENT)
+    quick = fast_fields(parsed.document.head, case["folder"]) if parsed.document.has_head else None
     if quick is not None:
         manifest = manifest_from(quick.fields, name=case["folder"], description=quick.fields["description"].strip())
         assert manifest == (parsed.manifest, ())
@@ -135,7 +135,9 @@ def test_the_quick_road_answers_as_the_slow_one_or_not_at_all(case: Case) -> Non
 def test_both_roads_find_the_same(case: Case, verdict: Verdict) -> None:
     data = content(case)
     if data is not None:
-        assert parse(data, folder=case["folder"], verdict=verdict) == closely(split(data), case["folder"], verdict)
+        assert parse(data, folder=case["folder"], verdict=verdict) == parse_with_positions(
+            split_document(data), case["folder"], verdict
+        )
 
 
 @pytest.mark.parametrize("case", CASES)

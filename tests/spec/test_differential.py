@@ -16,8 +16,8 @@ from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate_metadata
 
 from metier.spec import MemoryFiles, Verdict, check, parse
+from metier.spec.fast_yaml import fast_fields
 from metier.spec.manifest import manifest_from
-from metier.spec.quick import quick_fields
 
 Skills = Callable[[], Iterator[tuple[str, bytes]]]
 
@@ -109,7 +109,7 @@ def reference_is_ok(data: bytes, folder: Path) -> bool:
 def roads_agree(data: bytes, folder: str) -> bool | None:
     """Whether the quick road's answer is that of the slow one; None where it gave none."""
     parsed = parse(data, folder=folder)
-    quick = quick_fields(parsed.document.head, folder) if parsed.document.has_head else None
+    quick = fast_fields(parsed.document.head, folder) if parsed.document.has_head else None
     if quick is None:
         return None
     manifest = manifest_from(quick.fields, name=folder, description=quick.fields["description"].strip())

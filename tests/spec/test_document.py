@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.spec import Document, split
-from metier.spec.document import LONGEST_HEAD
+from metier.spec import Document, split_document
+from metier.spec.document import MAX_FRONTMATTER_BYTES
 
 
 def codes(document: Document) -> list[str]:
@@ -15,47 +15,49 @@ def codes(document: Document) -> list[str]:
 
 
 def test_the_head_and_the_body_are_what_stands_between_and_after_the_dashes() -> None:
-    document = split(b"---\nname: a\n---\n# Title\n")
+    document = split_document(b"---\nname: a\n---\n# Title\n")
     assert (document.head, document.body) == ("name: a\n", "# Title\n")
     assert document.problems == ()
 
 
 def test_the_body_knows_on_which_line_it_starts() -> None:
-    assert split(b"---\nname: a\ndescription: b\n---\nText\n").body_line == 5
+    assert split_document(b"---\nname: a\ndescription: b\n---\nText\n").body_line == 5
 
 
 @pytest.mark.parametrize(
     ("data", "lines"), [(b"---\na: b\n---\n", 4), (b"---\na: b\n---\nx\n", 4), (b"---\na: b\n---\nx\ny", 5)]
 )
 def test_lines_are_counted_over_the_whole_file(data: bytes, lines: int) -> None:
-    assert split(data).lines == lines
+    assert split_document(data).lines == lines
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_kind_of_line_end_becomes_a_newline(end: str) -> None:
-    document = split("---\nname: a\n---\none\ntwo\n".replace("\n", end).encode())
+    document = split_document("---\nname: a\n---\none\ntwo\n".replace("\n", end).encode())
     assert (document.head, document.body) == ("name: a\n", "one\ntwo\n")
 
 
 def test_a_byte_order_mark_is_skipped_and_reported() -> None:
-    document = split(b"\xef\xbb\xbf---\nname: a\n---\n")
+    document = split_document(b"\xef\xbb\xbf---\nname: a\n---\n")
     assert (document.head, codes(document)) == ("name: a\n", ["SK014"])
 
 
 def test_spaces_after_the_dashes_are_tolerated() -> None:
-    assert split(b"--- \t\nname: a\n---  \nBody\n").body == "Body\n"
+    assert split_document(b"--- \t\nname: a\n---  \nBody\n").body == "Body\n"
 
 
 def test_dashes_inside_a_line_are_no_delimiter() -> None:
-    assert split(b"---\ndescription: a --- b\n  ---\n# ---\n---\nBody\n").head == "description: a --- b\n  ---\n# ---\n"
+    assert (
+        split_document(b"---\ndescription: a --- b\n  ---\n# ---\n---\nBody\n").head == "description: a --- b\n  ---\n# ---\n"
+    )
 
 
 def test_the_body_may_hold_rules_of_its_own() -> None:
-    assert split(b"---\na: b\n---\nOne\n---\nTwo\n").body == "One\n---\nTwo\n"
+    assert split_document(b"---\na: b\n---\nOne\n---\nTwo\n").body == "One\n---\nTwo\n"
 
 
 def test_the_closing_dashes_may_end_the_file() -> None:
-    document = split(b"---\na: b\n---")
+    document = split_document(b"---\na: b\n---")
     assert (document.head, document.body, document.problems) == ("a: b\n", "", ())
 
 
@@ -70,46 +72,46 @@ def test_the_closing_dashes_may_end_the_file() -> None:
     ],
 )
 def test_a_file_without_an_opening_line_says_why(data: bytes, message: str) -> None:
-    document = split(data)
+    document = split_document(data)
     (found,) = document.problems
     assert (found.code, found.message, found.line, found.column) == ("SK005", message, 1, 1)
     assert (document.has_head, document.body) == (False, data.decode())
 
 
 def test_a_head_that_is_never_closed_is_all_body() -> None:
-    document = split(b"---\nname: a\n...\n")
+    document = split_document(b"---\nname: a\n...\n")
     assert (codes(document), document.has_head, document.body) == (["SK006"], False, "---\nname: a\n...\n")
 
 
 def test_a_head_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
-    line = b"a: " + b"x" * (LONGEST_HEAD - 4) + b"\n"
-    assert codes(split(b"---\n" + line + b"---\n")) == []
-    assert codes(split(b"---\n" + b"x" + line + b"---\nBody\n")) == ["SK007"]
-    assert split(b"---\n" + b"x" + line + b"---\nBody\n").body == "Body\n"
+    line = b"a: " + b"x" * (MAX_FRONTMATTER_BYTES - 4) + b"\n"
+    assert codes(split_document(b"---\n" + line + b"---\n")) == []
+    assert codes(split_document(b"---\n" + b"x" + line + b"---\nBody\n")) == ["SK007"]
+    assert split_document(b"---\n" + b"x" + line + b"---\nBody\n").body == "Body\n"
 
 
 def test_the_cap_counts_bytes_not_characters() -> None:
-    assert codes(split(b"---\na: " + "é".encode() * (LONGEST_HEAD // 2) + b"\n---\n")) == ["SK007"]
+    assert codes(split_document(b"---\na: " + "é".encode() * (MAX_FRONTMATTER_BYTES // 2) + b"\n---\n")) == ["SK007"]
 
 
 def test_a_nul_byte_is_found_where_it_stands() -> None:
-    (found,) = split(b"---\nname: a\0b\n---\n").problems
+    (found,) = split_document(b"---\nname: a\0b\n---\n").problems
     assert (found.code, found.line, found.column) == ("SK004", 2, 8)
 
 
 def test_a_byte_that_is_not_utf_8_is_found_where_it_stands() -> None:
-    (found,) = split(b"---\nname: a\ndescription: caf\xe9\n---\n").problems
+    (found,) = split_document(b"---\nname: a\ndescription: caf\xe9\n---\n").problems
     assert (found.code, found.line, found.column) == ("SK003", 3, 17)
     assert found.message == "byte 0xe9 is not UTF-8"
 
 
 @given(st.binary())
 def test_no_bytes_make_it_raise(data: bytes) -> None:
-    document = split(data)
+    document = split_document(data)
     assert document.has_head or document.problems
 
 
 @given(head=st.from_regex(r"([a-z]+: [a-z ]+\n)*", fullmatch=True), body=st.text(alphabet="ab-# \n"))
 def test_what_was_put_together_comes_apart_again(head: str, body: str) -> None:
-    document = split(f"---\n{head}---\n{body}".encode())
+    document = split_document(f"---\n{head}---\n{body}".encode())
     assert (document.head, document.body) == (head, body)

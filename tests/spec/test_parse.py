@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.spec import CODES, Parsed, Severity, Verdict, parse
+from metier.spec import CODES, ParseResult, Severity, Verdict, parse
 
 PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
 
 
-def parsed(head: str = PLAIN, extra: str = "", *, folder: str | None = "my-skill", verdict: Verdict = Verdict.STRICT) -> Parsed:
+def parsed(
+    head: str = PLAIN, extra: str = "", *, folder: str | None = "my-skill", verdict: Verdict = Verdict.STRICT
+) -> ParseResult:
     return parse(f"---\n{head}{extra}---\nDo it.\n".encode(), folder=folder, verdict=verdict)
 
 
-def places(found: Parsed) -> list[tuple[str, int | None, int | None]]:
+def places(found: ParseResult) -> list[tuple[str, int | None, int | None]]:
     return [(one.code, one.line, one.column) for one in found.report]
 
 
-def codes(found: Parsed) -> list[str]:
+def codes(found: ParseResult) -> list[str]:
     return [one.code for one in found.report]
 
 

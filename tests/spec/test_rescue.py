@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.spec.rescue import quote_colons, quoted
-from metier.spec.yaml import read, strings
+from metier.spec.yaml import read_yaml, to_text
 
 
 def rescued(head: str) -> object:
-    root = read(quote_colons(head)[0]).root
-    return strings(root) if root else None
+    root = read_yaml(quote_colons(head)[0]).root
+    return to_text(root) if root else None
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def rescued(head: str) -> object:
     ],
 )
 def test_the_author_gets_the_text_that_was_meant(head: str, meaning: object) -> None:
-    assert read(head).root is None
+    assert read_yaml(head).root is None
     assert rescued(head) == meaning
 
 
@@ -69,9 +69,9 @@ def test_no_head_makes_it_raise_or_changes_the_number_of_lines(head: str) -> Non
 
 @given(st.text(alphabet="ab:' \"#é", min_size=1, max_size=40))
 def test_a_quoted_value_reads_as_the_value(value: str) -> None:
-    root = read("a: " + quoted(value)).root
+    root = read_yaml("a: " + quoted(value)).root
     assert root is not None
-    assert strings(root) == {"a": value.rstrip()}
+    assert to_text(root) == {"a": value.rstrip()}
 
 
 def test_a_block_with_colons_in_it_is_text_already_and_stays_as_it_is() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.spec import FileEntry, MemoryFiles, Severity, Verdict, check, load
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 SKILL = b"---\nname: pdf\ndescription: Fills forms. Use when asked.\n---\n\n# How\n\nDo it.\n\n"
 
@@ -146,7 +146,7 @@ def test_a_disk_error_is_told_in_its_own_words() -> None:
 
 
 def test_a_skill_file_of_one_mebibyte_is_the_largest_that_is_read() -> None:
-    largest = SKILL.ljust(LONGEST_SKILL_FILE)
+    largest = SKILL.ljust(MAX_SKILL_FILE_BYTES)
     assert check(MemoryFiles({"SKILL.md": largest}), folder="pdf").problems == ()
     (found,) = check(MemoryFiles({"SKILL.md": largest + b" "}), folder="pdf")
     assert found.code == "SK016"

@@ -6,8 +6,8 @@ import pytest
 
 from metier.errors import InvalidSkillError, RefusedError
 from metier.spec import MemoryFiles, Verdict, check, load, parse, resource_path
-from metier.spec.quick import quick_fields
-from metier.spec.yaml import Scalar, resolved
+from metier.spec.fast_yaml import fast_fields
+from metier.spec.yaml import Scalar, scalar_value
 
 
 def files(head: str) -> MemoryFiles:
@@ -50,7 +50,7 @@ def test_a_pattern_with_a_nested_set_does_not_warn() -> None:
 
 
 def test_a_long_number_keeps_its_digits() -> None:
-    assert resolved(Scalar("12345678901234567890", 1, 1)) == "12345678901234567890"
+    assert scalar_value(Scalar("12345678901234567890", 1, 1)) == "12345678901234567890"
 
 
 def test_half_a_surrogate_pair_is_no_path() -> None:
@@ -63,7 +63,7 @@ def test_half_a_surrogate_pair_is_no_path() -> None:
     ["metadata:\n  ? [x]\n  : y\n", "? list:\n    - x\n", "allowed-tools:\n  !!str Read\n", "tags: [pdf,:forms]\n"],
 )
 def test_the_quick_road_leaves_odd_yaml_to_the_slow_one(extra: str) -> None:
-    assert quick_fields(PLAIN + extra, "a") is None
+    assert fast_fields(PLAIN + extra, "a") is None
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_an_odd_spelling_of_a_key_is_reported_on_its_own_line() -> None:
 
 
 def test_an_empty_block_at_the_end_of_a_head_is_left_to_the_slow_road() -> None:
-    assert quick_fields("name: a\ndescription: d\nmetadata:\n  c: |\n", "a") is None
+    assert fast_fields("name: a\ndescription: d\nmetadata:\n  c: |\n", "a") is None
 
 
 @pytest.mark.parametrize("key", ["requires", "version", "author", "tags"])
 def test_a_word_that_looks_like_a_boolean_is_left_to_the_slow_road(key: str) -> None:
-    assert quick_fields(f"name: a\ndescription: d\n{key}: true\n", "a") is None
+    assert fast_fields(f"name: a\ndescription: d\n{key}: true\n", "a") is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.spec import read_tools, write_tools
+from metier.spec import format_tools, parse_tools
 from metier.spec.tools import has_outer_comma, is_balanced
 
 
@@ -30,7 +30,7 @@ from metier.spec.tools import has_outer_comma, is_balanced
     ],
 )
 def test_parentheses_hold_a_tool_together(text: str, tools: tuple[str, ...]) -> None:
-    assert read_tools(text) == tools
+    assert parse_tools(text) == tools
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_parentheses_must_close_in_order(text: str, balanced: bool) -> None:
 
 
 def test_tools_are_written_with_spaces() -> None:
-    assert write_tools(["Read", "Bash(git add *)"]) == "Read Bash(git add *)"
+    assert format_tools(["Read", "Bash(git add *)"]) == "Read Bash(git add *)"
 
 
 @given(st.text())
 def test_reading_what_was_read_changes_nothing(text: str) -> None:
-    tools = read_tools(text)
+    tools = parse_tools(text)
     if is_balanced(text):
-        assert read_tools(write_tools(tools)) == tools
+        assert parse_tools(format_tools(tools)) == tools
 
 
 @given(st.text(alphabet="ab(), "))
 def test_no_character_of_a_tool_is_lost(text: str) -> None:
-    kept = "".join(read_tools(text)).replace(",", "").replace(" ", "")
+    kept = "".join(parse_tools(text)).replace(",", "").replace(" ", "")
     assert kept == text.replace(",", "").replace(" ", "")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.spec.versions import Range, Version, is_version, newest
+from metier.spec.versions import Version, VersionRange, is_version, newest_version
 
 # * semver.org, section 11
 ASCENDING = (
@@ -84,7 +84,7 @@ FITS = {
 
 @pytest.mark.parametrize(("text", "inside", "outside"), [(text, *sides) for text, sides in FITS.items()])
 def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> None:
-    wanted = Range.parse(text)
+    wanted = VersionRange.parse(text)
     assert [version for version in inside.split() if Version.parse(version) not in wanted] == []
     assert [version for version in outside.split() if Version.parse(version) in wanted] == []
 
@@ -94,19 +94,19 @@ def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> N
 )
 def test_what_is_no_range_is_said_to_be_none(text: str) -> None:
     with pytest.raises(UsageError, match="is not a range"):
-        Range.parse(text)
+        VersionRange.parse(text)
 
 
 def test_the_best_is_the_newest_that_fits() -> None:
     versions = [Version.parse(text) for text in ASCENDING]
-    assert str(Range.parse("^1.0").best(versions)) == "1.10.0"
-    assert Range.parse("^3").best(versions) is None
+    assert str(VersionRange.parse("^1.0").best(versions)) == "1.10.0"
+    assert VersionRange.parse("^3").best(versions) is None
 
 
 def test_who_asks_for_none_gets_a_release_and_a_try_only_of_what_was_never_released() -> None:
-    assert str(newest(map(Version.parse, ["1.0.0", "2.0.0-rc.1", "1.1.0"]))) == "1.1.0"
-    assert str(newest(map(Version.parse, ["2.0.0-rc.1", "2.0.0-rc.2"]))) == "2.0.0-rc.2"
-    assert newest([]) is None
+    assert str(newest_version(map(Version.parse, ["1.0.0", "2.0.0-rc.1", "1.1.0"]))) == "1.1.0"
+    assert str(newest_version(map(Version.parse, ["2.0.0-rc.1", "2.0.0-rc.2"]))) == "2.0.0-rc.2"
+    assert newest_version([]) is None
 
 
 def test_the_next_patch_is_the_smallest_release_above() -> None:
@@ -132,14 +132,14 @@ def test_the_order_is_total_and_transitive(one: Version, two: Version, three: Ve
 
 @given(_versions, _versions)
 def test_a_caret_never_crosses_a_major_version_nor_goes_back(base: Version, other: Version) -> None:
-    if other in Range.parse(f"^{base}"):
+    if other in VersionRange.parse(f"^{base}"):
         assert other.major == base.major and not other < base
 
 
 @given(st.text(alphabet="0123456789.x*^~<>=|- vab+", max_size=20))
 def test_any_text_is_a_range_or_bad_usage(text: str) -> None:
     try:
-        wanted = Range.parse(text)
+        wanted = VersionRange.parse(text)
     except UsageError:
         return
-    assert Range.parse(str(wanted)) == wanted
+    assert VersionRange.parse(str(wanted)) == wanted

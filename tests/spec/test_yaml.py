@@ -7,29 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.spec import Json
-from metier.spec.yaml import ListNode, MapNode, Scalar, plain, read, resolved, strings
+from metier.spec.yaml import ListNode, MapNode, Scalar, read_yaml, scalar_value, to_json, to_text
 
 
 def value(text: str) -> Json:
-    root = read(text).root
+    root = read_yaml(text).root
     assert root is not None
-    return plain(root)
+    return to_json(root)
 
 
 def written(text: str) -> Json:
-    root = read(text).root
+    root = read_yaml(text).root
     assert root is not None
-    return strings(root)
+    return to_text(root)
 
 
 def refusals(text: str) -> list[tuple[str, int | None, int | None]]:
-    tree = read(text)
+    tree = read_yaml(text)
     assert tree.root is None
     return [(found.code, found.line, found.column) for found in tree.problems]
 
 
 def test_nodes_know_their_line_and_column() -> None:
-    root = read("a: b\nlist:\n  - one\n", first_line=2).root
+    root = read_yaml("a: b\nlist:\n  - one\n", first_line=2).root
     assert isinstance(root, MapNode)
     first, second = root.entries
     assert (first[1].line, first[1].column) == (2, 4)
@@ -38,7 +38,7 @@ def test_nodes_know_their_line_and_column() -> None:
 
 
 def test_get_finds_a_key_or_nothing() -> None:
-    root = read("a: b").root
+    root = read_yaml("a: b").root
     assert isinstance(root, MapNode)
     assert root.get("a") == Scalar("b", 1, 4)
     assert root.get("z") is None
@@ -67,7 +67,7 @@ def test_quotes_and_blocks_are_certainly_text(text: str) -> None:
 
 
 def test_a_number_of_any_length_resolves_without_failing() -> None:
-    assert resolved(Scalar("9" * 5000, 1, 1)) == "9" * 5000
+    assert scalar_value(Scalar("9" * 5000, 1, 1)) == "9" * 5000
 
 
 def test_flow_collections_are_yaml() -> None:
@@ -113,34 +113,34 @@ def test_control_characters_are_refused_on_their_line() -> None:
 
 
 def test_nesting_is_capped_at_24() -> None:
-    assert read("[" * 24 + "]" * 24).problems == ()
+    assert read_yaml("[" * 24 + "]" * 24).problems == ()
     assert refusals("[" * 25 + "]" * 25) == [("SK008", 1, 25)]
     assert refusals("[" * 50_000)[0][0] == "SK008"
 
 
 def test_an_alias_bomb_stays_as_small_as_its_text() -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))]
-    tree = read("\n".join(lines))
+    tree = read_yaml("\n".join(lines))
     assert tree.root is None
     assert {found.code for found in tree.problems} == {"SK011"}
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
 def test_nothing_is_no_root_and_no_problem(text: str) -> None:
-    assert (read(text).root, read(text).problems) == (None, ())
+    assert (read_yaml(text).root, read_yaml(text).problems) == (None, ())
 
 
 @given(st.text())
 def test_no_text_makes_it_raise(text: str) -> None:
-    tree = read(text)
+    tree = read_yaml(text)
     if tree.root is not None:
-        plain(tree.root)
-        strings(tree.root)
+        to_json(tree.root)
+        to_text(tree.root)
 
 
 @given(st.text(alphabet="ab: -[]{}\"'|>#\n\t&*!?,%", max_size=60))
 def test_no_punctuation_makes_it_raise(text: str) -> None:
-    tree = read(text)
+    tree = read_yaml(text)
     assert tree.root is None or tree.problems == ()
 
 

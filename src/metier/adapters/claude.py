@@ -25,7 +25,7 @@ from metier.runtime.events import ResourceRead
 from metier.runtime.patterns import request_of
 from metier.runtime.permissions import patterns_of
 from metier.spec import SKILL_FILE
-from metier.spec.name import is_name
+from metier.spec.fields import is_name
 
 from .chat_completions import extended
 from .prompt import instructions_activated_elsewhere

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from metier.spec import split
+from metier.spec import split_document
 
 __all__ = ["SlashCommand", "read_slash_commands"]
 
@@ -76,7 +76,7 @@ def _head(text: str) -> tuple[str, str]:
     """The description of a frontmatter, where there is one, and the rest."""
     if not text.startswith("---"):
         return "", text
-    parts = split(text.encode())
+    parts = split_document(text.encode())
     line = re.search(r"^description:[ \t]*(.+)$", text[: len(text) - len(parts.body)], re.MULTILINE)
     return (line[1].strip().strip("\"'") if line else ""), parts.body
 

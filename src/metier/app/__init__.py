@@ -21,7 +21,7 @@ from .talking import Talking
 if TYPE_CHECKING:
     from threading import Event
 
-    from metier.catalog import Catalog, Entry, Policy
+    from metier.catalog import Catalog, CatalogFilters, Entry
     from metier.install.cache import SkillCache
     from metier.install.fetching import Access
     from metier.install.listed import Plugin
@@ -96,11 +96,11 @@ class App(Talking, Registries):
         return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
 
     @cached_property
-    def policy(self) -> Policy:
-        from metier.catalog import Policy
+    def policy(self) -> CatalogFilters:
+        from metier.catalog import CatalogFilters
 
         words = self.settings.words
-        return Policy(
+        return CatalogFilters(
             disabled=frozenset(words("skills.disabled")) | self._plugins_off,
             enabled=frozenset(words("skills.enabled")),
             disabled_bundled=frozenset(words("skills.disabled_bundled")),

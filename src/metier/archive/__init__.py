@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from metier.lazy import lazy_exports
 
-from .contents import Contents, Link, Member, gathered
-from .digest import digest, digest_of, file_hashes
-from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits
-from .names import collision_key, portable_path
+from .contents import Contents, Link, Member, read_contents
+from .digest import digest, digest_of_hashes, file_hashes
+from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits
+from .portable_names import collision_key, portable_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .packing import Format, pack
-    from .unpacking import sniff, unpack, unwrap
+    from .reader import sniff_format, strip_top_folder, unpack
+    from .writer import ArchiveFormat, pack
 
 __all__ = [
     "REPOSITORY_LIMITS",
     "SKILL_LIMITS",
+    "ArchiveFormat",
+    "ArchiveLimits",
     "Contents",
-    "Format",
-    "Limits",
     "Link",
     "Member",
     "collision_key",
     "digest",
-    "digest_of",
+    "digest_of_hashes",
     "file_hashes",
-    "gathered",
     "pack",
     "portable_path",
-    "sniff",
+    "read_contents",
+    "sniff_format",
+    "strip_top_folder",
     "unpack",
-    "unwrap",
 ]
 
 if not TYPE_CHECKING:  # a copy of a folder packs and unpacks nothing
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.archive.packing": ("Format", "pack"),
-            "metier.archive.unpacking": ("sniff", "unpack", "unwrap"),
+            "metier.archive.writer": ("ArchiveFormat", "pack"),
+            "metier.archive.reader": ("sniff_format", "unpack", "strip_top_folder"),
         },
     )

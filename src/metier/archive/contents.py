@@ -14,17 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from metier.errors import NotFoundError
 from metier.spec import FileEntry, Files, resource_path
-from metier.spec.files import too_large
+from metier.spec.files import too_large_error
 from metier.values import dataclass, field, replace
 
-from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, Limits, refused
-from .names import collision_key, portable_path
+from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, archive_error
+from .portable_names import collision_key, portable_path
 
-__all__ = ["EXECUTABLE", "LINK", "LONGEST_TARGET", "PLAIN", "Contents", "Link", "Member", "gathered"]
+__all__ = ["EXECUTABLE", "LINK", "MAX_LINK_TARGET", "PLAIN", "Contents", "Link", "Member", "read_contents"]
 
 PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
 
-LONGEST_TARGET = 1024
+MAX_LINK_TARGET = 1024
 _MOST_HOPS = 8
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -56,7 +56,7 @@ class Contents:
         links: Iterable[Link] = (),
         *,
         folders: Iterable[str] = (),
-        limits: Limits = SKILL_LIMITS,
+        limits: ArchiveLimits = SKILL_LIMITS,
     ) -> None:
         """Folders that an archive names leave no trace here, but their names are judged as if they did."""
         self._members: dict[str, Member] = {}
@@ -115,7 +115,7 @@ class Contents:
         if member is None:
             raise NotFoundError(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
         if len(member.data) > limit:
-            raise too_large(path, limit)
+            raise too_large_error(path, limit)
         return member.data
 
     def list(self) -> Iterator[FileEntry]:
@@ -124,7 +124,7 @@ class Contents:
              for path, member in sorted(self._members.items())]
         )  # fmt: skip
 
-    def below(self, folder: str, *, limits: Limits = SKILL_LIMITS) -> Contents:
+    def below(self, folder: str, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         """What is in one folder, as if it were all. A link from there to the rest of the tree leaves, and is refused."""
         prefix = f"{folder}/" if folder else ""
         cut = len(prefix)
@@ -152,9 +152,9 @@ class Contents:
             parent = path.rpartition("/")[0]
             while parent and spelling.get(key := collision_key(parent)) != parent:
                 if key in spelling:
-                    raise refused("collision", f"{spelling[key]!r} and {parent!r} are one folder on some systems")
+                    raise archive_error("collision", f"{spelling[key]!r} and {parent!r} are one folder on some systems")
                 if key in keys:
-                    raise refused(
+                    raise archive_error(
                         "collision", f"{keys[key]!r} is a file or link, and {path!r} is or is in a folder of that name"
                     )
                 spelling[key] = parent
@@ -164,20 +164,20 @@ class Contents:
     def _check_link(self, path: str, target: str, folders: frozenset[str]) -> None:
         here = path
         for _ in range(_MOST_HOPS):
-            inside = joined(here, self._links[here])
+            inside = link_destination(here, self._links[here])
             if inside is None or self._passes_a_link(here):
-                raise refused(
+                raise archive_error(
                     "link", f"{path!r} is a link out of the skill, to {target!r}", hint="copy the file into the skill"
                 )
             if inside in self._members or inside in folders or inside == "":
                 # A link to its own folder is a loop that some walker will follow for ever.
                 if inside == "" or path.startswith(f"{inside}/"):
-                    raise refused("link", f"{path!r} is a link to a folder around it")
+                    raise archive_error("link", f"{path!r} is a link to a folder around it")
                 return
             if inside not in self._links:
-                raise refused("link", f"{path!r} is a link to nothing: {target!r}")
+                raise archive_error("link", f"{path!r} is a link to nothing: {target!r}")
             here = inside
-        raise refused("link", f"{path!r} goes through too many links")
+        raise archive_error("link", f"{path!r} goes through too many links")
 
     def _passes_a_link(self, path: str) -> bool:
         """Does the way to a link's target lead through another link? Then `..` would mean something else on disk than here."""
@@ -193,23 +193,23 @@ class Contents:
         for _ in range(_MOST_HOPS):
             for link, target in self._links.items():
                 if path == link or path.startswith(f"{link}/"):
-                    path = (joined(link, target) or "") + path[len(link) :]
+                    path = (link_destination(link, target) or "") + path[len(link) :]
                     break
             else:
                 return path
         return path
 
 
-def gathered(files: Files) -> Contents:
+def read_contents(files: Files) -> Contents:
     """The same files in memory."""
     return Contents(
         Member(entry.path, files.read(entry.path, limit=SKILL_LIMITS.file), entry.executable) for entry in files.list()
     )
 
 
-def joined(link: str, target: str) -> str | None:
+def link_destination(link: str, target: str) -> str | None:
     """Where a link points, from the top of the skill; None if that is outside."""
-    if not target or len(target) > LONGEST_TARGET or target.startswith(("/", "~")) or "\\" in target or _DRIVE.match(target):
+    if not target or len(target) > MAX_LINK_TARGET or target.startswith(("/", "~")) or "\\" in target or _DRIVE.match(target):
         return None
     if not target.isprintable():
         return None
@@ -224,13 +224,13 @@ def joined(link: str, target: str) -> str | None:
     return "/".join(parts)
 
 
-def _claimed(path: str, keys: dict[str, str], limits: Limits) -> str:
+def _claimed(path: str, keys: dict[str, str], limits: ArchiveLimits) -> str:
     path = portable_path(path, limits)
     key = collision_key(path)
     if key in keys:
         if keys[key] == path:
-            raise refused("collision", f"{path!r} is there twice")
-        raise refused("collision", f"{keys[key]!r} and {path!r} are one file on some systems")
+            raise archive_error("collision", f"{path!r} is there twice")
+        raise archive_error("collision", f"{keys[key]!r} and {path!r} are one file on some systems")
     if len(keys) > limits.files:
         limits.check_count(len(keys) + 1)
     keys[key] = path

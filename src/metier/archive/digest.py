@@ -20,7 +20,7 @@ from metier.spec import Files
 from .contents import EXECUTABLE, LINK, PLAIN, Contents
 from .limits import SKILL_LIMITS
 
-__all__ = ["EXECUTABLE", "LINK", "PLAIN", "digest", "digest_of", "file_hashes"]
+__all__ = ["EXECUTABLE", "LINK", "PLAIN", "digest", "digest_of_hashes", "file_hashes"]
 
 
 def file_hashes(files: Files) -> dict[str, tuple[str, str]]:
@@ -34,7 +34,7 @@ def file_hashes(files: Files) -> dict[str, tuple[str, str]]:
     return dict(sorted(hashes.items(), key=lambda item: item[0].encode()))
 
 
-def digest_of(hashes: Mapping[str, tuple[str, str]]) -> str:
+def digest_of_hashes(hashes: Mapping[str, tuple[str, str]]) -> str:
     whole = hashlib.sha256()
     for path, (mode, content) in sorted(hashes.items(), key=lambda item: item[0].encode()):
         whole.update(f"{path}\0{mode}\0{content}\n".encode())
@@ -42,4 +42,4 @@ def digest_of(hashes: Mapping[str, tuple[str, str]]) -> str:
 
 
 def digest(files: Files) -> str:
-    return digest_of(file_hashes(files))
+    return digest_of_hashes(file_hashes(files))

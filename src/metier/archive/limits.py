@@ -5,13 +5,13 @@ from __future__ import annotations
 from metier.errors import RefusedError
 from metier.values import dataclass
 
-__all__ = ["REPOSITORY_LIMITS", "SKILL_LIMITS", "Limits", "refused"]
+__all__ = ["REPOSITORY_LIMITS", "SKILL_LIMITS", "ArchiveLimits", "archive_error"]
 
 _MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     total: int = 50 * _MIB
     """Bytes of all files together, unpacked."""
     file: int = 10 * _MIB
@@ -26,24 +26,24 @@ class Limits:
 
     def check_file(self, path: str, size: int) -> None:
         if size > self.file:
-            raise refused("size", f"{path!r} has {size:,} bytes, more than the {self.file:,} that one file may have")
+            raise archive_error("size", f"{path!r} has {size:,} bytes, more than the {self.file:,} that one file may have")
 
     def check_total(self, size: int, packed: int | None = None) -> None:
         if size > self.total:
-            raise refused("size", f"the files have more than {self.total:,} bytes together")
+            raise archive_error("size", f"the files have more than {self.total:,} bytes together")
         if packed is not None and size > self.ratio_after and size > packed * self.ratio:
-            raise refused("ratio", f"{packed:,} bytes would unpack to more than {self.ratio} times as much, like a bomb")
+            raise archive_error("ratio", f"{packed:,} bytes would unpack to more than {self.ratio} times as much, like a bomb")
 
     def check_count(self, count: int) -> None:
         if count > self.files:
-            raise refused("count", f"there are more than {self.files:,} files")
+            raise archive_error("count", f"there are more than {self.files:,} files")
 
 
-SKILL_LIMITS = Limits()
-REPOSITORY_LIMITS = Limits(total=256 * _MIB, file=64 * _MIB, files=20_000, depth=40, path=1_000)
+SKILL_LIMITS = ArchiveLimits()
+REPOSITORY_LIMITS = ArchiveLimits(total=256 * _MIB, file=64 * _MIB, files=20_000, depth=40, path=1_000)
 """For an archive of a whole repository; each skill that is taken out of it still has to keep the limits of a skill."""
 
 
-def refused(rule: str, message: str, *, hint: str = "") -> RefusedError:
+def archive_error(rule: str, message: str, *, hint: str = "") -> RefusedError:
     """The one way in which this room says no: nothing of the archive is used."""
     return RefusedError(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean copy; nothing was written")

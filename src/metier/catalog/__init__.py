@@ -1,24 +1,24 @@
 """What is here, and who wins. Pure: it is handed offers and facts about the machine."""
 
-from .catalog import Catalog, Offers, Policy, merge
-from .entry import Entry, Flag, Offer, Source, State, offer_of, offer_of_bad, offer_of_quick
-from .needs import Environment, Needs, missing, read_compatibility
+from .catalog import Catalog, CatalogFilters, SourceOffers, merge
+from .entry import Entry, Offer, OfferFlag, Source, State, offer_from_fast_fields, offer_from_parse, offer_from_report
+from .needs import Environment, Needs, missing_needs, read_compatibility
 
 __all__ = [
     "Catalog",
+    "CatalogFilters",
     "Entry",
     "Environment",
-    "Flag",
     "Needs",
     "Offer",
-    "Offers",
-    "Policy",
+    "OfferFlag",
     "Source",
+    "SourceOffers",
     "State",
     "merge",
-    "missing",
-    "offer_of",
-    "offer_of_bad",
-    "offer_of_quick",
+    "missing_needs",
+    "offer_from_fast_fields",
+    "offer_from_parse",
+    "offer_from_report",
     "read_compatibility",
 ]

@@ -16,14 +16,14 @@ from typing import NamedTuple
 from metier.errors import SkillNotFoundError
 from metier.values import dataclass, field
 
-from .entry import Entry, Flag, Offer, Source, State
-from .needs import Environment, Needs, missing
+from .entry import Entry, Offer, OfferFlag, Source, State
+from .needs import Environment, Needs, missing_needs
 
-__all__ = ["Catalog", "Offers", "Policy", "merge"]
+__all__ = ["Catalog", "CatalogFilters", "SourceOffers", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class CatalogFilters:
     """What the user has said about which skills may be used."""
 
     disabled: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Policy:
     deny: tuple[str, ...] = ()
 
 
-class Offers(NamedTuple):
+class SourceOffers(NamedTuple):
     """All that one place offers."""
 
     source: Source
@@ -97,10 +97,10 @@ class Catalog:
 
 
 def merge(
-    places: Sequence[Offers], *, policy: Policy | None = None, machine: Environment, warnings: Iterable[str] = ()
+    places: Sequence[SourceOffers], *, policy: CatalogFilters | None = None, machine: Environment, warnings: Iterable[str] = ()
 ) -> Catalog:
     """The catalog of these places, given from lowest to highest precedence."""
-    decide = _Decider(policy or Policy(), machine)
+    decide = _Decider(policy or CatalogFilters(), machine)
     winners: dict[str, Entry] = {}
     entries: list[Entry] = []
     for source, offers, trusted in reversed(places):
@@ -125,17 +125,17 @@ def merge(
 class _Decider:
     """Enabled or not, for an offer that has won its name."""
 
-    def __init__(self, policy: Policy, machine: Environment) -> None:
+    def __init__(self, policy: CatalogFilters, machine: Environment) -> None:
         self.policy = policy
         self.machine = machine
-        self.silent = policy == Policy()
+        self.silent = policy == CatalogFilters()
         self.answers: dict[str, str] = {}
 
     def __call__(self, source: Source, offer: Offer) -> Entry:
         flags = offer[5]
         state, reason = State.ENABLED, ""
         # Most users say nothing, and most skills need nothing or what their neighbours need.
-        if not self.silent or flags & Flag.OFF_BY_DEFAULT:
+        if not self.silent or flags & OfferFlag.OFF_BY_DEFAULT:
             reason = self._disabled(source, offer)
             state = State.DISABLED if reason else State.ENABLED
         if offer[6] and not reason:
@@ -153,13 +153,13 @@ class _Decider:
             return "denied by a filter"
         if policy.allow and not any(fnmatchcase(name, glob) for glob in policy.allow):
             return "not allowed by a filter"
-        if offer.flags & Flag.OFF_BY_DEFAULT and name not in policy.enabled | policy.enabled_bundled:
+        if offer.flags & OfferFlag.OFF_BY_DEFAULT and name not in policy.enabled | policy.enabled_bundled:
             return f"off by default; switch it on with `metier skill enable {name}`"
         return ""
 
     def _missing(self, needs: str) -> str:
         if needs not in self.answers:
-            self.answers[needs] = missing(Needs.decoded(needs), self.machine)
+            self.answers[needs] = missing_needs(Needs.decoded(needs), self.machine)
         return self.answers[needs]
 
 

@@ -6,14 +6,14 @@ import json
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from metier.spec import Document, Manifest, Parsed, Problem, Report, Severity, parse
+from metier.spec import Document, Manifest, ParseResult, Problem, Report, Severity, parse
 from metier.spec.extensions import EXTENSION_KEYS, WRITTEN_KEYS
+from metier.spec.fast_yaml import FastFields
 from metier.spec.manifest import manifest_from
-from metier.spec.quick import Quick
 
 from .needs import encoded_needs
 
-__all__ = ["Entry", "Flag", "Offer", "Source", "State", "offer_of", "offer_of_bad", "offer_of_quick"]
+__all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fast_fields", "offer_from_parse", "offer_from_report"]
 
 
 class Source(StrEnum):
@@ -42,7 +42,7 @@ class State(StrEnum):
     """Not a usable skill; the reason says why."""
 
 
-class Flag:
+class OfferFlag:
     """What deciding a state needs to know of an offer; zero for nearly all. Plain bits: IntFlag costs 3 µs a question."""
 
     BAD: Final = 1
@@ -98,14 +98,14 @@ class Entry(NamedTuple):
         return self._parsed.manifest or Manifest(name=self.name, description=self.description)
 
     @property
-    def _parsed(self) -> Parsed:
+    def _parsed(self) -> ParseResult:
         data = f"---\n{self.offer.head}---\n".encode("utf-8", "surrogatepass")
         return parse(data, folder=self.folder.rpartition("/")[2])
 
     @property
     def report(self) -> Report:
         """What was odd about the file, under the lenient verdict."""
-        if self.offer.flags & Flag.WARNED and not self.offer.problems:
+        if self.offer.flags & OfferFlag.WARNED and not self.offer.problems:
             # The quick road only saw that something is odd; where it stands is worth a parse now that somebody asks.
             return self._parsed.report
         rows = json.loads(self.offer.problems) if self.offer.problems else ()
@@ -114,42 +114,44 @@ class Entry(NamedTuple):
     @property
     def is_for_models(self) -> bool:
         """May it stand in a model's catalog? A person can still start it by name when not."""
-        return self.state is State.ENABLED and not self.offer.flags & Flag.HIDDEN_FROM_MODEL
+        return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
 
 
-def offer_of_quick(folder: str, mtime_ns: int, size: int, quick: Quick, head: str) -> Offer:
+def offer_from_fast_fields(folder: str, mtime_ns: int, size: int, quick: FastFields, head: str) -> Offer:
     """The offer of a head that took the quick road."""
     fields, warned = quick
     name, description = fields["name"], fields["description"].strip()
-    metadata, flags = fields.get("metadata", _EMPTY), Flag.WARNED if warned else 0
+    metadata, flags = fields.get("metadata", _EMPTY), OfferFlag.WARNED if warned else 0
     if WRITTEN_KEYS.isdisjoint(fields) and _READ.isdisjoint(metadata):
         needs = encoded_needs(fields.get("compatibility", ""), "")
         return Offer(folder, mtime_ns, size, name, description, flags, needs, head)
     manifest, _ = manifest_from(fields, name=name, description=description)
-    offer = offer_of(folder, mtime_ns, size, Parsed(manifest=manifest, report=Report(), document=Document(head=head)))
+    offer = offer_from_parse(
+        folder, mtime_ns, size, ParseResult(manifest=manifest, report=Report(), document=Document(head=head))
+    )
     return offer._replace(flags=offer.flags | flags) if flags else offer
 
 
-def offer_of(folder: str, mtime_ns: int, size: int, parsed: Parsed) -> Offer:
+def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult) -> Offer:
     """The offer of a head that took a closer look, whether it came to anything or not."""
     manifest, report = parsed.manifest, parsed.report
     if manifest is None:
-        return offer_of_bad(folder, mtime_ns, size, report)
+        return offer_from_report(folder, mtime_ns, size, report)
     extensions = manifest.extensions
     flags = (
-        (0 if extensions.default_enabled else Flag.OFF_BY_DEFAULT)
-        | (Flag.WARNED if report.problems else 0)
-        | (Flag.HIDDEN_FROM_MODEL if extensions.disable_model_invocation else 0)
+        (0 if extensions.default_enabled else OfferFlag.OFF_BY_DEFAULT)
+        | (OfferFlag.WARNED if report.problems else 0)
+        | (OfferFlag.HIDDEN_FROM_MODEL if extensions.disable_model_invocation else 0)
     )
     needs = encoded_needs(manifest.compatibility or "", " ".join(extensions.requires))
     head = parsed.document.head
     return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, head, _encoded(report))
 
 
-def offer_of_bad(folder: str, mtime_ns: int, size: int, report: Report) -> Offer:
+def offer_from_report(folder: str, mtime_ns: int, size: int, report: Report) -> Offer:
     """A folder that is no usable skill still has a line: one bad skill never hides another, nor itself."""
     name = folder.rpartition("/")[2]
-    return Offer(folder, mtime_ns, size, name, "", Flag.BAD, problems=_encoded(report))
+    return Offer(folder, mtime_ns, size, name, "", OfferFlag.BAD, problems=_encoded(report))
 
 
 _EMPTY: dict[str, str] = {}

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from metier.values import dataclass, replace
 
-__all__ = ["Environment", "Needs", "encoded_needs", "missing", "read_compatibility"]
+__all__ = ["Environment", "Needs", "encoded_needs", "missing_needs", "read_compatibility"]
 
 _SYSTEMS = {
     "linux": "linux",
@@ -136,7 +136,7 @@ def encoded_needs(compatibility: str, requires: str) -> str:
     return replace(needs, commands=tuple(commands)).encoded()
 
 
-def missing(needs: Needs, machine: Environment) -> str:
+def missing_needs(needs: Needs, machine: Environment) -> str:
     """What is missing here, as a readable reason; empty when nothing is."""
     return "; ".join(_reasons(needs, machine))
 

@@ -29,8 +29,8 @@ from metier.disclosure import (
 from metier.disclosure.tokenizer import exact_count
 from metier.errors import UsageError
 from metier.selection import Match
-from metier.spec import Skill, estimated_tokens
-from metier.spec.scripts import summary_of
+from metier.spec import Skill, estimate_tokens
+from metier.spec.scripts import script_summary
 
 from .core.dispatch import command
 from .core.result import Result
@@ -70,7 +70,7 @@ def prompt(
     how many are missing. The presets `triggers` and `active` also load the skills that the request activates.
     """
     request = request_text(query) if query else ""
-    count = exact_count() if exact else estimated_tokens
+    count = exact_count() if exact else estimate_tokens
     page = Budget(tokens=budget) if budget else Budget.of_context(context)
     shown = _view(app, Preset(preset), request, page, Format(form), mount, count)
     return _result(shown, preset, page, exact=exact)
@@ -136,7 +136,7 @@ def _scripts(skill: Skill) -> list[tuple[str, str]]:
     for file in skill.resources("scripts"):
         if file.size <= _SCRIPT_LIMIT:
             source = skill.resource(file.path).decode("utf-8", "replace")
-            found.append((os.path.splitext(os.path.basename(file.path))[0], summary_of(source) or file.path))
+            found.append((os.path.splitext(os.path.basename(file.path))[0], script_summary(source) or file.path))
     return found
 
 

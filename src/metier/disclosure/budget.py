@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metier.spec import estimated_tokens
+from metier.spec import estimate_tokens
 from metier.spec.extensions import first_sentence
 
 from .catalog import Line, rendered
@@ -59,7 +59,7 @@ class _Room:
 
 def catalog_within(
     ranked: Sequence[Listed], budget: Budget | None = None, *, form: Format = Format.XML, how: Activation = Activation.FILE,
-    count: Count = estimated_tokens, more: int = 0,
+    count: Count = estimate_tokens, more: int = 0,
 ) -> Disclosure:  # fmt: skip
     """The catalog of these skills, best first, in at most the budget's tokens. All of it when all of it fits.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from metier.spec import estimated_tokens
+from metier.spec import estimate_tokens
 
 __all__ = ["Count", "Disclosure", "Format", "Listed", "Tier"]
 
@@ -69,7 +69,7 @@ class Disclosure:
 
     @classmethod
     def of(
-        cls, text: str, tier: Tier, *, full: tuple[str, ...] = (), named: tuple[str, ...] = (), count: Count = estimated_tokens
+        cls, text: str, tier: Tier, *, full: tuple[str, ...] = (), named: tuple[str, ...] = (), count: Count = estimate_tokens
     ) -> Disclosure:
         """Nothing at all when there is nothing to say."""
         if not text:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from metier.spec import estimated_tokens
+from metier.spec import estimate_tokens
 from metier.spec.extensions import first_sentence
 
 from .catalog import indented_xml, reference_xml, rendered
@@ -55,13 +55,13 @@ class Active:
     """Name and one line about each tool that it brings."""
 
 
-def compat(skills: Iterable[Listed], *, count: Count = estimated_tokens) -> Disclosure:
+def compat(skills: Iterable[Listed], *, count: Count = estimate_tokens) -> Disclosure:
     """Also for no skills, as the reference does it: then the block is empty."""
     listed = list(skills)
     return Disclosure.of(reference_xml(listed), Tier.CATALOG, full=_names(listed), count=count)
 
 
-def provider(skills: Iterable[Listed], *, count: Count = estimated_tokens) -> Disclosure:
+def provider(skills: Iterable[Listed], *, count: Count = estimate_tokens) -> Disclosure:
     listed = sorted(skills, key=lambda skill: skill.name)
     text = rendered([(skill.name, skill.description, skill.location) for skill in listed], [], Format.XML)
     return Disclosure.of(text, Tier.CATALOG, full=_names(listed), count=count)
@@ -80,7 +80,7 @@ def section(
     mount_path: str = "skills",
     folders: Mapping[str, str] | None = None,
     visibility: Visibility = Visibility.FULL,
-    count: Count = estimated_tokens,
+    count: Count = estimate_tokens,
 ) -> Disclosure:
     """`folders` says by name where a skill lies below the mount path, for one whose folder is not called like it."""
     listed = sorted(skills, key=lambda skill: skill.name)
@@ -108,7 +108,7 @@ def asks_for_skills(query: str) -> bool:
 
 
 def by_trigger(
-    query: str, skills: Sequence[Listed], matched: Sequence[Active], *, has_triggers: bool, count: Count = estimated_tokens
+    query: str, skills: Sequence[Listed], matched: Sequence[Active], *, has_triggers: bool, count: Count = estimate_tokens
 ) -> Disclosure:
     """The four tiers. `matched` are the skills whose triggers fit the query, best first, with their instructions."""
     if not skills:
@@ -143,7 +143,7 @@ def capabilities(instructions: str) -> tuple[str, ...]:
     return tuple(found[:_MOST_CAPABILITIES])
 
 
-def active(skills: Sequence[Active], *, count: Count = estimated_tokens) -> Disclosure:
+def active(skills: Sequence[Active], *, count: Count = estimate_tokens) -> Disclosure:
     """The block of active skills. The caller decides which skills are active, and how many."""
     if not skills:
         return Disclosure()

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import groupby
 
-from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, Contents, Limits, Link, Member
-from metier.archive.limits import refused
+from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, Contents, Link, Member
+from metier.archive.limits import archive_error
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.sources.disk import DiskFiles
 from metier.sources.walk import SKIPPED_NAMES
@@ -74,9 +74,9 @@ def fetch_archive_file(ref: ArchiveFile, job: Job) -> Fetched:
 def opened(data: bytes) -> ContentsTree:
     """An archive of one skill or of many."""
     # Imported here: a folder is no archive.
-    from metier.archive import unpack, unwrap
+    from metier.archive import strip_top_folder, unpack
 
-    return ContentsTree(unwrap(unpack(data, limits=REPOSITORY_LIMITS), limits=REPOSITORY_LIMITS))
+    return ContentsTree(strip_top_folder(unpack(data, limits=REPOSITORY_LIMITS), limits=REPOSITORY_LIMITS))
 
 
 def expanded(path: str, access: Access) -> str:
@@ -86,7 +86,7 @@ def expanded(path: str, access: Access) -> str:
     return os.path.normpath(os.path.join(access.folder, os.path.expanduser(path)))
 
 
-def read_folder(folder: str, *, limits: Limits = SKILL_LIMITS) -> Contents:
+def read_folder(folder: str, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
     """A skill's folder as a value: what `pack` packs and what an installed skill is compared by."""
     return FolderTree(folder).contents("", limits=limits)
 
@@ -145,7 +145,7 @@ class FolderTree:
     def read(self, path: str, *, limit: int) -> bytes:
         return self._files.read(path, limit=limit)
 
-    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
+    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         prefix, unwanted = f"{folder}/" if folder else "", frozenset(leave_out)
         wanted = [path for path in self._below(folder) if unwanted.isdisjoint(path[len(prefix) :].split("/"))]
         limits.check_count(len(wanted))
@@ -159,7 +159,7 @@ class FolderTree:
                 for path in paths:
                     kind, name, inner = self.nodes[path].kind, path.rpartition("/")[2], path[len(prefix) :]
                     if kind == "special":
-                        raise refused("special", f"{path!r} is a device, pipe or socket")
+                        raise archive_error("special", f"{path!r} is a device, pipe or socket")
                     if kind == "link":
                         links.append(Link(inner, os.readlink(name, dir_fd=here)))
                         continue
@@ -194,13 +194,13 @@ def _above(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _member(inner: str, name: str, folder: int, limits: Limits) -> Member:
+def _member(inner: str, name: str, folder: int, limits: ArchiveLimits) -> Member:
     """What the file is, by what was opened and not by what was listed before."""
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise refused("special", f"{inner!r} is a device, pipe or socket")
+            raise archive_error("special", f"{inner!r} is a device, pipe or socket")
         limits.check_file(inner, status.st_size)
         data = os.read(descriptor, status.st_size + 1)
         while len(data) < status.st_size and (more := os.read(descriptor, status.st_size + 1 - len(data))):

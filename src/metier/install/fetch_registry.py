@@ -16,7 +16,7 @@ from urllib.parse import quote
 from metier.archive import digest
 from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
 from metier.spec import SKILL_FILE
-from metier.spec.versions import Range, Version, is_version
+from metier.spec.versions import Version, VersionRange, is_version
 from metier.values import dataclass
 
 from .auth import Source
@@ -123,7 +123,7 @@ def chosen_release(ref: Registry, releases: Iterable[Release], tags: Mapping[str
         return exact
     usable = {Version.parse(text): one for text, one in by_version.items() if is_version(text) and not one.yanked}
     try:
-        best = Range.parse("*" if wanted == "latest" else wanted).best(usable)
+        best = VersionRange.parse("*" if wanted == "latest" else wanted).best(usable)
     except UsageError:
         best = None
     if best is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, urljoin
 
-from metier.archive import Contents, Member, sniff, unpack
-from metier.archive.limits import refused
+from metier.archive import Contents, Member, sniff_format, unpack
+from metier.archive.limits import archive_error
 from metier.errors import NotFoundError
 from metier.spec import SKILL_FILE, parse
 
@@ -84,7 +84,7 @@ def _direct(url: str, job: Job, key: str) -> Fetched:
     reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
         return known
-    tree = opened(reply.body) if sniff(reply.body) else single(reply)
+    tree = opened(reply.body) if sniff_format(reply.body) else single(reply)
     fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
@@ -99,8 +99,8 @@ def single(reply: Reply) -> ContentsTree:
         or parse(reply.body, folder="skill").manifest is None
     ):
         begins = ascii(reply.body[:24].decode("utf-8", "replace"))
-        raise refused("format", f"{reply.url.partition('?')[0]} is no archive and no {SKILL_FILE}; it begins with {begins}",
-                      hint="check the address: error pages and login pages come as HTML")  # fmt: skip
+        raise archive_error("format", f"{reply.url.partition('?')[0]} is neither an archive nor a {SKILL_FILE}: {begins}",
+                            hint="check the address: error pages and login pages come as HTML")  # fmt: skip
     return ContentsTree(Contents([Member(SKILL_FILE, reply.body)]))
 
 
@@ -134,7 +134,7 @@ def _listed(one: Listed, index: Index, ref: WellKnown, job: Job) -> Contents:
     else:
         contents = unpack(reply.body, limits=job.access.limits)
         if SKILL_FILE not in {member.path for member in contents.members}:
-            raise refused(
+            raise archive_error(
                 "no-skill", f"the archive of {one.name} has no {SKILL_FILE} at its top", hint="tell whoever runs the site"
             )
     if cache:

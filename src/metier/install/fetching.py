@@ -12,7 +12,7 @@ from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from metier.archive import SKILL_LIMITS, Contents, Limits, digest
+from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
 from metier.errors import NotFoundError, SkillNotFoundError
 from metier.values import dataclass, field, replace
 
@@ -73,7 +73,7 @@ class Access:
     """Also read `.well-known/skills` of 0.1.0, which has no digests."""
     full_depth: bool = False
     """Look for skills everywhere, also inside others."""
-    limits: Limits = SKILL_LIMITS
+    limits: ArchiveLimits = SKILL_LIMITS
     timeout: float = 120.0
     workers: int = 8
     cancelled: Event = field(default_factory=Event)

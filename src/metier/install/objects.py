@@ -10,8 +10,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import IO, Self
 
-from metier.archive import SKILL_LIMITS, Contents, Limits, Link, Member
-from metier.archive.limits import refused
+from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, Link, Member
+from metier.archive.limits import archive_error
 from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.values import dataclass, field
 
@@ -157,7 +157,7 @@ class GitTree:
             raise UnavailableError(f"the remote did not send {path!r}", hint="try again later")
         return data
 
-    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
+    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         """One folder of the commit, whole. A submodule in it is refused: its files are somebody else's."""
         prefix = f"{folder}/" if folder else ""
         unwanted = frozenset(leave_out)
@@ -167,7 +167,9 @@ class GitTree:
         limits.check_count(len(wanted))
         for path in wanted:
             if self.nodes[path].kind == "submodule":
-                raise refused("submodule", f"{path!r} is a submodule", hint="install the skill from the repository it lives in")
+                raise archive_error(
+                    "submodule", f"{path!r} is a submodule", hint="install the skill from the repository it lives in"
+                )
         self.prefetch(wanted)
         members: list[Member] = []
         links: list[Link] = []
@@ -204,14 +206,14 @@ class _Walk:
         for mode, name, child in self._entries(oid, prefix):
             path = prefix + name
             if not name or "/" in name or name in (".", ".."):
-                raise refused("path", f"a folder of the repository has the entry {name!r}")
+                raise archive_error("path", f"a folder of the repository has the entry {name!r}")
             if mode == "040000":
                 if self._is_wanted(path):
                     self._walk(child, f"{path}/", depth + 1)
             elif mode in _KINDS:
                 self.nodes[path] = Node(kind=_KINDS[mode], key=child)
             else:
-                raise refused("special", f"{path!r} is of the unknown kind {mode}")
+                raise archive_error("special", f"{path!r} is of the unknown kind {mode}")
             if len(self.nodes) + self.visits > _MOST_ENTRIES:
                 raise _too_large(f"the repository has more than {_MOST_ENTRIES:,} files")
 
@@ -239,7 +241,7 @@ def _entries(data: bytes, size: int) -> Iterator[tuple[str, str, str]]:
         space, nul = data.find(b" ", position), data.find(b"\0", position)
         end = nul + 1 + size
         if not position < space < nul or end > len(data):
-            raise refused("path", "a folder of the repository is damaged")
+            raise archive_error("path", "a folder of the repository is damaged")
         mode = data[position:space].decode("ascii", "replace").zfill(6)
         yield mode, data[space + 1 : nul].decode("utf-8", "surrogateescape"), data[nul + 1 : end].hex()
         position = end

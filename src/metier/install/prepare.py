@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from metier.archive import Contents, file_hashes, gathered
+from metier.archive import Contents, file_hashes, read_contents
 from metier.errors import InvalidSkillError, RefusedError, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
@@ -100,7 +100,7 @@ def _called(skill: FetchedSkill) -> str:
 
 def _renamed(files: Files, name: str) -> Files:
     """The same skill, whose SKILL.md says the name it has here, for agents that go by the file and not by the folder."""
-    contents = files if isinstance(files, Contents) else gathered(files)
+    contents = files if isinstance(files, Contents) else read_contents(files)
     members = [
         replace(member, data=_with_name(member.data, name)) if member.path == SKILL_FILE else member
         for member in contents.members
@@ -110,11 +110,11 @@ def _renamed(files: Files, name: str) -> Files:
 
 def _with_name(data: bytes, name: str) -> bytes:
     # Imported here: few skills are renamed, and the repairs bring the slower YAML parser along.
-    from metier.spec.fix.head import cut
-    from metier.spec.fix.repairs import name_of_the_folder
+    from metier.spec.repairs.head import split_file
+    from metier.spec.repairs.repairs import name_of_the_folder
 
     try:
-        file = cut(data.decode("utf-8-sig"), name)
+        file = split_file(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError:
         return data
     edits = list(name_of_the_folder(file.head)) if file else []

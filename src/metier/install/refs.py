@@ -119,10 +119,10 @@ def _is_version_or_range(text: str) -> bool:
     if _VERSION.fullmatch(text):
         return True
     # Imported here: few refs name a registry, and fewer a range.
-    from metier.spec.versions import Range
+    from metier.spec.versions import VersionRange
 
     try:
-        return bool(text.strip()) and Range.parse(text) is not None
+        return bool(text.strip()) and VersionRange.parse(text) is not None
     except UsageError:
         return False
 

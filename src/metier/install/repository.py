@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from metier.errors import AmbiguousError, MetierError, SkillNotFoundError, nearest, suggested_name
 from metier.sources.walk import SKIPPED_NAMES
-from metier.spec import SKILL_FILE, Parsed, is_name, parse
+from metier.spec import SKILL_FILE, ParseResult, is_name, parse
 from metier.values import dataclass
 
 from .plugins import Bundle, bundles
@@ -162,7 +162,7 @@ def _is_searched(inner: str) -> bool:
 def _found(tree: Tree, folder: str, bundle: str, fallback: str) -> Found:
     last = folder.rpartition("/")[2]
     try:
-        parsed: Parsed | None = parse(tree.read(_join(folder, SKILL_FILE), limit=_LONGEST_SKILL_FILE), folder=last or None)
+        parsed: ParseResult | None = parse(tree.read(_join(folder, SKILL_FILE), limit=_LONGEST_SKILL_FILE), folder=last or None)
         problem = "" if parsed and parsed.manifest else str(parsed.report.errors[0].message) if parsed else ""
     except MetierError as error:
         parsed, problem = None, str(error)

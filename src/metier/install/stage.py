@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from metier.archive import SKILL_LIMITS, Contents, Member, gathered
+from metier.archive import SKILL_LIMITS, Contents, Member, read_contents
 from metier.spec import Files
 
 __all__ = ["flush", "flush_folders", "old_times", "write_copy", "write_skills"]
@@ -27,7 +27,7 @@ Times = Mapping[str, int]
 
 def write_skills(skills: Iterable[tuple[str, Files, Times]], at: Callable[[str], None] = lambda _: None) -> None:
     """Each skill into its folder, which must not exist. A file that is not in `times` has the time of its source."""
-    jobs = [(folder, files if isinstance(files, Contents) else gathered(files), times) for folder, files, times in skills]
+    jobs = [(folder, files if isinstance(files, Contents) else read_contents(files), times) for folder, files, times in skills]
     count, total = 0, sum(len(contents.members) for _, contents, _ in jobs)
     for folder, contents, times in jobs:
         paths = [member.path for member in contents.members] + [link.path for link in contents.links]

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from enum import StrEnum
 
-from metier.archive import digest_of
+from metier.archive import digest_of_hashes
 from metier.values import dataclass, field
 
 from .lock import Hashes
@@ -37,7 +37,7 @@ class Seen:
 
     @property
     def digest(self) -> str:
-        return digest_of(self.files)
+        return digest_of_hashes(self.files)
 
 
 ABSENT = Seen(kind=Kind.ABSENT)

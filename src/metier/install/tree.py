@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from metier.archive import SKILL_LIMITS, Contents, Limits
+from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents
 from metier.values import dataclass
 
 __all__ = ["ContentsTree", "Node", "Tree"]
@@ -32,7 +32,7 @@ class Tree(Protocol):
     def read(self, path: str, *, limit: int) -> bytes:
         """The bytes of one file."""
 
-    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
+    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         """One folder whole, without what is called like one of `leave_out`."""
 
 
@@ -54,5 +54,5 @@ class ContentsTree:
     def read(self, path: str, *, limit: int) -> bytes:
         return self._contents.read(path, limit=limit)
 
-    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: Limits = SKILL_LIMITS) -> Contents:
+    def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         return self._contents.below(folder, limits=limits).without(leave_out)

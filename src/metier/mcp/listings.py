@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from metier.catalog import Offers, Source
+from metier.catalog import Source, SourceOffers
 from metier.errors import ConfigError, MetierError
 from metier.sources.atomic import locked, replace_text
 from metier.spec import Json
@@ -105,9 +105,9 @@ class Listings:
             seen.setdefault(skill.uri, skill)
         return Asked(server=server, skills=labelled(tuple(seen.values())), problems=tuple(problems), fetched=listing.fetched)
 
-    def offers(self, servers: Sequence[RemoteServer]) -> list[Offers]:
+    def offers(self, servers: Sequence[RemoteServer]) -> list[SourceOffers]:
         asked = [self.of(server) for server in servers if server.enabled]
-        return [Offers(Source.MCP, [offer_of_remote(skill) for skill in each.skills]) for each in asked if each.skills]
+        return [SourceOffers(Source.MCP, [offer_of_remote(skill) for skill in each.skills]) for each in asked if each.skills]
 
     def keep(self, server: RemoteServer, entries: Sequence[Json], *, now: datetime) -> Asked:
         listing = Listing(identity=server.identity, fetched=now.isoformat(timespec="seconds"), entries=tuple(entries))

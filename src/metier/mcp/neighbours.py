@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metier.catalog import Entry, Offers
+from metier.catalog import Entry, SourceOffers
 from metier.errors import NotFoundError, UnavailableError
 
 from .listings import Listings, read_servers
@@ -29,7 +29,7 @@ class Neighbours:
         self.listings = Listings(os.path.join(cache, "listings.json"))
         self._cache, self._environment = cache, environment
 
-    def offers(self) -> list[Offers]:
+    def offers(self) -> list[SourceOffers]:
         return self.listings.offers(self.servers)
 
     @cached_property

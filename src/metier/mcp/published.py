@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from metier.catalog import Entry
 from metier.errors import MetierError, RefusedError
 from metier.sources import DiskFiles
-from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resource_path, split
+from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resource_path, split_document
 from metier.spec import yaml as head_yaml
 from metier.spec.yaml import MapNode
 
@@ -99,11 +99,12 @@ def publish(entry: Entry) -> Published | Withheld:
 
 def frontmatter(data: bytes) -> dict[str, Json]:
     """The head of a SKILL.md as JSON, all keys; empty where there is none."""
-    tree = head_yaml.read(split(data).head)
+    tree = head_yaml.read_yaml(split_document(data).head)
     if not isinstance(tree.root, MapNode):
         return {}
     return {
-        key.text: head_yaml.strings(value) if key.text in _TEXTS else head_yaml.plain(value) for key, value in tree.root.entries
+        key.text: head_yaml.to_text(value) if key.text in _TEXTS else head_yaml.to_json(value)
+        for key, value in tree.root.entries
     }
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
-from metier.catalog import Flag, Offer
+from metier.catalog import Offer, OfferFlag
 from metier.catalog.needs import encoded_needs
 from metier.errors import RefusedError
-from metier.spec import SKILL_FILE, Json, is_name, resource_path, split
+from metier.spec import SKILL_FILE, Json, is_name, resource_path, split_document
 from metier.spec import yaml as head_yaml
 from metier.spec.yaml import MapNode
 
@@ -128,7 +128,7 @@ def offer_of_remote(skill: RemoteSkill) -> Offer:
     lines = {"name": skill.label, "description": about, **head}
     # A text of JSON is a text of YAML.
     text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
-    flags = Flag.HIDDEN_FROM_MODEL if skill.frontmatter.get("disable-model-invocation") in (True, "true") else 0
+    flags = OfferFlag.HIDDEN_FROM_MODEL if skill.frontmatter.get("disable-model-invocation") in (True, "true") else 0
     number = int(skill.digest.rpartition(":")[2][:15] or "0", 16)
     needs = encoded_needs(head.get("compatibility", ""), "")
     # The number stands where a file's time would: another digest is another skill to every cache.
@@ -185,13 +185,13 @@ def _path(server: str, uri: str, quoted: str) -> str:
 
 def _says(data: bytes, expected: Mapping[str, Json]) -> bool:
     """Does a SKILL.md say what its entry does, field by field? A number may be told as the text that stands there."""
-    tree = head_yaml.read(split(data).head)
+    tree = head_yaml.read_yaml(split_document(data).head)
     if not isinstance(tree.root, MapNode) or tree.problems:
         return False
     written = {key.text: value for key, value in tree.root.entries}
     if written.keys() != expected.keys():
         return False
-    return all(expected[key] in (head_yaml.plain(value), head_yaml.strings(value)) for key, value in written.items())
+    return all(expected[key] in (head_yaml.to_json(value), head_yaml.to_text(value)) for key, value in written.items())
 
 
 def _is_deep(value: Json, left: int = 24) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterator
 from metier.errors import NotFoundError, UnavailableError
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE, FileEntry, resource_path
-from metier.spec.files import too_large
+from metier.spec.files import too_large_error
 
 from .published import MOST_BYTES, Listed
 from .remote import RemoteSkill
@@ -41,7 +41,7 @@ class RemoteFiles:
         path = resource_path(path)
         listed = self._listed(path)
         if listed is not None and listed.size > limit:
-            raise too_large(path, limit)
+            raise too_large_error(path, limit)
         kept = self._kept(listed)
         if kept is not None:
             return self.skill.verified(path, kept)
@@ -51,7 +51,7 @@ class RemoteFiles:
             )
         data = self.skill.verified(path, self._fetch(self.skill.server, self.skill.uri_of(path)))
         if len(data) > min(limit, MOST_BYTES):
-            raise too_large(path, limit)
+            raise too_large_error(path, limit)
         if listed is not None:
             replace_bytes(self._file(listed), data)
         return data

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import msgspec
 
-from metier.archive import Contents, Format, digest, file_hashes, pack, unpack, unwrap
+from metier.archive import ArchiveFormat, Contents, digest, file_hashes, pack, strip_top_folder, unpack
 from metier.errors import InvalidSkillError, RefusedError
-from metier.spec import SKILL_FILE, Files, Manifest, Problem, Report, Severity, check, estimated_tokens, is_name, parse
+from metier.spec import SKILL_FILE, Files, Manifest, Problem, Report, Severity, check, estimate_tokens, is_name, parse
 from metier.spec.versions import is_version
 
 from .model import Kind, Verdict
@@ -78,7 +78,7 @@ class Admitted:
 
 def admit(data: bytes, *, kind: Kind, judge: Judge | None = None, version: str | None = None) -> Admitted:
     """The verdict on an upload. Refused if it is no archive that can be trusted; findings say everything else."""
-    contents = unwrap(unpack(data))
+    contents = strip_top_folder(unpack(data))
     if contents.links:
         raise RefusedError(f"{contents.links[0].path!r} is a link, and not every client can write one", rule="archive-link",
                       hint="put the file itself there")  # fmt: skip
@@ -93,7 +93,7 @@ def admit(data: bytes, *, kind: Kind, judge: Judge | None = None, version: str |
                     file=head.file, hint="write three numbers, such as 1.4.0, or leave it out")
         )  # fmt: skip
     blocked = judgement.verdict is Verdict.BLOCK
-    archive = pack(contents, to=Format.ZIP)
+    archive = pack(contents, to=ArchiveFormat.ZIP)
     return Admitted(
         kind=kind,
         file=head.file,
@@ -206,8 +206,8 @@ def _details(contents: Contents, head: _Head) -> Details:
             contents.list()]  # fmt: skip
     manifest = head.manifest
     texts = sum((row.size + 3) // 4 for row in rows if row.path != head.file)
-    metadata = estimated_tokens(head.name) + estimated_tokens(head.description)
-    body = estimated_tokens(head.body)
+    metadata = estimate_tokens(head.name) + estimate_tokens(head.description)
+    body = estimate_tokens(head.body)
     return Details(
         files=rows,
         compatibility=(manifest.compatibility or "") if manifest else "",

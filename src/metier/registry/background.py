@@ -16,7 +16,7 @@ import msgspec
 
 from metier.archive import unpack
 from metier.errors import MetierError, NotFoundError, UnavailableError
-from metier.spec import split
+from metier.spec import split_document
 
 from .admission import findings_from
 from .model import Event, Kind
@@ -91,7 +91,7 @@ async def _index(registry: Registry, job: Job) -> None:
     card = await registry.store.card(kind, name)
     release = await registry.store.release(card.id, card.version) if card else None
     if card and release:
-        body = split((await registry.reading.text(Kind(kind), release)).encode()).body
+        body = split_document((await registry.reading.text(Kind(kind), release)).encode()).body
         await registry.store.index(card.id, release.version, body)
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from metier.errors import NotFoundError, RefusedError, UsageError
 from metier.spec import SKILL_FILE, is_name, resource_path
-from metier.spec.versions import Range, Version, is_version, newest
+from metier.spec.versions import Version, VersionRange, is_version, newest_version
 
 from .access import Caller
 from .admission import AGENT_FILE
@@ -85,11 +85,11 @@ class Reading:
 
     async def _best(self, card: Card, text: str) -> str:
         try:
-            wanted = Range.parse(text)
+            wanted = VersionRange.parse(text)
         except UsageError:
             return ""
         usable = [Version.parse(each.version) for each in await self._store.releases(card.id) if each.yanked is None]
-        return str(newest([version for version in usable if version in wanted]) or "")
+        return str(newest_version([version for version in usable if version in wanted]) or "")
 
     async def releases(self, caller: Caller, kind: Kind, name: str) -> tuple[Card, list[Release], dict[str, str]]:
         """All releases, the newest first, and the tags."""

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from metier.spec import split
+from metier.spec import split_document
 
 __all__ = ["markdown_html", "skill_html"]
 
@@ -27,7 +27,7 @@ _LONGEST = 512 * 1024
 
 def skill_html(text: str) -> str:
     """The body of a SKILL.md; its frontmatter is shown elsewhere."""
-    return markdown_html(split(text.encode("utf-8", "replace")).body)
+    return markdown_html(split_document(text.encode("utf-8", "replace")).body)
 
 
 @lru_cache(maxsize=128)

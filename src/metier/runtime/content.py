@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from metier.disclosure import Count
 from metier.disclosure.neutral import for_xml, instructions_text, one_line
-from metier.spec import Parameter, ParameterType, estimated_tokens
+from metier.spec import Parameter, ParameterType, estimate_tokens
 
 from .activation import Plain
 from .mistakes import BadArgumentsError
@@ -48,7 +48,7 @@ class Content:
 
 
 def render(
-    name: str, body: str, filling: Filling, files: Sequence[str], *, budget: int, count: Count = estimated_tokens,
+    name: str, body: str, filling: Filling, files: Sequence[str], *, budget: int, count: Count = estimate_tokens,
     most_files: int = MOST_FILES, origin: str = "",
 ) -> Content:  # fmt: skip
     """The wrapped instructions. Placeholders are filled before anything is neutralised, so no value can break out either."""
@@ -104,7 +104,7 @@ def parameter_values(
     return values
 
 
-def trim(text: str, budget: int, *, count: Count = estimated_tokens) -> tuple[str, str]:
+def trim(text: str, budget: int, *, count: Count = estimate_tokens) -> tuple[str, str]:
     """The text in at most `budget` tokens, cut before a heading where there is one; and a sentence about what was left out."""
     if not text or count(text) <= budget:
         return text, ""

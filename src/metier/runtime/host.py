@@ -10,7 +10,7 @@ from typing import Protocol
 
 from metier.disclosure import Count
 from metier.selection import Selection
-from metier.spec import RESOURCE_LIMIT, estimated_tokens
+from metier.spec import MAX_RESOURCE_BYTES, estimate_tokens
 
 from .activation import Mode
 from .content import MOST_FILES
@@ -51,7 +51,7 @@ class Options:
     instruction_tokens: int = 10_000
     """More than that of a skill's instructions is trimmed, at a heading."""
     listed_files: int = MOST_FILES
-    resource_bytes: int = RESOURCE_LIMIT
+    resource_bytes: int = MAX_RESOURCE_BYTES
     resource_characters: int = 100_000
     """Of a file that a model reads at once; the answer says how to read on."""
     named_skills: int = 500
@@ -64,7 +64,7 @@ class Options:
     """Variables that scripts may see."""
     limits: Limits = field(default_factory=Limits)
     budgets: Budgets = field(default_factory=Budgets)
-    count: Count = estimated_tokens
+    count: Count = estimate_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

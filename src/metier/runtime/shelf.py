@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import MetierError, SkillNotFoundError, UnavailableError
 from metier.sources import DiskFiles, SkillLoader
-from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split_document
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 from .activation import By
 from .digest import tree_digest
@@ -81,7 +81,7 @@ class Shelf:
         """Read now, so that an edit since discovery is seen; taken apart again only if there was one."""
         files = self.files(name)
         try:
-            data = files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+            data = files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
         except MetierError:
             if isinstance(files, DiskFiles):
                 return self._loaded(name, files)
@@ -165,4 +165,4 @@ def shown_files(files: Iterable[FileEntry]) -> list[str]:
 
 
 def body_of(skill: Skill) -> str:
-    return split(skill.files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE)).body.strip()
+    return split_document(skill.files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body.strip()

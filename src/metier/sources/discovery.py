@@ -12,21 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from metier.catalog import (
     Catalog,
+    CatalogFilters,
     Environment,
     Offer,
-    Offers,
-    Policy,
     Source,
+    SourceOffers,
     merge,
-    offer_of,
-    offer_of_bad,
-    offer_of_quick,
+    offer_from_fast_fields,
+    offer_from_parse,
+    offer_from_report,
 )
 from metier.spec import SKILL_FILE, Report, Verdict, parse
-from metier.spec.codes import judge, problem
-from metier.spec.document import LONGEST_HEAD
-from metier.spec.quick import quick_fields
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.codes import apply_verdict, problem
+from metier.spec.document import MAX_FRONTMATTER_BYTES
+from metier.spec.fast_yaml import fast_fields
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 from metier.values import dataclass
 
 from .cache import MetadataCache
@@ -60,7 +60,7 @@ def discover(
     places = [Place(Source.PROJECT, os.fspath(folder)) for folder in folders]
     return catalog_of(
         places,
-        policy=Policy(allow=tuple(allow), deny=tuple(deny)),
+        policy=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
         machine=Machine(),
         cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
         limits=limits,
@@ -70,16 +70,16 @@ def discover(
 def catalog_of(
     places: Sequence[Place],
     *,
-    policy: Policy | None = None,
+    policy: CatalogFilters | None = None,
     machine: Environment,
     cache: MetadataCache | None = None,
     limits: Limits | None = None,
-    below: Sequence[Offers] = (),
+    below: Sequence[SourceOffers] = (),
 ) -> Catalog:
     """The catalog of these places. `below` is what is offered besides, by whoever must not hide anything in them."""
     limits = limits or Limits()
     warnings: list[str] = []
-    offers: list[Offers] = list(below)
+    offers: list[SourceOffers] = list(below)
     walks = [(place, walk(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
     real = {folder for _, found in walks for folder, _, _ in found.found}
     for place, found in walks:
@@ -87,7 +87,7 @@ def catalog_of(
         found.odd = [odd for odd in found.odd if odd[1] != "SK017" or os.path.realpath(odd[0]) not in real]
         warnings += found.cut
         if found.found or found.odd:
-            offers.append(Offers(place.source, _read_all(place.root, found, cache), place.trusted))
+            offers.append(SourceOffers(place.source, _read_all(place.root, found, cache), place.trusted))
     return merge(offers, policy=policy, machine=machine, warnings=warnings)
 
 
@@ -116,8 +116,8 @@ def _read_all(root: str, found: Walk, cache: MetadataCache | None) -> list[Offer
 
 
 def _read_one(folder: str, mtime: int, size: int) -> Offer:
-    if size > LONGEST_SKILL_FILE:
-        return _bad(folder, "SK016", f"SKILL.md is larger than {LONGEST_SKILL_FILE:,} bytes", mtime, size)
+    if size > MAX_SKILL_FILE_BYTES:
+        return _bad(folder, "SK016", f"SKILL.md is larger than {MAX_SKILL_FILE_BYTES:,} bytes", mtime, size)
     try:
         descriptor = _open(folder)
     except OSError as error:
@@ -129,15 +129,15 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
         if end > 0 and data[:4] == b"---\n":
             # Where it is not UTF-8 the mark of that is not printable, so the quick road refuses it.
             head = data[4 : end + 1].decode("utf-8", "surrogateescape")
-            quick = quick_fields(head, name)
+            quick = fast_fields(head, name)
             if quick is not None:
-                return offer_of_quick(folder, mtime, size, quick, head)
+                return offer_from_fast_fields(folder, mtime, size, quick, head)
         parsed = parse(_head_bytes(descriptor, data), folder=name, verdict=Verdict.LENIENT)
     except OSError as error:
         return _unreadable(folder, error)
     finally:
         os.close(descriptor)
-    return offer_of(folder, mtime, size, parsed)
+    return offer_from_parse(folder, mtime, size, parsed)
 
 
 def _open(folder: str) -> int:
@@ -157,7 +157,7 @@ def _head_bytes(descriptor: int, data: bytes) -> bytes:
         # At the very end of what was read, `---` may be the start of a longer line.
         if closing and closing.end() < len(data):
             return data[: closing.end()]
-        if len(data) > LONGEST_HEAD + _FIRST_READ:
+        if len(data) > MAX_FRONTMATTER_BYTES + _FIRST_READ:
             # Never closed, or far too long; a cut in the middle of a character would look like bad UTF-8.
             return data[: data.rfind(b"\n") + 1] or data[:1]
         more = os.read(descriptor, 1 << 16)
@@ -172,8 +172,8 @@ def _unreadable(folder: str, error: OSError) -> Offer:
 
 
 def _bad(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) -> Offer:
-    judged = judge(problem(code, message), Verdict.LENIENT)
-    return offer_of_bad(folder, mtime, size, Report((judged,) if judged else ()))
+    judged = apply_verdict(problem(code, message), Verdict.LENIENT)
+    return offer_from_report(folder, mtime, size, Report((judged,) if judged else ()))
 
 
 def folders_of(places: Iterable[Place]) -> Iterator[str]:

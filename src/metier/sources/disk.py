@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from metier.errors import NotFoundError, RefusedError
 from metier.spec import FileEntry, resource_path
-from metier.spec.files import too_large
+from metier.spec.files import too_large_error
 
 from .walk import SKIPPED_NAMES
 
@@ -45,13 +45,13 @@ class DiskFiles:
             if not stat.S_ISREG(status.st_mode):
                 raise RefusedError(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill")
             if status.st_size > limit:
-                raise too_large(path, limit)
+                raise too_large_error(path, limit)
             data = _read(descriptor, limit)
         finally:
             os.close(descriptor)
         if len(data) > limit:
             # It grew while we read.
-            raise too_large(path, limit)
+            raise too_large_error(path, limit)
         return data
 
     def list(self) -> Iterator[FileEntry]:

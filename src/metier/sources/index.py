@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from metier.catalog import Entry
 from metier.selection import CorruptIndexError, Meanings, Selector
-from metier.spec import SKILL_FILE, Extensions, split
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec import SKILL_FILE, Extensions, split_document
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 from .atomic import replace_bytes
 from .disk import DiskFiles
@@ -73,7 +73,7 @@ class IndexedSkill:
     @property
     def body(self) -> str:
         try:
-            return split(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)).body
+            return split_document(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body
         except (OSError, LookupError):
             # Gone or changed since it was listed: it is still found by its description.
             return ""

@@ -6,7 +6,7 @@ import os
 
 from metier.catalog import Catalog, Entry, State
 from metier.errors import RefusedError, UnavailableError
-from metier.spec import RESOURCE_LIMIT, Manifest, Skill, load
+from metier.spec import MAX_RESOURCE_BYTES, Manifest, Skill, load
 
 from .disk import DiskFiles
 
@@ -27,7 +27,7 @@ class SkillLoader:
         """Tier two: the whole skill, read from disk now, so that an edit since discovery is seen."""
         return load_folder(self._usable(name).folder)
 
-    def load_resource(self, name: str, path: str, *, limit: int = RESOURCE_LIMIT) -> bytes:
+    def load_resource(self, name: str, path: str, *, limit: int = MAX_RESOURCE_BYTES) -> bytes:
         """Tier three: one file of the skill."""
         return Skill(self._usable(name).manifest, DiskFiles(self._usable(name).folder)).resource(path, limit=limit)
 

@@ -1,21 +1,21 @@
 """The standard: one SKILL.md and its folder, as values. Pure: it is handed bytes and never opens a file."""
 
 from .codes import CODES, Code, Verdict
-from .document import Document, split
+from .document import Document, split_document
 from .extensions import Extensions, Parameter, ParameterType, Toolset, Triggers
+from .fields import SkillName, is_name
 from .files import SKILL_FILE, FileEntry, Files, MemoryFiles, resource_path
 from .manifest import STANDARD_KEYS, Manifest
-from .name import SkillName, is_name
-from .parse import Parsed, parse
-from .problem import Problem, Report, Severity
-from .skill import RESOURCE_LIMIT, Skill, check, load
-from .tokens import estimated_tokens
-from .tools import read_tools, write_tools
+from .parse import ParseResult, parse
+from .report import Problem, Report, Severity
+from .skill import MAX_RESOURCE_BYTES, Skill, check, load
+from .text import estimate_tokens
+from .tools import format_tools, parse_tools
 from .yaml import Json
 
 __all__ = [
     "CODES",
-    "RESOURCE_LIMIT",
+    "MAX_RESOURCE_BYTES",
     "SKILL_FILE",
     "STANDARD_KEYS",
     "Code",
@@ -28,7 +28,7 @@ __all__ = [
     "MemoryFiles",
     "Parameter",
     "ParameterType",
-    "Parsed",
+    "ParseResult",
     "Problem",
     "Report",
     "Severity",
@@ -38,12 +38,12 @@ __all__ = [
     "Triggers",
     "Verdict",
     "check",
-    "estimated_tokens",
+    "estimate_tokens",
+    "format_tools",
     "is_name",
     "load",
     "parse",
-    "read_tools",
+    "parse_tools",
     "resource_path",
-    "split",
-    "write_tools",
+    "split_document",
 ]

@@ -13,9 +13,9 @@ from enum import StrEnum
 
 from metier.values import dataclass
 
-from .problem import Problem, Severity
+from .report import Problem, Severity
 
-__all__ = ["CODES", "Code", "Verdict", "judge", "problem"]
+__all__ = ["CODES", "Code", "Verdict", "apply_verdict", "problem"]
 
 
 class Verdict(StrEnum):
@@ -186,7 +186,7 @@ def problem(
     return Problem(code=code, severity=CODES[code].strict, message=message, hint=hint, file=file, line=line, column=column)
 
 
-def judge(found: Problem, verdict: Verdict) -> Problem | None:
+def apply_verdict(found: Problem, verdict: Verdict) -> Problem | None:
     """The same problem as `verdict` sees it, or None where that verdict does not mind."""
     if verdict is not Verdict.LENIENT:
         return found

@@ -15,11 +15,11 @@ from typing import TypeGuard
 import yaml
 
 from .codes import problem
+from .fields import MAX_NAME_LENGTH
 from .manifest import STANDARD_KEYS
-from .name import LONGEST_NAME
-from .problem import Problem, Report
-from .rules import LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION
-from .yaml import ListNode, MapNode, Node, Scalar, read
+from .report import Problem, Report
+from .rules import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH
+from .yaml import ListNode, MapNode, Node, Scalar, read_yaml
 
 __all__ = ["check_compat"]
 
@@ -49,7 +49,7 @@ def _head_problems(head: str, folder: str) -> Iterator[Problem]:
     if "\0" in head:
         yield problem("SK004", "holds a NUL byte")
         return
-    tree = read(head, loader=_Forked)
+    tree = read_yaml(head, loader=_Forked)
     refused = [*tree.problems, *(_beyond_strictyaml(tree.root) if tree.root else ())]
     if refused:
         yield from refused
@@ -117,13 +117,13 @@ def _field_problems(fields: MapNode, folder: str) -> Iterator[Problem]:
     description = fields.get("description")
     if not _is_text(description) or not description.text.strip():
         yield problem("SK110", "the description is missing or empty")
-    elif len(description.text) > LONGEST_DESCRIPTION:
+    elif len(description.text) > MAX_DESCRIPTION_LENGTH:
         yield problem("SK111", f"the description has {len(description.text)} characters", line=description.line)
     compatibility = fields.get("compatibility")
     if compatibility is not None:
         if not _is_text(compatibility):
             yield problem("SK120", "compatibility is not a text", line=compatibility.line)
-        elif len(compatibility.text) > LONGEST_COMPATIBILITY:
+        elif len(compatibility.text) > MAX_COMPATIBILITY_LENGTH:
             yield problem("SK121", f"compatibility has {len(compatibility.text)} characters", line=compatibility.line)
 
 
@@ -132,7 +132,7 @@ def _name_problems(node: Node | None, folder: str) -> Iterator[Problem]:
         yield problem("SK101", "the name is missing or empty")
         return
     name = unicodedata.normalize("NFKC", node.text.strip())
-    if len(name) > LONGEST_NAME:
+    if len(name) > MAX_NAME_LENGTH:
         yield problem("SK103", f"the name has {len(name)} characters", line=node.line)
     if name != name.lower() or not all(char.isalnum() or char == "-" for char in name):
         yield problem("SK102", "the name has characters other than lowercase letters, digits and hyphens", line=node.line)

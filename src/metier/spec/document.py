@@ -11,12 +11,12 @@ import re
 from metier.values import dataclass
 
 from .codes import problem
-from .problem import Problem
+from .report import Problem
 
-__all__ = ["BOM", "LONGEST_HEAD", "Document", "split"]
+__all__ = ["BOM", "MAX_FRONTMATTER_BYTES", "Document", "split_document"]
 
 BOM = b"\xef\xbb\xbf"
-LONGEST_HEAD = 64 * 1024
+MAX_FRONTMATTER_BYTES = 64 * 1024
 _OPENING = re.compile(r"---[ \t]*(?:\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -37,7 +37,7 @@ class Document:
         return self.body_line - 1 + self.body.count("\n") + (not self.body.endswith("\n"))
 
 
-def split(data: bytes) -> Document:
+def split_document(data: bytes) -> Document:
     """Cut the file; never raises. Without a usable head, `problems` says why and the text is all body."""
     found: list[Problem] = []
     if data.startswith(BOM):
@@ -59,8 +59,8 @@ def split(data: bytes) -> Document:
         return Document(body=text, problems=tuple(found), has_head=False)
     head = text[opening.end() : closing.start()]
     body_at = min(closing.end() + 1, len(text))
-    if len(head.encode()) > LONGEST_HEAD:
-        found.append(problem("SK007", f"the frontmatter is larger than {LONGEST_HEAD // 1024} KiB", line=1, column=1,
+    if len(head.encode()) > MAX_FRONTMATTER_BYTES:
+        found.append(problem("SK007", f"the frontmatter is larger than {MAX_FRONTMATTER_BYTES // 1024} KiB", line=1, column=1,
                              hint="move the detail into the body"))  # fmt: skip
         return Document(body=text[body_at:], problems=tuple(found), has_head=False)
     return Document(head=head, body=text[body_at:], body_line=text.count("\n", 0, closing.end()) + 2, problems=tuple(found))

@@ -14,8 +14,8 @@ from enum import StrEnum
 from metier.values import dataclass, field
 
 from .codes import problem
-from .name import is_name
-from .problem import Problem
+from .fields import is_name
+from .report import Problem
 from .yaml import Json
 
 __all__ = [

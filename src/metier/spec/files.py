@@ -69,14 +69,14 @@ class MemoryFiles:
             raise NotFoundError(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
         data = self._contents[path]
         if len(data) > limit:
-            raise too_large(path, limit)
+            raise too_large_error(path, limit)
         return data
 
     def list(self) -> Iterable[FileEntry]:
         return [FileEntry(path=path, size=len(data)) for path, data in sorted(self._contents.items())]
 
 
-def too_large(path: str, limit: int) -> RefusedError:
+def too_large_error(path: str, limit: int) -> RefusedError:
     """The one sentence for a file over its cap, for every implementation of Files."""
     return RefusedError(
         f"{path!r} is larger than {limit:,} bytes", rule="resource-size", hint="read a part of it, or raise the limit"

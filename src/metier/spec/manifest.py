@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from metier.values import dataclass, field
 
 from .extensions import Extensions, first_sentence, read_extensions
-from .problem import Problem
-from .tools import read_tools
+from .report import Problem
+from .tools import parse_tools
 from .yaml import Json
 
 __all__ = ["STANDARD_KEYS", "Manifest", "manifest_from"]
@@ -74,5 +74,5 @@ def _flat(value: Json) -> str:
 def _tools(value: Json) -> tuple[str, ...]:
     if isinstance(value, list):
         # One list item is one tool, spaces and all; `- Read Grep` written as one item is still two.
-        return tuple(tool for item in value if isinstance(item, str) for tool in read_tools(item))
-    return read_tools(value) if isinstance(value, str) else ()
+        return tuple(tool for item in value if isinstance(item, str) for tool in parse_tools(item))
+    return parse_tools(value) if isinstance(value, str) else ()

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 
 from metier.values import dataclass, replace
 
-from .codes import Verdict, judge, problem
-from .document import Document, split
+from .codes import Verdict, apply_verdict, problem
+from .document import Document, split_document
 from .extensions import TEXT_KEYS
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
-from .problem import Problem, Report, Severity
+from .report import Problem, Report, Severity
 from .rescue import quote_colons
 from .rules import check_fields
-from .yaml import Json, MapNode, Node, Scalar, Tree, plain, read, strings
+from .yaml import Json, MapNode, Node, Scalar, YamlTree, read_yaml, to_json, to_text
 
-__all__ = ["Parsed", "closely", "parse"]
+__all__ = ["ParseResult", "parse", "parse_with_positions"]
 
 _HEAD_LINE = 2
 # NEL and the Unicode separators end a line in YAML, so its marks count them.
@@ -29,7 +29,7 @@ _KEY_PATH = re.compile(r"[A-Za-z_-]+(?:\.[\w-]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParseResult:
     manifest: Manifest | None
     """None when no client could use the file; the report says why."""
     report: Report
@@ -40,20 +40,20 @@ class Parsed:
         return self.document.body
 
 
-def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> Parsed:
+def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> ParseResult:
     """Read one SKILL.md. `folder` is the name of its folder; without it, nothing is compared with the name."""
-    document = split(data)
+    document = split_document(data)
     if document.has_head and not document.problems and folder and verdict is not Verdict.COMPAT:
         # Imported here: whoever only asks for the parts of a file need not load a YAML parser for it.
-        from .quick import quick_manifest
+        from .fast_yaml import fast_manifest
 
-        manifest = quick_manifest(document.head, folder, strict=verdict is Verdict.STRICT)
+        manifest = fast_manifest(document.head, folder, strict=verdict is Verdict.STRICT)
         if manifest is not None:
-            return Parsed(manifest=manifest, report=Report(), document=document)
-    return closely(document, folder, verdict)
+            return ParseResult(manifest=manifest, report=Report(), document=document)
+    return parse_with_positions(document, folder, verdict)
 
 
-def closely(document: Document, folder: str | None, verdict: Verdict) -> Parsed:
+def parse_with_positions(document: Document, folder: str | None, verdict: Verdict) -> ParseResult:
     """Every problem with its place, for a head about which there may be something to say."""
     found = list(document.problems)
     manifest = None
@@ -69,13 +69,13 @@ def closely(document: Document, folder: str | None, verdict: Verdict) -> Parsed:
         elif not tree.problems:
             found.append(problem("SK009", "the frontmatter is not a list of `key: value` lines", line=_HEAD_LINE, column=1,
                                  hint="write `name:` and `description:`, one a line"))  # fmt: skip
-    judged = [weighed for one in found if (weighed := judge(one, verdict))]
+    judged = [weighed for one in found if (weighed := apply_verdict(one, verdict))]
     if any(one.severity is Severity.ERROR for one in judged if one.code in _FATAL):
         manifest = None
     if manifest is None:
         # No folder stands in for the name, so its absence is what made the file useless.
         judged = [replace(one, severity=Severity.ERROR) if one.code in ("SK101", "SK106") else one for one in judged]
-    return Parsed(manifest=manifest, report=Report.of(judged), document=document)
+    return ParseResult(manifest=manifest, report=Report.of(judged), document=document)
 
 
 _TEXT_KEYS = TEXT_KEYS.union(STANDARD_KEYS)
@@ -84,15 +84,15 @@ _TEXT_KEYS = TEXT_KEYS.union(STANDARD_KEYS)
 _FATAL = frozenset({"SK003", "SK004", "SK005", "SK006", "SK007", "SK008", "SK009", "SK010", "SK011", "SK110", "SK112", "SK161"})
 
 
-def _tree(document: Document) -> tuple[Tree, tuple[Problem, ...]]:
+def _tree(document: Document) -> tuple[YamlTree, tuple[Problem, ...]]:
     """The frontmatter's tree; where YAML fails on an unquoted colon, the tree of the text its author meant."""
-    tree = read(document.head, first_line=_HEAD_LINE)
+    tree = read_yaml(document.head, first_line=_HEAD_LINE)
     if tree.root is not None or not any(one.code == "SK008" for one in tree.problems):
         return tree, ()
     rescued, lines = quote_colons(document.head)
     if not lines:
         return tree, ()
-    second = read(rescued, first_line=_HEAD_LINE)
+    second = read_yaml(rescued, first_line=_HEAD_LINE)
     if second.root is None:
         return tree, ()
     return second, tuple(
@@ -109,7 +109,7 @@ def _tree(document: Document) -> tuple[Tree, tuple[Problem, ...]]:
 
 def _manifest(root: MapNode, folder: str | None) -> tuple[Manifest | None, tuple[Problem, ...]]:
     fields: dict[str, Json] = {
-        key.text: strings(value) if key.text in _TEXT_KEYS else plain(value) for key, value in root.entries
+        key.text: to_text(value) if key.text in _TEXT_KEYS else to_json(value) for key, value in root.entries
     }
     name, description = fields.get("name"), fields.get("description")
     label = name.strip() if isinstance(name, str) else ""

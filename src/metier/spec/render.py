@@ -6,21 +6,21 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from .name import SkillName
-from .yaml import Scalar, read, resolved
+from .fields import SkillName
+from .yaml import Scalar, read_yaml, scalar_value
 
-__all__ = ["long_value", "render"]
+__all__ = ["folded_value", "render_skill_file"]
 
 _WIDTH = 110
 
 
-def render(
+def render_skill_file(
     name: SkillName, description: str, body: str, *, license: str | None = None, compatibility: str | None = None,  # noqa: A002
     metadata: Mapping[str, str] | None = None, allowed_tools: str | None = None,
 ) -> str:  # fmt: skip
     """The file's text. What it says parses back to exactly these values."""
     fields = {"license": license, "compatibility": compatibility, "allowed-tools": allowed_tools}
-    lines = [f"name: {_value(name.text)}", *long_value("description", description)]
+    lines = [f"name: {_value(name.text)}", *folded_value("description", description)]
     lines += [f"{key}: {_value(value)}" for key, value in fields.items() if value]
     if metadata:
         lines.append("metadata:")
@@ -28,7 +28,7 @@ def render(
     return "---\n" + "\n".join(lines) + f"\n---\n\n{body.strip()}\n"
 
 
-def long_value(key: str, text: str) -> Iterator[str]:
+def folded_value(key: str, text: str) -> Iterator[str]:
     """A long text folded over several lines, which people can read and diff; YAML joins them with single spaces."""
     words = text.split()
     if len(text) <= _WIDTH or " ".join(words) != text:
@@ -47,7 +47,7 @@ def long_value(key: str, text: str) -> Iterator[str]:
 
 def _value(text: str) -> str:
     """Plain where every parser would read the same text, else double-quoted: JSON's strings are YAML's."""
-    tree = read(f"k: {text}\n")
+    tree = read_yaml(f"k: {text}\n")
     root = tree.root
     node = root.get("k") if root is not None and hasattr(root, "get") else None
     is_plain = re.fullmatch(r"[\w(/][^\n]*", text) and not text.endswith((" ", ":")) and "#" not in text and '"' not in text
@@ -55,7 +55,7 @@ def _value(text: str) -> str:
         is_plain
         and isinstance(node, Scalar)
         and node.text == text
-        and isinstance(resolved(node), str)
+        and isinstance(scalar_value(node), str)
         and not _is_old_boolean(text)
     ):
         return text

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from metier.errors import suggested_name
 
 from .codes import problem
+from .fields import MAX_NAME_LENGTH
 from .manifest import STANDARD_KEYS
-from .name import LONGEST_NAME
-from .problem import Problem
-from .tools import has_outer_comma, is_balanced, read_tools, write_tools
-from .yaml import ListNode, MapNode, Node, Scalar, resolved
+from .report import Problem
+from .tools import format_tools, has_outer_comma, is_balanced, parse_tools
+from .yaml import ListNode, MapNode, Node, Scalar, scalar_value
 
-__all__ = ["LONGEST_COMPATIBILITY", "LONGEST_DESCRIPTION", "UNSEEN", "check_fields", "looks_like_a_date"]
+__all__ = ["INVISIBLE", "MAX_COMPATIBILITY_LENGTH", "MAX_DESCRIPTION_LENGTH", "check_fields", "looks_like_a_date"]
 
-LONGEST_DESCRIPTION = 1024
-LONGEST_COMPATIBILITY = 500
+MAX_DESCRIPTION_LENGTH = 1024
+MAX_COMPATIBILITY_LENGTH = 500
 
-UNSEEN = re.compile(
+INVISIBLE = re.compile(
     # Zero-width joiners stay allowed: emoji, Persian and the Indic scripts are written with them.
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -52,8 +52,8 @@ def name_is_well_formed(fields: MapNode, folder: str | None) -> Iterator[Problem
     hint = f"call it {slug!r}" if slug and slug != name else "use a-z, 0-9 and single hyphens"
     if not re.fullmatch(r"[a-z0-9-]*", name):
         yield _at(node, "SK102", f"the name {_cut(name)} has characters other than a-z, 0-9 and -", hint)
-    if len(name) > LONGEST_NAME:
-        yield _at(node, "SK103", f"the name has {len(name)} characters, {LONGEST_NAME} are allowed", hint)
+    if len(name) > MAX_NAME_LENGTH:
+        yield _at(node, "SK103", f"the name has {len(name)} characters, {MAX_NAME_LENGTH} are allowed", hint)
     if name.startswith("-") or name.endswith("-") or "--" in name:
         yield _at(node, "SK104", f"the name {_cut(name)} has a hyphen at an end, or two in a row", hint)
     if folder is not None and name != folder:
@@ -67,11 +67,11 @@ def description_is_text(fields: MapNode, folder: str | None) -> Iterator[Problem
         yield problem("SK110", "there is no description", hint=hint, line=fields.line, column=fields.column)
     elif not isinstance(node, Scalar):
         yield _at(node, "SK112", "the description is not a text", hint)
-    elif not node.text.strip() or (not node.quoted and resolved(node) is None):
+    elif not node.text.strip() or (not node.quoted and scalar_value(node) is None):
         yield _at(node, "SK110", "the description is empty", hint)
-    elif len(node.text.strip()) > LONGEST_DESCRIPTION:
+    elif len(node.text.strip()) > MAX_DESCRIPTION_LENGTH:
         length = len(node.text.strip())
-        yield _at(node, "SK111", f"the description has {length:,} characters, {LONGEST_DESCRIPTION:,} are allowed",
+        yield _at(node, "SK111", f"the description has {length:,} characters, {MAX_DESCRIPTION_LENGTH:,} are allowed",
                   "keep what and when, and move the rest into the body")  # fmt: skip
 
 
@@ -81,8 +81,10 @@ def compatibility_is_short_text(fields: MapNode, folder: str | None) -> Iterator
         return
     if not isinstance(node, Scalar) or not node.text.strip():
         yield _at(node, "SK120", "compatibility is not a text", "write it as a sentence, or leave the key out")
-    elif len(node.text.strip()) > LONGEST_COMPATIBILITY:
-        yield _at(node, "SK121", f"compatibility has {len(node.text.strip())} characters, {LONGEST_COMPATIBILITY} are allowed")
+    elif len(node.text.strip()) > MAX_COMPATIBILITY_LENGTH:
+        yield _at(
+            node, "SK121", f"compatibility has {len(node.text.strip())} characters, {MAX_COMPATIBILITY_LENGTH} are allowed"
+        )
 
 
 def license_is_text(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
@@ -104,7 +106,7 @@ def metadata_is_text_to_text(fields: MapNode, folder: str | None) -> Iterator[Pr
             yield _at(value, "SK141", f"metadata.{key.text} is a list", "write the words with spaces between them")
         elif not isinstance(value, Scalar):
             yield _at(value, "SK141", f"metadata.{key.text} is not a text", "flatten it into several keys")
-        elif not value.quoted and (not isinstance(resolved(value), str) or looks_like_a_date(value.text)):
+        elif not value.quoted and (not isinstance(scalar_value(value), str) or looks_like_a_date(value.text)):
             yield _at(value, "SK142", f"metadata.{key.text} is not quoted, so other parsers read no text there",
                       f'write "{value.text}"')  # fmt: skip
 
@@ -116,13 +118,15 @@ def allowed_tools_is_the_standards_string(fields: MapNode, folder: str | None) -
     if not isinstance(node, Scalar):
         hint = "write the tools in one line with spaces between them"
         if isinstance(node, ListNode) and all(isinstance(item, Scalar) for item in node.items):
-            hint = f"write `{write_tools(item.text for item in node.items if isinstance(item, Scalar))}`"
+            hint = f"write `{format_tools(item.text for item in node.items if isinstance(item, Scalar))}`"
         yield _at(node, "SK150", "allowed-tools is not a string", hint)
         return
     if not is_balanced(node.text):
         yield _at(node, "SK152", "a parenthesis in allowed-tools has no partner")
     if has_outer_comma(node.text):
-        yield _at(node, "SK151", "allowed-tools has commas between its tools", f"write `{write_tools(read_tools(node.text))}`")
+        yield _at(
+            node, "SK151", "allowed-tools has commas between its tools", f"write `{format_tools(parse_tools(node.text))}`"
+        )
 
 
 def keys_are_known(fields: MapNode, folder: str | None) -> Iterator[Problem]:  # noqa: ARG001
@@ -137,7 +141,7 @@ def text_can_be_seen(fields: MapNode, folder: str | None) -> Iterator[Problem]: 
     for key, value in fields.entries:
         nodes = [inner for _, inner in value.entries] if isinstance(value, MapNode) else [value]
         for node in nodes:
-            unseen = UNSEEN.search(node.text) if isinstance(node, Scalar) else None
+            unseen = INVISIBLE.search(node.text) if isinstance(node, Scalar) else None
             if unseen:
                 yield _at(node, "SK162", f"{_cut(key.text)} holds the invisible character U+{ord(unseen[0]):04X}", "delete it")
 

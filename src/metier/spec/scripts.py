@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["summary_of"]
+__all__ = ["script_summary"]
 
 _DOCSTRING = re.compile(r'^(?:[rRuU]?)("""|\'\'\')\s*(.+?)(?:\n|\1)', re.MULTILINE)
 _COMMENT = re.compile(r"^(?:#(?!!)|//|--|;)\s*([A-Za-z].*)$", re.MULTILINE)
@@ -12,7 +12,7 @@ _LOOKED_AT = 4_000
 _LONGEST = 200
 
 
-def summary_of(source: str) -> str:
+def script_summary(source: str) -> str:
     """The first line of its docstring, else its first comment in words; empty when it has neither."""
     head = source[:_LOOKED_AT]
     # The block of inline metadata (PEP 723) is comments too, and says nothing about what the script does.

@@ -11,13 +11,13 @@ from .codes import Verdict, problem
 from .document import Document
 from .files import SKILL_FILE, FileEntry, Files, resource_path
 from .manifest import Manifest
-from .parse import Parsed, parse
-from .problem import Report, Severity
+from .parse import ParseResult, parse
+from .report import Report, Severity
 
-__all__ = ["LONGEST_SKILL_FILE", "RESOURCE_LIMIT", "Skill", "check", "load"]
+__all__ = ["MAX_RESOURCE_BYTES", "MAX_SKILL_FILE_BYTES", "Skill", "check", "load"]
 
-LONGEST_SKILL_FILE = 1024 * 1024
-RESOURCE_LIMIT = 10 * 1024 * 1024
+MAX_SKILL_FILE_BYTES = 1024 * 1024
+MAX_RESOURCE_BYTES = 10 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Skill:
         """Tier two: the Markdown below the frontmatter, trimmed as the client guide has it."""
         return _parsed(self.files, None, Verdict.LENIENT).body.strip()
 
-    def resource(self, path: str, *, limit: int = RESOURCE_LIMIT) -> bytes:
+    def resource(self, path: str, *, limit: int = MAX_RESOURCE_BYTES) -> bytes:
         """Tier three: one file of the skill. Refused if the path or a link would leave the folder."""
         return self.files.read(resource_path(path), limit=limit)
 
@@ -74,7 +74,7 @@ def _check_compat(files: Files, folder: str) -> Report:
 
     for name in (SKILL_FILE, SKILL_FILE.lower()):
         try:
-            return check_compat(files.read(name, limit=LONGEST_SKILL_FILE * 16), folder=folder)
+            return check_compat(files.read(name, limit=MAX_SKILL_FILE_BYTES * 16), folder=folder)
         except NotFoundError:
             continue
         except OSError as error:
@@ -82,24 +82,24 @@ def _check_compat(files: Files, folder: str) -> Report:
     return Report((problem("SK001", "there is no SKILL.md"),))
 
 
-def _parsed(files: Files, folder: str | None, verdict: Verdict) -> Parsed:
+def _parsed(files: Files, folder: str | None, verdict: Verdict) -> ParseResult:
     # The standard sets no limit, so strict goes on reading where the loader stops.
-    limit = LONGEST_SKILL_FILE if verdict is Verdict.LENIENT else LONGEST_SKILL_FILE * 16
+    limit = MAX_SKILL_FILE_BYTES if verdict is Verdict.LENIENT else MAX_SKILL_FILE_BYTES * 16
     try:
         data = files.read(SKILL_FILE, limit=limit)
     except (NotFoundError, OSError) as error:
         return _unreadable(files.list(), error)
     parsed = parse(data, folder=folder, verdict=verdict)
-    if len(data) <= LONGEST_SKILL_FILE:
+    if len(data) <= MAX_SKILL_FILE_BYTES:
         return parsed
-    large = problem("SK016", f"{SKILL_FILE} is larger than {LONGEST_SKILL_FILE:,} bytes")
+    large = problem("SK016", f"{SKILL_FILE} is larger than {MAX_SKILL_FILE_BYTES:,} bytes")
     return replace(parsed, report=parsed.report + Report((large,)))
 
 
 _REFUSALS = {"resource-size": "SK016", "link-leaves-skill": "SK017", "not-a-file": "SK002"}
 
 
-def _unreadable(entries: Iterable[FileEntry], error: Exception) -> Parsed:
+def _unreadable(entries: Iterable[FileEntry], error: Exception) -> ParseResult:
     other = next((entry.path for entry in entries if entry.path.lower() in ("skill.md", "skills.md")), None)
     if isinstance(error, RefusedError):
         found = problem(_REFUSALS.get(error.rule, "SK015"), str(error), hint=error.hint)
@@ -111,4 +111,4 @@ def _unreadable(entries: Iterable[FileEntry], error: Exception) -> Parsed:
         found = problem("SK001", f"there is no {SKILL_FILE}", hint="every skill folder needs one; see `metier skill create`")
     # Unread is an error under every verdict.
     found = replace(found, severity=Severity.ERROR)
-    return Parsed(manifest=None, report=Report((found,)), document=Document(has_head=False))
+    return ParseResult(manifest=None, report=Report((found,)), document=Document(has_head=False))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["read_tools", "write_tools"]
+__all__ = ["format_tools", "parse_tools"]
 
 
-def read_tools(text: str) -> tuple[str, ...]:
+def parse_tools(text: str) -> tuple[str, ...]:
     """The tools in a text that separates them by spaces, commas or both."""
     tools: list[str] = []
     word: list[str] = []
@@ -29,7 +29,7 @@ def read_tools(text: str) -> tuple[str, ...]:
     return tuple(tools)
 
 
-def write_tools(tools: Iterable[str]) -> str:
+def format_tools(tools: Iterable[str]) -> str:
     return " ".join(tools)
 
 

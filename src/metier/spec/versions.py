@@ -13,7 +13,7 @@ from functools import total_ordering
 from metier.errors import UsageError
 from metier.values import dataclass
 
-__all__ = ["Range", "Version", "is_version", "newest"]
+__all__ = ["Version", "VersionRange", "is_version", "newest_version"]
 
 # Fifteen digits fit any counter, and no server spends a second on a number of a million digits.
 _NUMBER = r"(?:0|[1-9][0-9]{0,14})"
@@ -76,14 +76,14 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class VersionRange:
     """`version in Range.parse("^1.2")`."""
 
     text: str
     alternatives: tuple[tuple[tuple[str, Version], ...], ...]
 
     @classmethod
-    def parse(cls, text: str) -> Range:
+    def parse(cls, text: str) -> VersionRange:
         if len(text) > _LONGEST:
             raise _bad(text)
         return cls(text, tuple(_bounds(each.strip(), text) for each in text.split("||")))
@@ -103,7 +103,7 @@ def is_version(text: str) -> bool:
     return len(text) <= _LONGEST and _VERSION.fullmatch(text) is not None
 
 
-def newest(versions: Iterable[Version]) -> Version | None:
+def newest_version(versions: Iterable[Version]) -> Version | None:
     """What one gets who asks for none: the newest release, and the newest try only of what was never released."""
     return max(versions, key=lambda version: (not version.pre, version), default=None)
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from metier.values import dataclass
 
-from .problem import Problem
+from .report import Problem
 
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["Json", "ListNode", "MapNode", "Node", "Scalar", "Tree", "plain", "read", "resolved", "strings"]
+__all__ = ["Json", "ListNode", "MapNode", "Node", "Scalar", "YamlTree", "read_yaml", "scalar_value", "to_json", "to_text"]
 
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -60,42 +60,42 @@ Node = Scalar | ListNode | MapNode
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class YamlTree:
     root: Node | None
     problems: tuple[Problem, ...] = ()
 
 
-def read(text: str, *, first_line: int = 1, loader: type[yaml.BaseLoader] | None = None) -> Tree:
+def read_yaml(text: str, *, first_line: int = 1, loader: type[yaml.BaseLoader] | None = None) -> YamlTree:
     """The tree of `text`, whose first line is line `first_line` of its file. Never raises on bad input."""
     # Imported here: PyYAML costs 15 ms, and a clean head takes the quick road and never comes this way.
-    from .events import tree_of
+    from .yaml_parser import parse_events
 
-    return tree_of(text, first_line=first_line, loader=loader)
+    return parse_events(text, first_line=first_line, loader=loader)
 
 
-def plain(node: Node) -> Json:
+def to_json(node: Node) -> Json:
     """The node as JSON values, with YAML 1.2 core meaning for unquoted scalars."""
     match node:
         case Scalar():
-            return resolved(node)
+            return scalar_value(node)
         case ListNode():
-            return [plain(item) for item in node.items]
+            return [to_json(item) for item in node.items]
         case MapNode():
-            return {key.text: plain(value) for key, value in node.entries}
+            return {key.text: to_json(value) for key, value in node.entries}
 
 
-def strings(node: Node) -> Json:
+def to_text(node: Node) -> Json:
     """The node as JSON values with every scalar as the text that was written."""
     match node:
         case Scalar():
             return node.text
         case ListNode():
-            return [strings(item) for item in node.items]
+            return [to_text(item) for item in node.items]
         case MapNode():
-            return {key.text: strings(value) for key, value in node.entries}
+            return {key.text: to_text(value) for key, value in node.entries}
 
 
-def resolved(scalar: Scalar) -> bool | int | float | str | None:
+def scalar_value(scalar: Scalar) -> bool | int | float | str | None:
     text = scalar.text
     if scalar.quoted:
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from metier.catalog import Entry, Flag, State
+from metier.catalog import Entry, OfferFlag, State
 
 from .terminal import Terminal, cells, clipped, padded, shown
 
@@ -28,7 +28,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": name, "description": description, "source": source, "state": state, "reason": reason, "folder": folder,
     }  # fmt: skip
-    if offer[5] & (Flag.WARNED | Flag.BAD):
+    if offer[5] & (OfferFlag.WARNED | OfferFlag.BAD):
         row["problems"] = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in entry.report]
     return row
 

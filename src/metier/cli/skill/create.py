@@ -20,10 +20,10 @@ from metier.cli.core.terminal import Terminal, shown
 from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
 from metier.sources import DiskFiles
 from metier.spec import MemoryFiles, Report, SkillName, Verdict, check
-from metier.spec.fix import fix
-from metier.spec.render import render
-from metier.spec.rules import LONGEST_DESCRIPTION
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.render import render_skill_file
+from metier.spec.repairs import fix
+from metier.spec.rules import MAX_DESCRIPTION_LENGTH
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 from .create_templates import TEMPLATES
 
@@ -100,12 +100,12 @@ def _written(name: SkillName, description: str, template: str) -> dict[str, byte
     text = " ".join(description.split())
     if not text:
         raise UsageError("the description is empty", hint="say what the skill does and when to use it")
-    if len(text) > LONGEST_DESCRIPTION:
-        raise UsageError(f"the description has {len(text):,} characters", hint=f"{LONGEST_DESCRIPTION:,} are allowed")
+    if len(text) > MAX_DESCRIPTION_LENGTH:
+        raise UsageError(f"the description has {len(text):,} characters", hint=f"{MAX_DESCRIPTION_LENGTH:,} are allowed")
     chosen = TEMPLATES[template]
     title = name.text.replace("-", " ").capitalize()
     body = chosen.body.format(title=title, description=text)
-    document = render(name, text, body, metadata={"version": "0.1.0"})
+    document = render_skill_file(name, text, body, metadata={"version": "0.1.0"})
     return {"SKILL.md": document.encode(), **{path: content.encode() for path, content in chosen.files.items()}}
 
 
@@ -114,7 +114,7 @@ def _taken(file: str, name: SkillName) -> bytes:
     try:
         with open(file, "rb") as stream:
             # One byte past the limit is enough to see that it is too long, and /dev/zero has no end.
-            data = stream.read(LONGEST_SKILL_FILE + 1)
+            data = stream.read(MAX_SKILL_FILE_BYTES + 1)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file!r}", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:

@@ -18,9 +18,9 @@ from metier.errors import NotFoundError, RefusedError
 from metier.sources import BUNDLED, DiskFiles
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE, check
-from metier.spec.fix import Fixed
-from metier.spec.fix import fix as repaired
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.repairs import FixResult
+from metier.spec.repairs import fix as repaired
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 __all__ = ["fix"]
 
@@ -52,7 +52,7 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
             f"{name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
         )
     try:
-        data = DiskFiles(folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
+        data = DiskFiles(folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
     except (NotFoundError, RefusedError):
         # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
         return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
@@ -71,7 +71,7 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _diff(data: bytes, fixed: Fixed, name: str) -> str:
+def _diff(data: bytes, fixed: FixResult, name: str) -> str:
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (data, fixed.data))
     return "\n".join(unified_diff(before, after, name, name, lineterm=""))
 

@@ -29,8 +29,8 @@ from metier.evals.ranker_judge import selector_with
 from metier.sources import BUNDLED, DiskFiles
 from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE
-from metier.spec.fix.describing import described
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.repairs.describing import replace_description
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 from .eval_judges import judge_of
 
@@ -57,8 +57,8 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     model = model_of(app, offline=offline)
     with progress("trying descriptions", rounds) as told:
         found = asyncio.run(_improved(app, entry, model, runs=runs, rounds=rounds, told=lambda: told(1)))
-    data = DiskFiles(entry.folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE)
-    changed = described(data, found.best.description) if found.is_better else data
+    data = DiskFiles(entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
+    changed = replace_description(data, found.best.description) if found.is_better else data
     if write and changed != data:
         replace_bytes(os.path.join(entry.folder, SKILL_FILE), changed)
     diff = _diff(data, changed, f"{entry.name}/{SKILL_FILE}")

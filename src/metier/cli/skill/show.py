@@ -18,7 +18,7 @@ from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, clipped, padded, shown
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
 from metier.install.targets import Level
-from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimated_tokens, load
+from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
 
 __all__ = ["show"]
 
@@ -106,7 +106,7 @@ def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     files = list(held.list())
     body = _body(held, entry)
     manifest = entry.manifest
-    tokens = {"catalog": estimated_tokens(entry.name + entry.description), "instructions": estimated_tokens(body)}
+    tokens = {"catalog": estimate_tokens(entry.name + entry.description), "instructions": estimate_tokens(body)}
     data: dict[str, Any] = {
         **entry_row(entry),
         "license": manifest.license,

@@ -15,10 +15,10 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, cells, shown
 from metier.sources import DiskFiles
-from metier.spec import SKILL_FILE, Parsed, Problem, Report, Severity, Verdict, check, parse
-from metier.spec.advice import advise, overlaps
+from metier.spec import SKILL_FILE, ParseResult, Problem, Report, Severity, Verdict, check, parse
+from metier.spec.advice import advise, find_overlaps
 from metier.spec.codes import problem
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 __all__ = ["Checked", "lint", "validate"]
 
@@ -88,16 +88,16 @@ def _with_overlaps(checked: Sequence[Checked]) -> list[Checked]:
     """SK217 is about a set, so it can only be seen here: each of a pair is told of the other."""
     described = [(folder, manifest.description) for folder, _ in checked if (manifest := _parsed(folder).manifest) is not None]
     found: dict[str, list[Problem]] = {}
-    for first, second, share in overlaps(described):
+    for first, second, share in find_overlaps(described):
         for one, other in ((first, second), (second, first)):
             message = f"shares {share:.0%} of its description's words with {os.path.basename(other)!r}"
             found.setdefault(one, []).append(problem("SK217", message, hint="say in each what it is not for, or make them one"))
     return [(folder, report + Report.of(found.get(folder, ()))) for folder, report in checked]
 
 
-def _parsed(folder: str) -> Parsed:
+def _parsed(folder: str) -> ParseResult:
     try:
-        return parse(DiskFiles(folder).read(SKILL_FILE, limit=LONGEST_SKILL_FILE))
+        return parse(DiskFiles(folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES))
     except (OSError, LookupError):
         return parse(b"")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metier.errors import ConflictError, RefusedError
 from metier.registry.model import Card, Draft, Event, Release, Signature, Status, Visibility
 from metier.registry.terms import document_terms, forms
-from metier.spec.versions import Version, newest
+from metier.spec.versions import Version, newest_version
 
 from .engine import Engine, Work
 from .words import write_words
@@ -103,7 +103,7 @@ class PackageRows:
 async def showing(work: Work, package: int, *, at: int) -> str:
     """Let the package's row show the newest release that is not yanked; its version, or nothing if all are."""
     rows = await work.rows("select version from release where package = ? and yanked is null", (package,))
-    best = newest(Version.parse(row[0]) for row in rows)
+    best = newest_version(Version.parse(row[0]) for row in rows)
     version = str(best) if best else ""
     if best is None:
         await work.rows("update package set version = '', updated = ? where id = ?", (at, package))
@@ -148,7 +148,7 @@ async def _learn(work: Work, spellings: Sequence[str]) -> None:
 def _chosen(draft: Draft, taken: dict[str, str]) -> tuple[str, bool]:
     """The version that a draft becomes, and whether that is a new one."""
     if draft.version is None:
-        same = newest(Version.parse(version) for version, digest in taken.items() if digest == draft.digest)
+        same = newest_version(Version.parse(version) for version, digest in taken.items() if digest == draft.digest)
         if same:
             return str(same), False
         highest = max((Version.parse(version) for version in taken), default=None)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from metier.errors import MetierError
 from metier.runtime.command_line import ANY, CommandLine, Kind
 from metier.spec import FileEntry, Skill
-from metier.spec.scripts import summary_of
+from metier.spec.scripts import script_summary
 
 from .argparse_reading import read_argparse
 from .click_reading import function_types, read_click, read_typer
@@ -73,7 +73,7 @@ def read_script(source: str, path: str) -> Script:
     """What the text of a script says about it. Remembered: tools are made anew for every turn, and reading takes 30 ms."""
     line = _python_line(source, path) if path.endswith(".py") else read_usage(source, path) or ANY
     name = path.rpartition("/")[2]
-    description = summary_of(source) or line.help or f"Runs {name}."
+    description = script_summary(source) or line.help or f"Runs {name}."
     return Script(path=path, tool=name.partition(".")[0], description=description, line=line)
 
 

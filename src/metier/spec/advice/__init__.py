@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from metier.spec.files import Files
-from metier.spec.problem import Problem, Report
+from metier.spec.report import Problem, Report
 
 from .body import (
     absolute_paths,
@@ -22,24 +22,24 @@ from .body import (
 )
 from .commands import absent_scripts, unpinned_commands, unsaid_prerequisites
 from .description import angle_brackets, catalog_cost, description_length, description_voice, says_when
-from .overlap import advise_set, overlaps
-from .page import Page, read_page
+from .overlap import advise_set, find_overlaps
 from .references import broken_references, deep_references, references_without_when, unused_files
+from .subject import LintSubject, read_subject
 
-__all__ = ["advise", "advise_set", "overlaps"]
+__all__ = ["advise", "advise_set", "find_overlaps"]
 
 _MOST_OF_A_KIND = 100
 
 
 def advise(files: Files, *, folder: str | None = None) -> Report:
     """All advice on one skill. A skill that cannot be loaded gets none: `check` says what is wrong with it."""
-    page = read_page(files, folder)
+    page = read_subject(files, folder)
     if page is None:
         return Report()
     return Report.of(found for rule in _RULES for found in islice(rule(page), _MOST_OF_A_KIND))
 
 
-_RULES: tuple[Callable[[Page], Iterator[Problem]], ...] = (
+_RULES: tuple[Callable[[LintSubject], Iterator[Problem]], ...] = (
     says_when,
     description_length,
     description_voice,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from metier.spec.codes import problem
-from metier.spec.problem import Problem
-from metier.spec.tokens import estimated_tokens
+from metier.spec.report import Problem
+from metier.spec.text import estimate_tokens
 
-from .page import Page
+from .subject import LintSubject
 
 __all__ = ["absolute_paths", "body_is_empty", "body_lines", "body_tokens", "menus_without_default", "vague_advice"]
 
@@ -74,7 +74,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FEWEST_OPTIONS = 3
 
 
-def body_lines(page: Page) -> Iterator[Problem]:
+def body_lines(page: LintSubject) -> Iterator[Problem]:
     """The whole file enters the context at activation, and the standard asks for fewer than 500 lines of it."""
     if page.document.lines > _MOST_LINES:
         yield problem(
@@ -83,9 +83,9 @@ def body_lines(page: Page) -> Iterator[Problem]:
         )  # fmt: skip
 
 
-def body_tokens(page: Page) -> Iterator[Problem]:
+def body_tokens(page: LintSubject) -> Iterator[Problem]:
     """All instructions enter the context at activation; past 5,000 tokens they crowd out the work."""
-    tokens = estimated_tokens(page.document.body)
+    tokens = estimate_tokens(page.document.body)
     if tokens > _MOST_TOKENS:
         yield problem(
             "SK205", f"the instructions are about {tokens:,} tokens; fewer than {_MOST_TOKENS:,} are recommended",
@@ -93,14 +93,14 @@ def body_tokens(page: Page) -> Iterator[Problem]:
         )  # fmt: skip
 
 
-def body_is_empty(page: Page) -> Iterator[Problem]:
+def body_is_empty(page: LintSubject) -> Iterator[Problem]:
     """Headings alone tell a model nothing that the description has not told it."""
     if not any(not line.text.lstrip().startswith(("#", "<!--")) or not line.is_prose for line in page.lines):
         yield problem("SK215", "there are no instructions below the frontmatter", line=page.document.body_line, column=1,
                       hint="write the steps that a model would not know by itself")  # fmt: skip
 
 
-def absolute_paths(page: Page) -> Iterator[Problem]:
+def absolute_paths(page: LintSubject) -> Iterator[Problem]:
     """A path into somebody's home is right on one machine only. System paths, made-up users and URLs pass."""
     seen: set[str] = set()
     patterns = [pattern for marks, pattern in _ABSOLUTE if any(mark in page.document.body for mark in marks)]
@@ -116,7 +116,7 @@ def absolute_paths(page: Page) -> Iterator[Problem]:
                               column=found.start() + 1, hint="write it relative to the skill's folder")  # fmt: skip
 
 
-def vague_advice(page: Page) -> Iterator[Problem]:
+def vague_advice(page: LintSubject) -> Iterator[Problem]:
     """`Be careful` costs tokens and changes nothing. Only a sentence that says no more than that is meant."""
     for line in page.prose:
         text = line.text.lstrip()
@@ -130,7 +130,7 @@ def vague_advice(page: Page) -> Iterator[Problem]:
                           hint="say what to do, or what goes wrong here, or delete it")  # fmt: skip
 
 
-def menus_without_default(page: Page) -> Iterator[Problem]:
+def menus_without_default(page: LintSubject) -> Iterator[Problem]:
     """Given equal options a model chooses by chance, and differently each time. Options with a condition pass."""
     prose = list(page.prose)
     for at, line in enumerate(prose):

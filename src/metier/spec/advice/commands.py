@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from metier.spec.codes import problem
-from metier.spec.problem import Problem
+from metier.spec.report import Problem
 from metier.values import dataclass
 
-from .page import SHELLS, Line, Page
 from .paths import INLINE_CODE, is_spelled_out, own_path
+from .subject import SHELLS, LintSubject, TextLine
 
 __all__ = ["absent_scripts", "scripts_run", "unpinned_commands", "unsaid_prerequisites"]
 
@@ -59,11 +59,11 @@ _UNCOMMON = frozenset({
 @dataclass(frozen=True, slots=True)
 class _Command:
     words: tuple[str, ...]
-    line: Line
+    line: TextLine
     column: int
 
 
-def unpinned_commands(page: Page) -> Iterator[Problem]:
+def unpinned_commands(page: LintSubject) -> Iterator[Problem]:
     """A one-off command without a version runs whatever is newest that day, from whoever owns the name that day."""
     seen: set[str] = set()
     for command in _commands(page.lines):
@@ -77,7 +77,7 @@ def unpinned_commands(page: Page) -> Iterator[Problem]:
                           hint=f"name the version you tested, as in `{pinned}`")  # fmt: skip
 
 
-def absent_scripts(page: Page) -> Iterator[Problem]:
+def absent_scripts(page: LintSubject) -> Iterator[Problem]:
     """A model that is told to run a script runs it; if the file is not there, the task ends in an error."""
     seen: set[str] = set()
     for path, line, column in scripts_run(page):
@@ -87,7 +87,7 @@ def absent_scripts(page: Page) -> Iterator[Problem]:
                           hint="add the file, or correct its name")  # fmt: skip
 
 
-def scripts_run(page: Page) -> Iterator[tuple[str, Line, int]]:
+def scripts_run(page: LintSubject) -> Iterator[tuple[str, TextLine, int]]:
     """The skill's own scripts that its commands run, each with its place."""
     is_about_a_project = any(_PROJECT_ROOT.search(line.text) for line in page.lines)
     for command in _commands(page.lines):
@@ -100,7 +100,7 @@ def scripts_run(page: Page) -> Iterator[tuple[str, Line, int]]:
                 yield path, command.line, max(command.line.text.find(word), 0) + 1
 
 
-def unsaid_prerequisites(page: Page) -> Iterator[Problem]:
+def unsaid_prerequisites(page: LintSubject) -> Iterator[Problem]:
     """A catalog can hide a skill whose commands are absent, but only if the skill says which ones it needs."""
     manifest = page.manifest
     said = set(re.findall(r"[\w.+-]*\w", " ".join([manifest.compatibility or "", *manifest.metadata.values()]).lower()))
@@ -118,7 +118,7 @@ def unsaid_prerequisites(page: Page) -> Iterator[Problem]:
                       hint=f"add `requires: {' '.join(names)}` under metadata, or say it in compatibility")  # fmt: skip
 
 
-def _commands(lines: Iterator[Line] | Sequence[Line]) -> Iterator[_Command]:
+def _commands(lines: Iterator[TextLine] | Sequence[TextLine]) -> Iterator[_Command]:
     """What looks like a command, in shell blocks, in blocks without a language and in inline code with a space."""
     for line in lines:
         if line.language is None:
@@ -129,7 +129,7 @@ def _commands(lines: Iterator[Line] | Sequence[Line]) -> Iterator[_Command]:
             yield from _split(line.text, line, 0)
 
 
-def _split(text: str, line: Line, offset: int) -> Iterator[_Command]:
+def _split(text: str, line: TextLine, offset: int) -> Iterator[_Command]:
     start = 0
     for end in (*(found for found in _SEPARATOR.finditer(text)), None):
         part = text[start : end.start() if end else len(text)]

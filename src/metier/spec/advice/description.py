@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metier.spec.problem import Problem
-from metier.spec.tokens import estimated_tokens
+from metier.spec.report import Problem
+from metier.spec.text import estimate_tokens
 
-from .page import Page
+from .subject import LintSubject
 
 __all__ = ["angle_brackets", "catalog_cost", "description_length", "description_voice", "says_when"]
 
@@ -39,7 +39,7 @@ _VOICE = re.compile(
 _QUOTED = re.compile(r'"[^"]{0,300}"|“[^”]{0,300}”|«[^»]{0,300}»|`[^`]{0,300}`|(?<!\w)\'[^\']{0,300}\'(?!\w)')
 
 
-def says_when(page: Page) -> Iterator[Problem]:
+def says_when(page: LintSubject) -> Iterator[Problem]:
     """A model picks a skill by its description, so that must say *when* to use it, not only what it does."""
     extensions = page.manifest.extensions
     told_elsewhere = any(key.lower().replace("_", "-") in ("when-to-use", "when") for key in page.manifest.extra)
@@ -54,7 +54,7 @@ def says_when(page: Page) -> Iterator[Problem]:
         )
 
 
-def description_length(page: Page) -> Iterator[Problem]:
+def description_length(page: LintSubject) -> Iterator[Problem]:
     """A description of a few words gives a model nothing to match a request against."""
     description = page.manifest.description
     # One ideograph says about as much as three letters.
@@ -67,7 +67,7 @@ def description_length(page: Page) -> Iterator[Problem]:
         )
 
 
-def description_voice(page: Page) -> Iterator[Problem]:
+def description_voice(page: LintSubject) -> Iterator[Problem]:
     """In a catalog of fifty skills nobody knows who `I` is. What a user may say belongs in quotes, and is left alone."""
     description = _QUOTED.sub('""', page.manifest.description[:_LONGEST_LOOKED_AT])
     found = _VOICE.search(description)
@@ -79,16 +79,16 @@ def description_voice(page: Page) -> Iterator[Problem]:
         )
 
 
-def angle_brackets(page: Page) -> Iterator[Problem]:
+def angle_brackets(page: LintSubject) -> Iterator[Problem]:
     """A description stands between tags in most prompts, and some validators refuse one that holds brackets."""
     found = re.search(r"[<>]", page.manifest.description)
     if found:
         yield page.about_description("SK216", f"the description holds {found[0]!r}", "write it in words")
 
 
-def catalog_cost(page: Page) -> Iterator[Problem]:
+def catalog_cost(page: LintSubject) -> Iterator[Problem]:
     """The catalog entry is paid by every conversation, used or not."""
-    tokens = estimated_tokens(page.manifest.name) + estimated_tokens(page.manifest.description)
+    tokens = estimate_tokens(page.manifest.name) + estimate_tokens(page.manifest.description)
     if tokens > _DEAREST:
         yield page.about_description(
             "SK219",

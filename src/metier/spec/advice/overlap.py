@@ -14,9 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from metier.spec.codes import problem
-from metier.spec.problem import Problem
+from metier.spec.report import Problem
 
-__all__ = ["advise_set", "overlaps"]
+__all__ = ["advise_set", "find_overlaps"]
 
 _ALIKE = 0.6
 _MOST_PARTNERS = 50
@@ -33,7 +33,7 @@ _COMMON = frozenset({
 })  # fmt: skip
 
 
-def overlaps(skills: Iterable[tuple[str, str]], *, at_least: float = _ALIKE) -> tuple[tuple[str, str, float], ...]:
+def find_overlaps(skills: Iterable[tuple[str, str]], *, at_least: float = _ALIKE) -> tuple[tuple[str, str, float], ...]:
     """Pairs of names whose descriptions are nearly the same, with how much of them is shared, the most alike first."""
     named = [(name, _words(description)) for name, description in skills]
     counts = Counter(word for _, words in named for word in words)
@@ -51,7 +51,7 @@ def overlaps(skills: Iterable[tuple[str, str]], *, at_least: float = _ALIKE) -> 
 def advise_set(skills: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     """SK217 once for each skill that is too like one before it by name; `file` starts with that skill's name."""
     partners: dict[str, list[tuple[str, float]]] = {}
-    for first, second, score in overlaps(skills):
+    for first, second, score in find_overlaps(skills):
         partners.setdefault(second, []).append((first, score))
     for name, ((nearest, score), *others) in partners.items():
         more = f", and {len(others)} more are like it" if others else ""

@@ -9,7 +9,7 @@ from metier.errors import RefusedError
 from metier.spec.files import resource_path
 from metier.values import dataclass
 
-from .page import Line, Page, folders_of
+from .subject import LintSubject, TextLine, folders_of
 
 __all__ = ["INLINE_CODE", "Mention", "is_spelled_out", "mentions", "names_in", "names_of", "own_path"]
 
@@ -39,7 +39,7 @@ class Mention:
     """A place in a text that points to a file of the skill."""
 
     path: str
-    line: Line
+    line: TextLine
     column: int
     is_link: bool
     is_certain: bool
@@ -60,7 +60,7 @@ def is_spelled_out(base: str) -> bool:
     return base not in ("", "./")
 
 
-def mentions(lines: tuple[Line, ...], page: Page) -> Iterator[Mention]:
+def mentions(lines: tuple[TextLine, ...], page: LintSubject) -> Iterator[Mention]:
     """Links to relative paths, and paths under the standard's three folders, in prose."""
     for line in lines:
         if not line.is_prose or not ("/" in line.text or "](" in line.text or "]:" in line.text):

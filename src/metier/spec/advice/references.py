@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from metier.spec.codes import problem
 from metier.spec.files import SKILL_FILE
-from metier.spec.problem import Problem
+from metier.spec.report import Problem
 
 from .commands import scripts_run
-from .page import Line, Page
 from .paths import Mention, mentions, names_in, names_of
+from .subject import LintSubject, TextLine
 
 __all__ = ["broken_references", "deep_references", "references_without_when", "unused_files"]
 
@@ -58,7 +58,7 @@ _UNREAD_FOLDERS = frozenset({"evals", "tests", "test", "__pycache__", "node_modu
 _TEST = re.compile(r"test_.*|.*(?:_test|\.test|\.spec)\..*")
 
 
-def broken_references(page: Page) -> Iterator[Problem]:
+def broken_references(page: LintSubject) -> Iterator[Problem]:
     """A model that is pointed to a file looks for it, fails, and either stops or makes up what it said."""
     # A script that a command runs is SK212's.
     seen = {path for path, _, _ in scripts_run(page)}
@@ -73,7 +73,7 @@ def broken_references(page: Page) -> Iterator[Problem]:
                           column=mention.column, hint="add the file, or correct the path")  # fmt: skip
 
 
-def deep_references(page: Page) -> Iterator[Problem]:
+def deep_references(page: LintSubject) -> Iterator[Problem]:
     """A model that must follow one document to the next often stops halfway; SKILL.md should name them all."""
     if not page.texts:
         return
@@ -93,7 +93,7 @@ def deep_references(page: Page) -> Iterator[Problem]:
                               hint=f"name it in {SKILL_FILE} too, and say when to read it")  # fmt: skip
 
 
-def unused_files(page: Page) -> Iterator[Problem]:
+def unused_files(page: LintSubject) -> Iterator[Problem]:
     """What nothing names, no model opens: it only makes the skill larger."""
     if not page.is_whole or len(page.paths) == 1:
         return
@@ -112,7 +112,7 @@ def unused_files(page: Page) -> Iterator[Problem]:
                           hint=f"say in {SKILL_FILE} when to use it, or delete it")  # fmt: skip
 
 
-def references_without_when(page: Page) -> Iterator[Problem]:
+def references_without_when(page: LintSubject) -> Iterator[Problem]:
     """A bare `See references/api.md` makes a model read every reference, or none."""
     by_line: dict[int, list[Mention]] = {}
     for mention in mentions(page.lines, page):
@@ -134,9 +134,9 @@ def references_without_when(page: Page) -> Iterator[Problem]:
                       column=first.column, hint=f"write `Read {first.path} when ...`")  # fmt: skip
 
 
-def _with_context(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+def _with_context(lines: Iterable[TextLine]) -> Iterator[tuple[TextLine, str]]:
     """Each line with what speaks for it too: its heading, the sentence that opens its list, the line it goes on from."""
-    heading = opening = previous = Line("", -1)
+    heading = opening = previous = TextLine("", -1)
     for line in lines:
         goes_on = previous.text if line.number - previous.number == 1 and not _ITEM.match(line.text) else ""
         yield line, " ".join((heading.text.lstrip("# "), opening.text.lstrip("# "), goes_on))
@@ -147,7 +147,7 @@ def _with_context(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
         previous = line
 
 
-def _documents(page: Page) -> Iterator[tuple[str, tuple[Line, ...]]]:
+def _documents(page: LintSubject) -> Iterator[tuple[str, tuple[TextLine, ...]]]:
     """SKILL.md and the documents that speak of the skill, not of some other project."""
     yield SKILL_FILE, page.lines
     for path, lines in page.texts.items():
@@ -157,7 +157,7 @@ def _documents(page: Page) -> Iterator[tuple[str, tuple[Line, ...]]]:
             yield path, lines
 
 
-def _found(path: str, file: str, page: Page) -> str | None:
+def _found(path: str, file: str, page: LintSubject) -> str | None:
     """The skill's file that a mention means: the standard counts from the skill's folder, Markdown from the file's."""
     if path in page.paths:
         return path
@@ -165,11 +165,11 @@ def _found(path: str, file: str, page: Page) -> str | None:
     return beside if beside in page.paths else None
 
 
-def _exists(path: str, file: str, page: Page) -> bool:
+def _exists(path: str, file: str, page: LintSubject) -> bool:
     return _found(path, file, page) is not None or path in page.folders
 
 
-def _is_only_an_example(mention: Mention, page: Page) -> bool:
+def _is_only_an_example(mention: Mention, page: LintSubject) -> bool:
     before = mention.line.text[: mention.column]
     if _EXAMPLE.search(mention.line.text) or _MADE_LATER.search(before[-80:]):
         return True
@@ -177,7 +177,7 @@ def _is_only_an_example(mention: Mention, page: Page) -> bool:
     return bool(_ABOUT_SKILLS.search(page.manifest.description))
 
 
-def _says_when(line: Line, around: str) -> bool:
+def _says_when(line: TextLine, around: str) -> bool:
     # A numbered step says when by its place, a table row by its other cells.
     if re.match(r"[ \t]*(?:\d{1,3}[.)][ \t]|\|)", line.text):
         return True

@@ -7,16 +7,16 @@ import re
 from metier.errors import InvalidNameError
 from metier.values import dataclass
 
-__all__ = ["LONGEST_NAME", "SkillName", "is_name"]
+__all__ = ["MAX_NAME_LENGTH", "SkillName", "is_name"]
 
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def is_name(text: str) -> bool:
     """Lowercase words joined by single hyphens, as every client can read them."""
     # The standard's page says a-z; skills-ref also takes other alphabets. We write what everyone can read.
-    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, order=True)

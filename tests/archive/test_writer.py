@@ -19,7 +19,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metier.archive import Contents, Format, Link, Member, digest, digest_of, file_hashes, pack, unpack, unwrap
+from metier.archive import (
+    ArchiveFormat,
+    Contents,
+    Link,
+    Member,
+    digest,
+    digest_of_hashes,
+    file_hashes,
+    pack,
+    strip_top_folder,
+    unpack,
+)
 from metier.errors import NotFoundError, RefusedError
 from metier.sources import DiskFiles
 from metier.spec import Files, MemoryFiles, load
@@ -45,17 +56,17 @@ RICH = Contents(
 PLAIN = Contents([Member("SKILL.md", SKILL), Member("é" * 60 + "/x.bin", bytes(range(256))), Member("run.sh", b"x", True)])
 
 
-@pytest.mark.parametrize("to", Format)
-def test_what_is_packed_is_unpacked_the_same(to: Format) -> None:
+@pytest.mark.parametrize("to", ArchiveFormat)
+def test_what_is_packed_is_unpacked_the_same(to: ArchiveFormat) -> None:
     assert unpack(pack(RICH, to=to)) == RICH
 
 
 @given(
     st.dictionaries(st.from_regex(r"[a-z]{1,8}(/[a-z]{1,8}){0,3}\.md", fullmatch=True), st.binary(max_size=300), max_size=8),
-    st.sampled_from(Format),
+    st.sampled_from(ArchiveFormat),
     st.sampled_from([0, 1, 9]),
 )
-def test_any_skill_survives_packing(files: dict[str, bytes], to: Format, level: int) -> None:
+def test_any_skill_survives_packing(files: dict[str, bytes], to: ArchiveFormat, level: int) -> None:
     skill = Contents(Member(path, data, len(data) % 2 == 1) for path, data in files.items())
     packed = pack(skill, to=to, level=level)
     assert unpack(packed) == skill
@@ -71,8 +82,8 @@ def test_no_bytes_make_unpacking_raise_anything_but_refused(data: bytes) -> None
             pass
 
 
-@given(st.integers(0, 10_000), st.integers(0, 255), st.sampled_from(Format))
-def test_one_flipped_byte_never_raises_anything_but_refused(place: int, value: int, to: Format) -> None:
+@given(st.integers(0, 10_000), st.integers(0, 255), st.sampled_from(ArchiveFormat))
+def test_one_flipped_byte_never_raises_anything_but_refused(place: int, value: int, to: ArchiveFormat) -> None:
     data = bytearray(pack(RICH, to=to))
     data[place % len(data)] = value
     try:
@@ -94,7 +105,7 @@ def test_what_is_accepted_is_what_the_standard_library_reads(place: int, value: 
     """An archive that one reader sees otherwise than another shows the reviewer one skill and installs a second."""
     zipped = bytearray(pack(PLAIN))
     zipped[place % len(zipped)] = value
-    raw = bytearray(gzip.decompress(pack(PLAIN, to=Format.TAR_GZ)))
+    raw = bytearray(gzip.decompress(pack(PLAIN, to=ArchiveFormat.TAR_GZ)))
     raw[place % len(raw)] = value
     for data in (bytes(zipped), gzip.compress(bytes(raw), 1), gzip.compress(summed(bytes(raw), place % len(raw)), 1)):
         try:
@@ -117,7 +128,7 @@ def test_the_bytes_of_a_package_are_the_same_in_another_process_and_order() -> N
 from metier.archive import *
 import hashlib
 files = [Member("b", b"2", True), Member("SKILL.md", b"1"), Member("a/c", b"3" * 500)]
-print([hashlib.sha256(pack(Contents(order), to=to)).hexdigest() for to in Format for order in (files, files[::-1])])
+print([hashlib.sha256(pack(Contents(order), to=to)).hexdigest() for to in ArchiveFormat for order in (files, files[::-1])])
 """
     runs = {
         subprocess.run(
@@ -135,10 +146,10 @@ def test_other_programs_read_our_packages(tmp_path: Path) -> None:
         assert archive.testzip() is None
         assert sorted(archive.namelist()) == sorted([*(m.path for m in RICH.members), *(k.path for k in RICH.links)])
         assert stat.S_IMODE(archive.getinfo("scripts/run.sh").external_attr >> 16) == 0o755
-    with tarfile.open(fileobj=io.BytesIO(pack(RICH, to=Format.TAR_GZ))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(pack(RICH, to=ArchiveFormat.TAR_GZ))) as tar:
         assert {item.name: item.linkname for item in tar if item.issym()} == {link.path: link.target for link in RICH.links}
     file = tmp_path / "x.tar.gz"
-    file.write_bytes(pack(RICH, to=Format.TAR_GZ))
+    file.write_bytes(pack(RICH, to=ArchiveFormat.TAR_GZ))
     subprocess.run(["tar", "xzf", str(file), "-C", str(tmp_path)], check=True)
     assert (tmp_path / "latest.md").read_bytes() == b"x" * 1000
 
@@ -152,7 +163,7 @@ def test_packages_of_other_programs_are_read(tmp_path: Path) -> None:
     (folder / "link.md").symlink_to("SKILL.md")
     for options in (["czf", "x.tar.gz"], ["--format=gnu", "-czf", "x.tar.gz"], ["--format=v7", "-czf", "x.tar.gz"]):
         subprocess.run(["tar", *options, "my-skill"], cwd=tmp_path, check=True)
-        skill = unwrap(unpack((tmp_path / "x.tar.gz").read_bytes()))
+        skill = strip_top_folder(unpack((tmp_path / "x.tar.gz").read_bytes()))
         assert [(entry.path, entry.executable) for entry in skill.list()] == [("SKILL.md", False), ("scripts/run.sh", True)]
         assert skill.links == (Link("link.md", "SKILL.md"),)
     subprocess.run(["tar", "czf", "../y.tar.gz", "."], cwd=folder, check=True)
@@ -160,7 +171,7 @@ def test_packages_of_other_programs_are_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(folder, "my-skill")
         archive.write(folder / "SKILL.md", "my-skill/SKILL.md")
-    assert unwrap(unpack((tmp_path / "x.zip").read_bytes())).read("SKILL.md", limit=1000) == SKILL
+    assert strip_top_folder(unpack((tmp_path / "x.zip").read_bytes())).read("SKILL.md", limit=1000) == SKILL
 
 
 def test_git_archives_are_read(tmp_path: Path) -> None:
@@ -171,15 +182,17 @@ def test_git_archives_are_read(tmp_path: Path) -> None:
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm1"], **run)  # type: ignore[call-overload]
     for kind in ("zip", "tar.gz"):
         made = subprocess.run(["git", "archive", f"--format={kind}", "--prefix=repo-main/", "HEAD"], **run)  # type: ignore[call-overload]
-        assert unwrap(unpack(made.stdout)) == contents(**{"SKILL.md": SKILL})
+        assert strip_top_folder(unpack(made.stdout)) == contents(**{"SKILL.md": SKILL})
 
 
 def test_one_folder_around_everything_is_taken_off_and_what_a_mac_adds_is_left_out() -> None:
     wrapped = Contents([Member("w/SKILL.md", SKILL), Member("__MACOSX/w/._SKILL.md", b"x")])
-    assert unwrap(wrapped) == contents(**{"SKILL.md": SKILL})
-    assert unwrap(Contents([Member("SKILL.md", SKILL), Member("__MACOSX/x", b"x")])) == contents(**{"SKILL.md": SKILL})
+    assert strip_top_folder(wrapped) == contents(**{"SKILL.md": SKILL})
+    assert strip_top_folder(Contents([Member("SKILL.md", SKILL), Member("__MACOSX/x", b"x")])) == contents(
+        **{"SKILL.md": SKILL}
+    )
     two = Contents([Member("a/SKILL.md", SKILL), Member("b/SKILL.md", SKILL)])
-    assert unwrap(two) == two
+    assert strip_top_folder(two) == two
 
 
 def test_the_digest_is_what_its_page_says() -> None:
@@ -189,7 +202,7 @@ def test_the_digest_is_what_its_page_says() -> None:
         for path, mode, data in (("a", "100644", b"1"), ("b", "100755", b"2"), ("c", "120000", b"a"))
     )
     assert digest(skill) == "sha256:" + hashlib.sha256(lines.encode()).hexdigest()
-    assert digest_of(file_hashes(skill)) == digest(skill)
+    assert digest_of_hashes(file_hashes(skill)) == digest(skill)
 
 
 def test_the_digest_sees_every_byte_name_mode_and_link() -> None:
@@ -253,8 +266,8 @@ def times(skill: Contents) -> dict[str, int | None]:
     return {member.path: member.time for member in skill.members}
 
 
-@pytest.mark.parametrize("to", Format)
-def test_times_survive_where_they_are_asked_for_and_change_nothing_where_not(to: Format) -> None:
+@pytest.mark.parametrize("to", ArchiveFormat)
+def test_times_survive_where_they_are_asked_for_and_change_nothing_where_not(to: ArchiveFormat) -> None:
     skill = Contents([Member("SKILL.md", SKILL, time=WHEN * 10**9 + 5), Member("x", b"1")])
     assert times(unpack(pack(skill, to=to, times=True))) == {"SKILL.md": WHEN * 10**9, "x": None}
     assert times(unpack(pack(skill, to=to))) == {"SKILL.md": None, "x": None}

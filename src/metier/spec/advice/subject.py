@@ -16,11 +16,11 @@ from metier.spec.document import Document
 from metier.spec.files import SKILL_FILE, FileEntry, Files
 from metier.spec.manifest import Manifest
 from metier.spec.parse import parse
-from metier.spec.problem import Problem
-from metier.spec.skill import LONGEST_SKILL_FILE
+from metier.spec.report import Problem
+from metier.spec.skill import MAX_SKILL_FILE_BYTES
 from metier.values import dataclass
 
-__all__ = ["SHELLS", "Line", "Page", "folders_of", "read_page"]
+__all__ = ["SHELLS", "LintSubject", "TextLine", "folders_of", "read_subject"]
 
 SHELLS = frozenset({"sh", "bash", "shell", "zsh", "console", "shell-session", "terminal"})
 
@@ -39,7 +39,7 @@ _KEY = re.compile(r"""^["']?description["']?[ \t]*:[ \t]*""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One line that is not blank, from a file of the skill."""
 
     text: str
@@ -53,22 +53,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class LintSubject:
     manifest: Manifest
     document: Document
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     """Of SKILL.md's body."""
     paths: frozenset[str]
     """Every file of the skill."""
     folders: frozenset[str]
     """Every folder that holds one of them, at any depth."""
-    texts: Mapping[str, tuple[Line, ...]]
+    texts: Mapping[str, tuple[TextLine, ...]]
     """The other files that are text, by path."""
     is_whole: bool
     """False when a cap left something unread."""
 
     @property
-    def prose(self) -> Iterator[Line]:
+    def prose(self) -> Iterator[TextLine]:
         return (line for line in self.lines if line.is_prose)
 
     def about_description(self, code: str, message: str, hint: str) -> Problem:
@@ -79,10 +79,10 @@ class Page:
         return problem(code, message, hint=hint, line=line, column=found.end() - found.start() + 1)
 
 
-def read_page(files: Files, folder: str | None) -> Page | None:
+def read_subject(files: Files, folder: str | None) -> LintSubject | None:
     """The page, or None where there is no skill to give advice on."""
     try:
-        parsed = parse(files.read(SKILL_FILE, limit=LONGEST_SKILL_FILE), folder=folder)
+        parsed = parse(files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES), folder=folder)
     except (NotFoundError, OSError):
         return None
     if parsed.manifest is None:
@@ -90,7 +90,7 @@ def read_page(files: Files, folder: str | None) -> Page | None:
     entries = list(islice(files.list(), _MOST_FILES + 1))
     texts, is_whole = _texts(files, entries)
     lines = tuple(islice(_lines(parsed.body, parsed.document.body_line), _MOST_LINES + 1))
-    return Page(
+    return LintSubject(
         manifest=parsed.manifest,
         document=parsed.document,
         lines=lines[:_MOST_LINES],
@@ -106,9 +106,9 @@ def folders_of(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def _texts(files: Files, entries: Iterable[FileEntry]) -> tuple[dict[str, tuple[Line, ...]], bool]:
+def _texts(files: Files, entries: Iterable[FileEntry]) -> tuple[dict[str, tuple[TextLine, ...]], bool]:
     """The text of the other files, and whether that is all which a model would read."""
-    texts: dict[str, tuple[Line, ...]] = {}
+    texts: dict[str, tuple[TextLine, ...]] = {}
     left = _LONGEST_TEXTS
     is_whole = True
     # Documents first: they are what a model reads, and what names other files.
@@ -124,7 +124,7 @@ def _texts(files: Files, entries: Iterable[FileEntry]) -> tuple[dict[str, tuple[
     return texts, is_whole
 
 
-def _text(files: Files, entry: FileEntry, left: int) -> tuple[Line, ...] | None:
+def _text(files: Files, entry: FileEntry, left: int) -> tuple[TextLine, ...] | None:
     if entry.size > min(left, _LONGEST_TEXT):
         return None
     try:
@@ -135,7 +135,7 @@ def _text(files: Files, entry: FileEntry, left: int) -> tuple[Line, ...] | None:
     return tuple(islice(_lines(text, 1), _MOST_LINES_OF_TEXT + 1))
 
 
-def _lines(text: str, first: int) -> Iterator[Line]:
+def _lines(text: str, first: int) -> Iterator[TextLine]:
     language: str | None = None
     fence = ""
     for number, line in enumerate(text.split("\n"), start=first):
@@ -147,9 +147,9 @@ def _lines(text: str, first: int) -> Iterator[Line]:
             if found and found["marks"].startswith(fence) and not shown[found.end("marks") :].strip():
                 language, fence = None, ""
             else:
-                yield Line(shown, number, language)
+                yield TextLine(shown, number, language)
         # A fence of backticks has none in the rest of its line; otherwise it is inline code.
         elif found and not (found["marks"][0] == "`" and "`" in shown[found.end("marks") :]):
             fence, language = found["marks"], found["word"].lower()
         else:
-            yield Line(shown, number)
+            yield TextLine(shown, number)

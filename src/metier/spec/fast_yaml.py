@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import yaml_rs
 
 from .extensions import EXTENSION_KEYS, TEXT_KEYS, WRITTEN_KEYS, read_extensions
+from .fields import is_name
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
-from .name import is_name
-from .rules import LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION, looks_like_a_date
+from .rules import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, looks_like_a_date
 
-__all__ = ["Fields", "Quick", "quick_fields", "quick_manifest"]
+__all__ = ["FastFields", "Fields", "fast_fields", "fast_manifest"]
 
 Fields = dict[str, Any]  # Any: text, booleans, lists and maps of them, as YAML had them
 
@@ -39,13 +39,13 @@ _DUPLICATES = yaml_rs.DuplicateKeyPolicy.Error
 _loads = yaml_rs.loads
 
 
-class Quick(NamedTuple):
+class FastFields(NamedTuple):
     fields: Fields
     warned: bool = False
     """Something is worth a warning, though it changes nothing; `parse` says what and where."""
 
 
-def quick_fields(head: str, folder: str) -> Quick | None:
+def fast_fields(head: str, folder: str) -> FastFields | None:
     """The fields of a head that loads without doubt, or None if that takes a closer look."""
     if _is_unusual(head):
         return None
@@ -59,12 +59,12 @@ def quick_fields(head: str, folder: str) -> Quick | None:
     warned = _odd_lists(fields)
     if warned is None or not _has_clean_extensions(fields):
         return None
-    return Quick(fields, warned)
+    return FastFields(fields, warned)
 
 
-def quick_manifest(head: str, folder: str, *, strict: bool = False) -> Manifest | None:
+def fast_manifest(head: str, folder: str, *, strict: bool = False) -> Manifest | None:
     """The manifest of a head about which there is nothing to say, not even a warning; None if there may be."""
-    quick = quick_fields(head, folder)
+    quick = fast_fields(head, folder)
     if quick is None or quick.warned:
         return None
     if strict and not (
@@ -99,9 +99,9 @@ def _is_named_and_described(fields: dict[Any, Any], folder: str) -> bool:
         fields.get("name") == folder
         and is_name(folder)
         and type(description) is str
-        and 0 < len(description.strip()) <= LONGEST_DESCRIPTION
+        and 0 < len(description.strip()) <= MAX_DESCRIPTION_LENGTH
         and type(text) is str
-        and 0 < len(text.strip()) <= LONGEST_COMPATIBILITY
+        and 0 < len(text.strip()) <= MAX_COMPATIBILITY_LENGTH
         and _is_text(fields.get("license", "-"))
     )
 

@@ -13,25 +13,25 @@ from collections.abc import Iterator, Sequence
 from metier.spec.document import BOM
 from metier.spec.manifest import STANDARD_KEYS
 from metier.spec.rescue import quote_colons
-from metier.spec.yaml import Json, ListNode, MapNode, Node, plain, strings
+from metier.spec.yaml import Json, ListNode, MapNode, Node, to_json, to_text
 from metier.values import dataclass, replace
 
-from .head import Change, Edit, Head, cut
+from .head import AppliedFix, Edit, Frontmatter, split_file
 from .repairs import REPAIRS
 
-__all__ = ["Change", "Fixed", "fix"]
+__all__ = ["AppliedFix", "FixResult", "fix"]
 
 # One proof reads the head again: a hostile head with thousands of wrong values gets one try, not thousands.
 _MOST_ALONE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed:
+class FixResult:
     data: bytes
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AppliedFix, ...] = ()
 
 
-def fix(data: bytes, *, folder: str | None = None) -> Fixed:
+def fix(data: bytes, *, folder: str | None = None) -> FixResult:
     """The file with its mechanical mistakes repaired; fixing it again changes nothing. `folder` settles the name."""
     clean = data
     while clean.startswith(BOM):
@@ -39,18 +39,18 @@ def fix(data: bytes, *, folder: str | None = None) -> Fixed:
     try:
         text = clean.decode("utf-8")
     except UnicodeDecodeError:
-        return Fixed(data=data)
-    changes = () if clean is data else (Change(code="SK014", line=1, message="removed the byte order mark"),)
-    file = cut(text, folder)
+        return FixResult(data=data)
+    changes = () if clean is data else (AppliedFix(code="SK014", line=1, message="removed the byte order mark"),)
+    file = split_file(text, folder)
     if file is None:
-        return Fixed(data=clean, changes=changes)
+        return FixResult(data=clean, changes=changes)
     head = _repaired(file.head)
     fixed = file.opening + "".join(line.text + line.end for line in head.lines) + file.closing + file.body
     repairs = sorted((*file.changes, *head.changes), key=lambda change: change.line)
-    return Fixed(data=fixed.encode(), changes=(*changes, *repairs))
+    return FixResult(data=fixed.encode(), changes=(*changes, *repairs))
 
 
-def _repaired(head: Head) -> Head:
+def _repaired(head: Frontmatter) -> Frontmatter:
     """The head once no repair changes it any more. Each round leaves fewer problems, so there are few."""
     head = _with_colons_quoted(head)
     if head.root is None:
@@ -69,7 +69,7 @@ def _repaired(head: Head) -> Head:
     return head
 
 
-def _with_colons_quoted(head: Head) -> Head:
+def _with_colons_quoted(head: Frontmatter) -> Frontmatter:
     """SK012, by the rule the loader itself uses, so that the file says to others what it already says to metier."""
     if head.root is not None:
         return head
@@ -87,12 +87,12 @@ def _with_colons_quoted(head: Head) -> Head:
     after = _with_texts(
         head, [new if owner in kept else old.text for new, old, owner in zip(texts, head.lines, owners, strict=True)]
     )
-    changes = (Change(code="SK012", line=head.lines[at].number, message=f"quoted the value of {key!r}") for key, at in real)
+    changes = (AppliedFix(code="SK012", line=head.lines[at].number, message=f"quoted the value of {key!r}") for key, at in real)
     return head if after.root is None else replace(after, changes=tuple(changes))
 
 
-def _with_texts(head: Head, texts: Sequence[str]) -> Head:
-    return Head(tuple(replace(line, text=text) for line, text in zip(head.lines, texts, strict=True)), head.folder)
+def _with_texts(head: Frontmatter, texts: Sequence[str]) -> Frontmatter:
+    return Frontmatter(tuple(replace(line, text=text) for line, text in zip(head.lines, texts, strict=True)), head.folder)
 
 
 def _keys(node: Node | None) -> set[tuple[str, int]]:
@@ -103,7 +103,7 @@ def _keys(node: Node | None) -> set[tuple[str, int]]:
     return set().union(*(_keys(item) for item in node.items)) if isinstance(node, ListNode) else set()
 
 
-def _with_a_key_renamed(head: Head) -> Iterator[Head]:
+def _with_a_key_renamed(head: Frontmatter) -> Iterator[Frontmatter]:
     """SK160 for a standard key in another spelling, while the right one is absent."""
     root = head.root or MapNode((), 0, 1)
     present = {key.text for key, _ in root.entries}
@@ -115,12 +115,12 @@ def _with_a_key_renamed(head: Head) -> Iterator[Head]:
         message = f"renamed {key.text!r} to {right!r}"
         edit = Edit(start=written.start, end=written.end, text=right, code="SK160", message=message, path=(), value="")
         after = head.edited([edit])
-        expected = {right if name == key.text else name: value for name, value in _items(strings(root))}
-        if after.root and list(_items(strings(after.root))) == list(expected.items()):
+        expected = {right if name == key.text else name: value for name, value in _items(to_text(root))}
+        if after.root and list(_items(to_text(after.root))) == list(expected.items()):
             yield after
 
 
-def _with_values_fixed(head: Head) -> Head:
+def _with_values_fixed(head: Frontmatter) -> Frontmatter:
     for repair in REPAIRS:
         edits = list(repair(head))
         together = _proven(head, edits) if edits else head
@@ -133,17 +133,17 @@ def _with_values_fixed(head: Head) -> Head:
     return head
 
 
-def _is_better(head: Head, than: Head) -> bool:
+def _is_better(head: Frontmatter, than: Frontmatter) -> bool:
     now, before = head.parsed.report, than.parsed.report
     return len(now) < len(before) and {one.code for one in now.errors} <= {one.code for one in before.errors}
 
 
-def _proven(head: Head, edits: Sequence[Edit]) -> Head | None:
+def _proven(head: Frontmatter, edits: Sequence[Edit]) -> Frontmatter | None:
     """The head with the edits made, if it then says what it said before apart from them, and has fewer problems."""
     after = head.edited(edits)
     if head.root is None or after.root is None or not _is_better(after, head):
         return None
-    for view in (strings, plain):
+    for view in (to_text, to_json):
         if list(_items(view(after.root))) != list(_expected(view(head.root), edits).items()):
             return None
     # The fields may agree and still mean something else: a list of triggers is not a text of triggers.

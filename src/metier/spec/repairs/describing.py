@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from metier.errors import InvalidSkillError
 from metier.spec.parse import parse
-from metier.spec.render import long_value
+from metier.spec.render import folded_value
 from metier.values import replace
 
-from .head import Line, cut
+from .head import SourceLine, split_file
 
-__all__ = ["described"]
+__all__ = ["replace_description"]
 
 
-def described(data: bytes, description: str) -> bytes:
+def replace_description(data: bytes, description: str) -> bytes:
     """The file with this description. InvalidSkillError where it has no frontmatter in which that could be proven."""
     before = parse(data)
     try:
-        file = cut(data.decode("utf-8"), None)
+        file = split_file(data.decode("utf-8"), None)
     except UnicodeDecodeError:
         file = None
     root = file.head.root if file else None
@@ -30,7 +30,7 @@ def described(data: bytes, description: str) -> bytes:
     while last - 1 > first and (not lines[last - 1].text.strip() or lines[last - 1].text.startswith("#")):
         last -= 1
     end, number = lines[first].end, lines[first].number
-    lines[first:last] = [Line(text, end, number) for text in long_value("description", description)]
+    lines[first:last] = [SourceLine(text, end, number) for text in folded_value("description", description)]
     changed = (file.opening + "".join(line.text + line.end for line in lines) + file.closing + file.body).encode()
     # No edit is trusted: the file is read again, and must say what it said before, apart from this.
     after = parse(changed).manifest

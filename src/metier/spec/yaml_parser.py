@@ -10,10 +10,10 @@ import yaml
 from metier.values import dataclass, field
 
 from .codes import problem
-from .problem import Problem
-from .yaml import ListNode, MapNode, Node, Scalar, Tree
+from .report import Problem
+from .yaml import ListNode, MapNode, Node, Scalar, YamlTree
 
-__all__ = ["tree_of"]
+__all__ = ["parse_events"]
 
 _DEEPEST = 24
 _MOST_REFUSALS = 20
@@ -22,7 +22,7 @@ _MOST_REFUSALS = 20
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-def tree_of(text: str, *, first_line: int, loader: type[yaml.BaseLoader] | None) -> Tree:
+def parse_events(text: str, *, first_line: int, loader: type[yaml.BaseLoader] | None) -> YamlTree:
     builder = _Builder(first_line)
     try:
         for event in yaml.parse(text, Loader=loader or _LOADER):
@@ -36,7 +36,7 @@ def tree_of(text: str, *, first_line: int, loader: type[yaml.BaseLoader] | None)
         position = getattr(error, "position", 0)
         line = text.count("\n", 0, position) if isinstance(position, int) else 0
         builder.refuse("SK008", "not valid YAML: a control character that YAML does not allow", first_line + line, 1)
-    return Tree(builder.root if not builder.broken else None, tuple(builder.problems))
+    return YamlTree(builder.root if not builder.broken else None, tuple(builder.problems))
 
 
 def _place(mark: Any, first_line: int) -> tuple[int, int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from metier.spec.name import is_name
-from metier.spec.rules import UNSEEN
-from metier.spec.tools import has_outer_comma, read_tools, write_tools
-from metier.spec.yaml import ListNode, MapNode, Node, Scalar, read, resolved
+from metier.spec.fields import is_name
+from metier.spec.rules import INVISIBLE
+from metier.spec.tools import format_tools, has_outer_comma, parse_tools
+from metier.spec.yaml import ListNode, MapNode, Node, Scalar, read_yaml, scalar_value
 from metier.values import dataclass
 
-from .head import Edit, Head, Place
+from .head import Edit, Frontmatter, Place
 
 __all__ = ["REPAIRS"]
 
@@ -20,20 +20,20 @@ _TRUTH_OF_OLD_YAML = frozenset({"y", "n", "yes", "no", "on", "off"})
 _AFTER_KEY = re.compile(r"[ \t]*:([ \t]*|[ \t]+#.*)")
 
 
-def tools_as_the_standards_string(head: Head) -> Iterator[Edit]:
+def tools_as_the_standards_string(head: Frontmatter) -> Iterator[Edit]:
     """SK150 and SK151: a list or commas become one string with spaces."""
     key, node = _entry(head, "allowed-tools")
     if isinstance(node, Scalar) and has_outer_comma(node.text):
-        value = write_tools(read_tools(node.text))
+        value = format_tools(parse_tools(node.text))
         goal = _Goal("SK151", "wrote allowed-tools with spaces, not commas", ("allowed-tools",), value)
         yield from _in_place_of_scalar(head, node, goal)
     elif key and isinstance(node, ListNode) and (words := _words(node)):
-        value = write_tools(tool for word in words for tool in read_tools(word))
+        value = format_tools(tool for word in words for tool in parse_tools(word))
         goal = _Goal("SK150", "wrote allowed-tools as one string", ("allowed-tools",), value)
         yield from _in_place_of_list(head, key, node, goal)
 
 
-def metadata_as_text(head: Head) -> Iterator[Edit]:
+def metadata_as_text(head: Frontmatter) -> Iterator[Edit]:
     """SK141 for lists of words, and SK142. A nested map has no one text that it means."""
     _, metadata = _entry(head, "metadata")
     if not isinstance(metadata, MapNode):
@@ -48,14 +48,14 @@ def metadata_as_text(head: Head) -> Iterator[Edit]:
             goal = _Goal("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
             yield from _in_place_of_list(head, key, node, goal)
         # A null is an absence that its author wrote down; the text "null" would be something else.
-        elif isinstance(node, Scalar) and _is_no_text(node) and resolved(node) is not None:
+        elif isinstance(node, Scalar) and _is_no_text(node) and scalar_value(node) is not None:
             written = head.written(node)
             if written and written.text == node.text:
                 goal = _Goal("SK142", f"quoted metadata.{key.text}", path, node.text)
                 yield goal.edit(written.start, written.end, f'"{node.text}"')
 
 
-def name_of_the_folder(head: Head) -> Iterator[Edit]:
+def name_of_the_folder(head: Frontmatter) -> Iterator[Edit]:
     """SK101 to SK105, where the folder has a valid name."""
     folder, root = head.folder, head.root
     if folder is None or root is None or not is_name(folder):
@@ -71,7 +71,7 @@ def name_of_the_folder(head: Head) -> Iterator[Edit]:
             yield from _in_place_of_scalar(head, node, goal)
 
 
-REPAIRS: tuple[Callable[[Head], Iterator[Edit]], ...] = (
+REPAIRS: tuple[Callable[[Frontmatter], Iterator[Edit]], ...] = (
     tools_as_the_standards_string,
     metadata_as_text,
     name_of_the_folder,
@@ -91,13 +91,13 @@ class _Goal:
     def written(self) -> str:
         """Plain where every parser, old ones too, reads this very text; else in quotes."""
         text = self.value
-        root = read(f"{{key: {text}}}" if self.in_flow else f"key: {text}").root
+        root = read_yaml(f"{{key: {text}}}" if self.in_flow else f"key: {text}").root
         value = root.get("key") if isinstance(root, MapNode) and len(root.entries) == 1 else None
         is_safe = isinstance(value, Scalar) and value.text == text and not value.quoted and not _is_no_text(value)
         if is_safe and text.lower() not in _TRUTH_OF_OLD_YAML:
             return text
-        if UNSEEN.search(text) or "\n" in text:
-            escaped = (f"\\U{ord(char):08x}" if UNSEEN.match(char) or char in '"\\\n' else char for char in text)
+        if INVISIBLE.search(text) or "\n" in text:
+            escaped = (f"\\U{ord(char):08x}" if INVISIBLE.match(char) or char in '"\\\n' else char for char in text)
             return '"' + "".join(escaped) + '"'
         return "'" + text.replace("'", "''") + "'" if re.search(r"[\"\\]", text) else f'"{text}"'
 
@@ -105,7 +105,7 @@ class _Goal:
         return Edit(start=start, end=end, text=text, code=self.code, message=self.message, path=self.path, value=self.value)
 
 
-def _entry(head: Head, name: str) -> tuple[Scalar | None, Node | None]:
+def _entry(head: Frontmatter, name: str) -> tuple[Scalar | None, Node | None]:
     entries = head.root.entries if head.root else ()
     return next(((key, value) for key, value in entries if key.text == name), (None, None))
 
@@ -116,10 +116,10 @@ def _words(node: ListNode) -> list[str] | None:
 
 
 def _is_no_text(node: Scalar) -> bool:
-    return not node.quoted and (not isinstance(resolved(node), str) or _DATE.fullmatch(node.text) is not None)
+    return not node.quoted and (not isinstance(scalar_value(node), str) or _DATE.fullmatch(node.text) is not None)
 
 
-def _in_place_of_scalar(head: Head, node: Scalar, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_scalar(head: Frontmatter, node: Scalar, goal: _Goal) -> Iterator[Edit]:
     """In the quotes it had. Block scalars are left alone: their shape was a choice."""
     written = head.written(node)
     if written is None or written.text[0] in "|>":
@@ -130,7 +130,7 @@ def _in_place_of_scalar(head: Head, node: Scalar, goal: _Goal) -> Iterator[Edit]
     yield goal.edit(written.start, written.end, text)
 
 
-def _in_place_of_list(head: Head, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_list(head: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
     if not node.flow:
         yield from _in_place_of_block(head, key, node, goal)
         return
@@ -140,7 +140,7 @@ def _in_place_of_list(head: Head, key: Scalar, node: ListNode, goal: _Goal) -> I
         yield goal.edit(written.start, written.end, goal.written)
 
 
-def _in_place_of_block(head: Head, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_block(head: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
     """The value goes to the key's line; comments among the items stay, each on a line of its own."""
     start = head.written(key)
     items = [item for item in map(head.written, node.items) if item and item.start[0] == item.end[0]]

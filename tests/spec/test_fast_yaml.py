@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.spec import Manifest, Verdict, split
+from metier.spec import Manifest, Verdict, split_document
+from metier.spec.fast_yaml import fast_fields
 from metier.spec.manifest import manifest_from
-from metier.spec.parse import closely
-from metier.spec.quick import quick_fields
+from metier.spec.parse import parse_with_positions
 
 PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
 
 
 def quick(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
-    found = quick_fields(head + extra, folder)
+    found = fast_fields(head + extra, folder)
     if found is None:
         return None
     manifest, odd = manifest_from(found.fields, name=folder, description=found.fields["description"].strip())
@@ -24,7 +24,7 @@ def quick(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manif
 
 
 def slow(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
-    return closely(split(f"---\n{head}{extra}---\n".encode()), folder, Verdict.LENIENT).manifest
+    return parse_with_positions(split_document(f"---\n{head}{extra}---\n".encode()), folder, Verdict.LENIENT).manifest
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_whatever_it_answers_is_what_the_slow_road_answers(description: str, lic
 
 @pytest.mark.parametrize("extra", ["allowed-tools: [Read, 'Bash(git add *)']\n", "metadata:\n  tags: [a, b]\n"])
 def test_a_list_where_text_belongs_is_read_and_marked(extra: str) -> None:
-    found = quick_fields(PLAIN + extra, "my-skill")
+    found = fast_fields(PLAIN + extra, "my-skill")
     assert found is not None
     assert found.warned
     assert quick(extra) == slow(extra)

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 
 from metier.values import dataclass
 
-from .contents import LONGEST_TARGET, Contents, Link, Member
-from .limits import Limits, refused
+from .contents import MAX_LINK_TARGET, Contents, Link, Member
+from .limits import ArchiveLimits, archive_error
 
 __all__ = ["unzip"]
 
@@ -58,7 +58,7 @@ class _Listed:
         return _MODES[self.mode & 0o170000]
 
 
-def unzip(data: bytes, limits: Limits) -> Contents:
+def unzip(data: bytes, limits: ArchiveLimits) -> Contents:
     listed = list(_directory(data, limits))
     limits.check_total(sum(one.size for one in listed), len(data))
     members: list[Member] = []
@@ -76,24 +76,24 @@ def unzip(data: bytes, limits: Limits) -> Contents:
     return Contents(members, links, folders=folders, limits=limits)
 
 
-def _directory(data: bytes, limits: Limits) -> Iterator[_Listed]:
+def _directory(data: bytes, limits: ArchiveLimits) -> Iterator[_Listed]:
     start, size, count = _end(data)
     if start + size > len(data):
-        raise refused("zip-lies", "the zip's directory is not where its end says")
+        raise archive_error("zip-lies", "the zip's directory is not where its end says")
     limits.check_count(count)
     position = start
     for _ in range(count):
         if data[position : position + 4] != _DIRECTORY or position + 46 > start + size:
-            raise refused("zip-lies", "the zip's directory is broken")
+            raise archive_error("zip-lies", "the zip's directory is broken")
         (system, needed, flags, method, stamp, crc, packed, plain, name, extra, comment, disk, _, attributes, offset) = (
             struct.unpack_from("<HHHHIIIIHHHHHII", data, position + 4)
         )
         fields = position + 46
         after = fields + name + extra + comment
         if after > start + size or disk:
-            raise refused("zip-lies", "the zip's directory is broken")
+            raise archive_error("zip-lies", "the zip's directory is broken")
         if needed & 0xFF > _NEWEST:
-            raise refused("method", f"the zip needs a reader of version {needed & 0xFF}")
+            raise archive_error("method", f"the zip needs a reader of version {needed & 0xFF}")
         # Only a Unix zip has modes; elsewhere those bits mean other things.
         mode = attributes >> 16 if system >> 8 == 3 else 0
         more = data[fields + name : fields + name + extra]
@@ -103,47 +103,47 @@ def _directory(data: bytes, limits: Limits) -> Iterator[_Listed]:
         yield one
         position = after
     if position != start + size:
-        raise refused("zip-lies", "the zip's directory holds more than it says")
+        raise archive_error("zip-lies", "the zip's directory holds more than it says")
 
 
 def _end(data: bytes) -> tuple[int, int, int]:
     """Where the directory starts, its size and its number of lines."""
     end = data.rfind(_END, max(0, len(data) - 22 - 0xFFFF))
     if end < 0 or end + 22 > len(data):
-        raise refused("zip-lies", "the zip has no end; it may have been cut off")
+        raise archive_error("zip-lies", "the zip has no end; it may have been cut off")
     disk, first_disk, here, count, size, start, comment = struct.unpack_from("<HHHHIIH", data, end + 4)
     if disk or first_disk or here != count:
-        raise refused("zip-lies", "the zip is spread over several disks")
+        raise archive_error("zip-lies", "the zip is spread over several disks")
     if end + 22 + comment != len(data):
-        raise refused("zip-lies", "there are bytes after the end of the zip")
+        raise archive_error("zip-lies", "there are bytes after the end of the zip")
     if count == 0xFFFF or 0xFFFFFFFF in (size, start) or data[max(0, end - 20) : end][:4] == b"PK\6\7":
-        raise refused("zip64", "a zip64 archive is for sizes that no skill has")
+        raise archive_error("zip64", "a zip64 archive is for sizes that no skill has")
     if start + size != end:
-        raise refused("zip-lies", "the zip's directory is not where its end says")
+        raise archive_error("zip-lies", "the zip's directory is not where its end says")
     return start, size, count
 
 
-def _check(one: _Listed, extra: bytes, limits: Limits) -> None:
+def _check(one: _Listed, extra: bytes, limits: ArchiveLimits) -> None:
     try:
         shown = repr(one.path)
     except UnicodeDecodeError:
-        raise refused("path", f"{one.name!r} is not UTF-8") from None
+        raise archive_error("path", f"{one.name!r} is not UTF-8") from None
     if one.flags & _ENCRYPTED:
-        raise refused("encrypted", f"{shown} is encrypted")
+        raise archive_error("encrypted", f"{shown} is encrypted")
     if one.flags & _PATCH or one.method not in (0, 8):
-        raise refused("method", f"{shown} is packed by method {one.method}; only store and deflate are read")
+        raise archive_error("method", f"{shown} is packed by method {one.method}; only store and deflate are read")
     if 0xFFFFFFFF in (one.packed, one.size, one.offset):
-        raise refused("zip64", f"{shown} is a zip64 entry, which no skill needs")
+        raise archive_error("zip64", f"{shown} is a zip64 entry, which no skill needs")
     if one.mode & 0o170000 not in _MODES:
-        raise refused("special", f"{shown} is a device, pipe or socket")
+        raise archive_error("special", f"{shown} is a device, pipe or socket")
     if one.kind == "folder" and (one.size or one.mode & 0o170000 not in (0, 0o040000)):
-        raise refused("zip-lies", f"{shown} is a folder with bytes of its own")
+        raise archive_error("zip-lies", f"{shown} is a folder with bytes of its own")
     if one.mode & 0o170000 == 0o040000 and not one.name.endswith(b"/"):
-        raise refused("zip-lies", f"{shown} says that it is a folder and is named like a file")
+        raise archive_error("zip-lies", f"{shown} says that it is a folder and is named like a file")
     _check_extra(extra, one.name, shown)
     limits.check_file(one.path, one.size)
     if one.method == 0 and one.size != one.packed:
-        raise refused("zip-lies", f"{shown} is stored in another size than it has")
+        raise archive_error("zip-lies", f"{shown} is stored in another size than it has")
 
 
 def _time(stamp: int, extra: bytes) -> int | None:
@@ -171,13 +171,13 @@ def _check_extra(extra: bytes, name: bytes, shown: str) -> None:
         kind, size = struct.unpack_from("<HH", extra, position)
         body = extra[position + 4 : position + 4 + size]
         if kind == _ZIP64:
-            raise refused("zip64", f"{shown} is a zip64 entry, which no skill needs")
+            raise archive_error("zip64", f"{shown} is a zip64 entry, which no skill needs")
         if kind == _UNICODE_PATH and body[5:] != name:
-            raise refused("zip-lies", f"{shown} has a second, other name")
+            raise archive_error("zip-lies", f"{shown} has a second, other name")
         position += 4 + size
     # Some writers pad with a few zeros; anything else is a record that was cut.
     if extra[min(position, len(extra)) :].strip(b"\0") or position > len(extra):
-        raise refused("zip-lies", f"{shown} has a broken extra field")
+        raise archive_error("zip-lies", f"{shown} has a broken extra field")
 
 
 def _bodies(data: bytes, listed: list[_Listed]) -> list[bytes]:
@@ -189,39 +189,39 @@ def _bodies(data: bytes, listed: list[_Listed]) -> list[bytes]:
     for place, index in enumerate(order):
         one = listed[index]
         if one.offset != position:
-            raise refused("zip-lies", f"{one.path!r} overlaps another file, or there are bytes that belong to none")
+            raise archive_error("zip-lies", f"{one.path!r} overlaps another file, or there are bytes that belong to none")
         following = listed[order[place + 1]].offset if place + 1 < len(order) else start
         body, position = _body(data, one, following)
         bodies[index] = body
     if position != start:
-        raise refused("zip-lies", "there are bytes before the zip's directory that belong to no file")
+        raise archive_error("zip-lies", "there are bytes before the zip's directory that belong to no file")
     return [bodies[index] for index in range(len(listed))]
 
 
 def _body(data: bytes, one: _Listed, following: int) -> tuple[bytes, int]:
     fields = one.offset + 30
     if data[one.offset : one.offset + 4] != _LOCAL or fields > len(data):
-        raise refused("zip-lies", f"{one.path!r} has no header")
+        raise archive_error("zip-lies", f"{one.path!r} has no header")
     (_, flags, method, _, crc, packed, size, name, extra) = struct.unpack_from("<HHHIIIIHH", data, one.offset + 4)
     begin = fields + name + extra
     end = begin + one.packed
     if end > following:
-        raise refused("zip-lies", f"{one.path!r} overlaps another file")
+        raise archive_error("zip-lies", f"{one.path!r} overlaps another file")
     said = (flags, method, data[fields : fields + name])
     if said != (one.flags, one.method, one.name):
-        raise refused("zip-lies", f"{one.path!r} is called or packed otherwise in its own header")
+        raise archive_error("zip-lies", f"{one.path!r} is called or packed otherwise in its own header")
     _check_extra(data[fields + name : begin], one.name, repr(one.path))
     figures = (one.crc, one.packed, one.size)
     if flags & _HAS_DESCRIPTOR:
         # The figures come after the bytes; before them they are absent, or the same.
         if any(mine not in (0, theirs) for mine, theirs in zip((crc, packed, size), figures, strict=True)):
-            raise refused("zip-lies", f"{one.path!r} has other sizes in its own header")
+            raise archive_error("zip-lies", f"{one.path!r} has other sizes in its own header")
         tail = data[end:following]
         if tail not in (struct.pack("<III", *figures), _DESCRIPTOR + struct.pack("<III", *figures)):
-            raise refused("zip-lies", f"{one.path!r} has other sizes after its bytes")
+            raise archive_error("zip-lies", f"{one.path!r} has other sizes after its bytes")
         return data[begin:end], following
     if (crc, packed, size) != figures:
-        raise refused("zip-lies", f"{one.path!r} has other sizes in its own header")
+        raise archive_error("zip-lies", f"{one.path!r} has other sizes in its own header")
     return data[begin:end], end
 
 
@@ -232,18 +232,18 @@ def _inflated(one: _Listed, packed: bytes) -> bytes:
         try:
             data = inflater.decompress(packed, one.size + 1)
         except zlib.error as error:
-            raise refused("zip-lies", f"{one.path!r} cannot be unpacked: {error}") from error
+            raise archive_error("zip-lies", f"{one.path!r} cannot be unpacked: {error}") from error
         if len(data) != one.size or not inflater.eof or inflater.unused_data:
-            raise refused("zip-lies", f"{one.path!r} unpacks to another size than it says")
+            raise archive_error("zip-lies", f"{one.path!r} unpacks to another size than it says")
     if zlib.crc32(data) != one.crc:
-        raise refused("zip-lies", f"{one.path!r} is damaged: its checksum is wrong")
+        raise archive_error("zip-lies", f"{one.path!r} is damaged: its checksum is wrong")
     return data
 
 
 def _target(one: _Listed, body: bytes) -> str:
     try:
-        if len(body) <= LONGEST_TARGET:
+        if len(body) <= MAX_LINK_TARGET:
             return body.decode()
     except UnicodeDecodeError:
         pass
-    raise refused("link", f"{one.path!r} is a link to something that is no path")
+    raise archive_error("link", f"{one.path!r} is a link to something that is no path")

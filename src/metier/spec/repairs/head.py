@@ -10,12 +10,12 @@ from typing import NamedTuple
 import yaml
 
 from metier.spec.codes import Verdict
-from metier.spec.document import split
-from metier.spec.parse import Parsed, parse
-from metier.spec.yaml import MapNode, Node, read
+from metier.spec.document import split_document
+from metier.spec.parse import ParseResult, parse
+from metier.spec.yaml import MapNode, Node, read_yaml
 from metier.values import dataclass
 
-__all__ = ["Change", "Edit", "File", "Head", "Line", "Place", "Written", "cut"]
+__all__ = ["AppliedFix", "Edit", "Frontmatter", "NodeText", "Place", "SourceLine", "SplitFile", "split_file"]
 
 _OPENING = re.compile(r"---([ \t]*)(\r\n|\r|\n)")
 _CLOSING = re.compile(r"(\r\n|\r|\n)---([ \t]*)(?=[\r\n]|\Z)")
@@ -29,7 +29,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AppliedFix:
     """One repair that was made."""
 
     code: str
@@ -39,14 +39,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     text: str
     end: str
     number: int
     """Of the line in the file as given."""
 
 
-class Written(NamedTuple):
+class NodeText(NamedTuple):
     """A node as its author wrote it, quotes and all."""
 
     start: Place
@@ -68,10 +68,10 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Head:
-    lines: tuple[Line, ...]
+class Frontmatter:
+    lines: tuple[SourceLine, ...]
     folder: str | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AppliedFix, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -80,14 +80,14 @@ class Head:
     @cached_property
     def root(self) -> MapNode | None:
         """The tree, with lines from 0 and columns from 1; None while this is no YAML map."""
-        root = read(self.text, first_line=0).root
+        root = read_yaml(self.text, first_line=0).root
         return root if isinstance(root, MapNode) else None
 
     @cached_property
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParseResult:
         return parse(f"---\n{self.text}---\n".encode(), folder=self.folder, verdict=Verdict.STRICT)
 
-    def written(self, node: Node) -> Written | None:
+    def written(self, node: Node) -> NodeText | None:
         """How a scalar or a flow collection stands in the file; None for what has no text of its own."""
         start = (node.line, node.column - 1)
         end = self._ends.get(start)
@@ -96,17 +96,17 @@ class Head:
         texts = [line.text for line in self.lines[start[0] : end[0] + 1]]
         texts[-1] = texts[-1][: end[1]]
         texts[0] = texts[0][start[1] :]
-        return Written(start, end, "\n".join(texts))
+        return NodeText(start, end, "\n".join(texts))
 
-    def edited(self, edits: Sequence[Edit]) -> Head:
+    def edited(self, edits: Sequence[Edit]) -> Frontmatter:
         lines = list(self.lines)
         # From the end, so that the places of the others stay true.
         for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
             (first, left), (last, right) = edit.start, edit.end
             texts = (lines[first].text[:left] + edit.text + lines[last].text[right:]).split("\n")
-            lines[first : last + 1] = [Line(text, lines[last].end, lines[first].number) for text in texts]
-        changes = (Change(code=edit.code, line=self.lines[edit.start[0]].number, message=edit.message) for edit in edits)
-        return Head(tuple(lines), self.folder, (*self.changes, *changes))
+            lines[first : last + 1] = [SourceLine(text, lines[last].end, lines[first].number) for text in texts]
+        changes = (AppliedFix(code=edit.code, line=self.lines[edit.start[0]].number, message=edit.message) for edit in edits)
+        return Frontmatter(tuple(lines), self.folder, (*self.changes, *changes))
 
     @cached_property
     def _ends(self) -> dict[Place, Place]:
@@ -127,39 +127,39 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class SplitFile:
     opening: str
-    head: Head
+    head: Frontmatter
     closing: str
     body: str
     """With the line end of the closing delimiter."""
-    changes: tuple[Change, ...]
+    changes: tuple[AppliedFix, ...]
 
 
-def cut(text: str, folder: str | None) -> File | None:
+def split_file(text: str, folder: str | None) -> SplitFile | None:
     """The pieces, with clean delimiters; None where no frontmatter can be told from the body."""
     rest = text.lstrip(" \t\r\n")
     blank = text[: len(text) - len(rest)]
     opening = _OPENING.match(rest)
-    if not opening or not split(rest.encode()).has_head or (blank and not _is_blank_lines(blank, rest, folder)):
+    if not opening or not split_document(rest.encode()).has_head or (blank and not _is_blank_lines(blank, rest, folder)):
         return None
     closing = _CLOSING.search(rest, opening.start(2))
     head = rest[opening.end() : max(closing.end(1), opening.end())] if closing else ""
     if not closing or _OTHER_LINE_ENDS.search(head):
         return None
     first = len(_LINE.findall(blank)) + 1
-    lines = tuple(Line(match[1], match[2], first + at) for at, match in enumerate(_LINE.finditer(head), start=1))
+    lines = tuple(SourceLine(match[1], match[2], first + at) for at, match in enumerate(_LINE.finditer(head), start=1))
     found = (
         (blank, "SK005", 1, "removed the blank lines before the opening `---`"),
         (opening[1], "SK005", first, "removed the spaces after the opening `---`"),
         (closing[2], "SK006", first + len(lines) + 1, "removed the spaces after the closing `---`"),
     )
-    return File(
+    return SplitFile(
         opening="---" + opening[2],
-        head=Head(lines, folder),
+        head=Frontmatter(lines, folder),
         closing="---",
         body=rest[closing.end() :],
-        changes=tuple(Change(code=code, line=line, message=message) for wrong, code, line, message in found if wrong),
+        changes=tuple(AppliedFix(code=code, line=line, message=message) for wrong, code, line, message in found if wrong),
     )
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from metier.values import dataclass
 
-from .contents import LONGEST_TARGET, Contents, Link, Member
-from .limits import Limits, refused
+from .contents import MAX_LINK_TARGET, Contents, Link, Member
+from .limits import ArchiveLimits, archive_error
 
 __all__ = ["gunzip", "untar"]
 
@@ -44,7 +44,7 @@ class _Said:
     time: bytes | None = None
 
 
-def gunzip(data: bytes, limits: Limits) -> bytes:
+def gunzip(data: bytes, limits: ArchiveLimits) -> bytes:
     """One gzip member and nothing after it."""
     inflater = zlib.decompressobj(31)
     parts: list[bytes] = []
@@ -61,15 +61,15 @@ def gunzip(data: bytes, limits: Limits) -> bytes:
             limits.check_total(min(size, limits.total), len(data))
             parts.append(part)
     except zlib.error as error:
-        raise refused("gzip", f"the archive cannot be unpacked: {error}") from error
+        raise archive_error("gzip", f"the archive cannot be unpacked: {error}") from error
     if not inflater.eof:
-        raise refused("gzip", "the archive was cut off")
+        raise archive_error("gzip", "the archive was cut off")
     if inflater.unused_data:
-        raise refused("gzip", "there are bytes after the end of the archive, which some programs read and some do not")
+        raise archive_error("gzip", "there are bytes after the end of the archive, which some programs read and some do not")
     return b"".join(parts)
 
 
-def untar(data: bytes, limits: Limits) -> Contents:
+def untar(data: bytes, limits: ArchiveLimits) -> Contents:
     members: list[Member] = []
     links: list[Link] = []
     folders: list[str] = []
@@ -91,12 +91,12 @@ def _plain(path: str) -> str:
     return path.removeprefix("./")
 
 
-def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, tuple[int, int | None]]]:
+def _walk(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, str, str, bytes, tuple[int, int | None]]]:
     position, said, total = 0, _Said(), 0
     while True:
         block = data[position : position + _BLOCK]
         if len(block) < _BLOCK:
-            raise refused("tar", "the archive was cut off")
+            raise archive_error("tar", "the archive was cut off")
         if not any(block):
             break
         _check_sum(block)
@@ -104,27 +104,27 @@ def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, t
         kind, size = block[156:157], _octal(block[124:136])
         begin, position = position + _BLOCK, position + _BLOCK + size + -size % _BLOCK
         if begin + size > len(data):
-            raise refused("tar", "the archive was cut off")
+            raise archive_error("tar", "the archive was cut off")
         if kind in (b"x", b"g", b"L", b"K"):
             _extend(said, kind, _extension(data, begin, size))
             continue
         path = _text(said.path if said.path is not None else _name(block))
         if kind not in _KINDS:
-            raise refused("special", f"{path!r} is {_REFUSED.get(kind, f'of the unknown kind {kind!r}')}")
+            raise archive_error("special", f"{path!r} is {_REFUSED.get(kind, f'of the unknown kind {kind!r}')}")
         if said.size not in (None, size):
-            raise refused("tar", f"{path!r} has two sizes")
+            raise archive_error("tar", f"{path!r} has two sizes")
         what = _KINDS[kind]
         # Old tars mark a folder only by its slash.
         if kind in (b"0", b"\0") and path.endswith("/"):
             what = "folder"
         if what != "file" and size:
-            raise refused("tar", f"{path!r} is a {what} with bytes of its own")
+            raise archive_error("tar", f"{path!r} is a {what} with bytes of its own")
         limits.check_file(path, size)
         total += size
         limits.check_total(total)
         target = _text(said.target if said.target is not None else _cut(block[157:257])) if what == "link" else ""
-        if len(target) > LONGEST_TARGET:
-            raise refused("link", f"{path!r} is a link to something that is no path")
+        if len(target) > MAX_LINK_TARGET:
+            raise archive_error("link", f"{path!r} is a link to something that is no path")
         yield what, path, target, data[begin : begin + size], (_octal(block[100:108]), _time(said, block))
         said = _Said()
     _check_rest(data, position, said)
@@ -132,14 +132,14 @@ def _walk(data: bytes, limits: Limits) -> Iterator[tuple[str, str, str, bytes, t
 
 def _check_rest(data: bytes, position: int, said: _Said) -> None:
     if len(data) < position + 2 * _BLOCK or data[position:].strip(b"\0"):
-        raise refused("tar", "there is something after the end of the archive, or it has no end")
+        raise archive_error("tar", "there is something after the end of the archive, or it has no end")
     if said != _Said():
-        raise refused("tar", "the last header belongs to no file")
+        raise archive_error("tar", "the last header belongs to no file")
 
 
 def _check_sum(block: bytes) -> None:
     if sum(block[:148]) + sum(block[156:]) + 8 * 32 != _octal(block[148:156]):
-        raise refused("tar", "a header's checksum is wrong")
+        raise archive_error("tar", "a header's checksum is wrong")
 
 
 def _check_unused(block: bytes) -> None:
@@ -154,7 +154,7 @@ def _octal(field: bytes) -> int:
     # Binary sizes (first bit set) begin at 8 GiB.
     text = field.strip(b"\0 ")
     if not re.fullmatch(rb"[0-7]*", text):
-        raise refused("tar", "a header has a number that is none, or one too large for any skill")
+        raise archive_error("tar", "a header has a number that is none, or one too large for any skill")
     return int(text or b"0", 8)
 
 
@@ -176,7 +176,7 @@ def _name(block: bytes) -> bytes:
 def _cut(field: bytes) -> bytes:
     name, _, rest = field.partition(b"\0")
     if rest.strip(b"\0"):
-        raise refused("path", f"{field!r} hides something after a NUL")
+        raise archive_error("path", f"{field!r} hides something after a NUL")
     return name
 
 
@@ -184,12 +184,12 @@ def _text(name: bytes) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError:
-        raise refused("path", f"{name!r} is not UTF-8") from None
+        raise archive_error("path", f"{name!r} is not UTF-8") from None
 
 
 def _extension(data: bytes, begin: int, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
-        raise refused("tar", "an extension header is larger than any name")
+        raise archive_error("tar", "an extension header is larger than any name")
     return data[begin : begin + size]
 
 
@@ -198,7 +198,7 @@ def _extend(said: _Said, kind: bytes, body: bytes) -> None:
     records = {gnu[kind]: _cut(body)} if kind in gnu else _records(body)
     for key, value in records.items():
         if kind == b"g" and not _HARMLESS.fullmatch(key):
-            raise refused("tar", f"a header for all files sets {key.decode('utf-8', 'replace')!r}")
+            raise archive_error("tar", f"a header for all files sets {key.decode('utf-8', 'replace')!r}")
         match key:
             case b"path" if said.path is None and b"\0" not in value:
                 said.path = value
@@ -209,7 +209,7 @@ def _extend(said: _Said, kind: bytes, body: bytes) -> None:
             case b"mtime" if kind == b"x":
                 said.time = value
             case _ if not _HARMLESS.fullmatch(key):
-                raise refused(
+                raise archive_error(
                     "tar", f"a header sets {key.decode('utf-8', 'replace')!r} twice, badly, or in a way not known here"
                 )
 
@@ -221,9 +221,9 @@ def _records(body: bytes) -> dict[bytes, bytes]:
         match = _PAX_RECORD.match(body, position)
         end = position + int(match[1]) if match else 0
         if not match or end > len(body) or end <= match.end() - 1 or body[end - 1 : end] != b"\n":
-            raise refused("tar", "an extension header is broken")
+            raise archive_error("tar", "an extension header is broken")
         if match[2] in records:
-            raise refused("tar", f"a header sets {match[2].decode('utf-8', 'replace')!r} twice")
+            raise archive_error("tar", f"a header sets {match[2].decode('utf-8', 'replace')!r} twice")
         records[match[2]] = body[match.end() : end - 1]
         position = end
     return records

@@ -15,10 +15,10 @@ from enum import StrEnum
 
 from metier.spec import Files
 
-from .contents import Contents, Link, Member, gathered
+from .contents import Contents, Link, Member, read_contents
 from .digest import EXECUTABLE, LINK, PLAIN
 
-__all__ = ["Format", "pack"]
+__all__ = ["ArchiveFormat", "pack"]
 
 _DATE = (1 << 5) | 1
 """1980-01-01, the first day a zip knows."""
@@ -27,16 +27,16 @@ _UTF8 = 1 << 11
 _UNIX = 3 << 8
 
 
-class Format(StrEnum):
+class ArchiveFormat(StrEnum):
     ZIP = "zip"
     TAR_GZ = "tar.gz"
 
 
-def pack(files: Files, *, to: Format = Format.ZIP, level: int = 6, times: bool = False) -> bytes:
+def pack(files: Files, *, to: ArchiveFormat = ArchiveFormat.ZIP, level: int = 6, times: bool = False) -> bytes:
     """The skill as one file. What it holds has passed the same gate that unpacking has; level 0 only stores."""
-    contents = files if isinstance(files, Contents) else gathered(files)
+    contents = files if isinstance(files, Contents) else read_contents(files)
     entries = sorted(_entries(contents, times), key=lambda entry: entry[0])
-    return _zip(entries, level) if to is Format.ZIP else _gzip(_tar(entries), level)
+    return _zip(entries, level) if to is ArchiveFormat.ZIP else _gzip(_tar(entries), level)
 
 
 Entry = tuple[bytes, int, bytes, int]

@@ -5,36 +5,36 @@ from __future__ import annotations
 from metier.spec import SKILL_FILE
 
 from .contents import Contents
-from .limits import SKILL_LIMITS, Limits, refused
-from .packing import Format
-from .tarred import gunzip, untar
-from .zipped import unzip
+from .limits import SKILL_LIMITS, ArchiveLimits, archive_error
+from .tar_reader import gunzip, untar
+from .writer import ArchiveFormat
+from .zip_reader import unzip
 
-__all__ = ["sniff", "unpack", "unwrap"]
+__all__ = ["sniff_format", "strip_top_folder", "unpack"]
 
 _MAC_EXTRAS = "__MACOSX"
 
 
-def sniff(data: bytes) -> Format | None:
+def sniff_format(data: bytes) -> ArchiveFormat | None:
     """Which kind of archive this is, if one that we read."""
     if data[:4] in (b"PK\3\4", b"PK\5\6"):
-        return Format.ZIP
-    return Format.TAR_GZ if data[:3] == b"\x1f\x8b\x08" else None
+        return ArchiveFormat.ZIP
+    return ArchiveFormat.TAR_GZ if data[:3] == b"\x1f\x8b\x08" else None
 
 
-def unpack(data: bytes, *, limits: Limits = SKILL_LIMITS) -> Contents:
+def unpack(data: bytes, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
     """All files of a zip or tar.gz, or Refused as a whole: a bad entry is never skipped, for others would not skip it."""
-    match sniff(data):
-        case Format.ZIP:
+    match sniff_format(data):
+        case ArchiveFormat.ZIP:
             return unzip(data, limits)
-        case Format.TAR_GZ:
+        case ArchiveFormat.TAR_GZ:
             return untar(gunzip(data, limits), limits)
         case None:
-            raise refused("format", f"this is neither a zip nor a tar.gz; it begins with {_shown(data)}",
+            raise archive_error("format", f"this is neither a zip nor a tar.gz; it begins with {_shown(data)}",
                           hint="check the address: error pages and login pages come as HTML")  # fmt: skip
 
 
-def unwrap(contents: Contents, *, limits: Limits = SKILL_LIMITS) -> Contents:
+def strip_top_folder(contents: Contents, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
     """Without the one folder around everything that forges and file managers add; the same if there is none."""
     tops = {path.split("/")[0] for path in _paths(contents)} - {_MAC_EXTRAS}
     at_top = {path for path in _paths(contents) if "/" not in path}

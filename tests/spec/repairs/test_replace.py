@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metier.errors import InvalidSkillError
 from metier.spec import parse
-from metier.spec.fix.describing import described
+from metier.spec.repairs.describing import replace_description
 
 NEW = "Draws charts: bars, lines. Use when the user has \"numbers\" # and a wish. Not for 'tables'."
 
@@ -30,7 +30,7 @@ def test_every_way_of_writing_it_is_replaced_and_the_rest_stays(written: str, en
     rest = "# about the license\nlicense: MIT\nmetadata:\n  x: y\n---\n\n# Body\n\ndescription: not this\n"
     text = f"---\nname: a # mine\n{written}\n{rest}"
     before = text.replace("\n", end).encode()
-    after = described(before, NEW)
+    after = replace_description(before, NEW)
     manifest = parse(after).manifest
     assert manifest is not None
     assert manifest.description == NEW
@@ -40,7 +40,7 @@ def test_every_way_of_writing_it_is_replaced_and_the_rest_stays(written: str, en
 
 def test_a_long_one_is_folded() -> None:
     long = "Word " * 100 + "end."
-    after = described(b"---\nname: a\ndescription: old\n---\n", long).decode()
+    after = replace_description(b"---\nname: a\ndescription: old\n---\n", long).decode()
     assert "description: >-\n  Word" in after
     assert max(map(len, after.splitlines())) < 120
 
@@ -51,7 +51,7 @@ def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
     if not wanted:
         return
     try:
-        after = described(b"---\nname: a\ndescription: old\nlicense: MIT\n---\nbody\n", wanted)
+        after = replace_description(b"---\nname: a\ndescription: old\nlicense: MIT\n---\nbody\n", wanted)
     except InvalidSkillError:
         return  # what no reader would read back is not written
     manifest = parse(after).manifest
@@ -62,4 +62,4 @@ def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
 @pytest.mark.parametrize("data", [b"", b"no head", b"---\nname: a\n---\n", b"\xff", b"---\n{name: a, description: b}\n---\n"])
 def test_what_cannot_be_changed_safely_is_left_alone(data: bytes) -> None:
     with pytest.raises(InvalidSkillError):
-        described(data, "new")
+        replace_description(data, "new")

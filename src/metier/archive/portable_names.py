@@ -12,7 +12,7 @@ import unicodedata
 
 from metier.spec import resource_path
 
-from .limits import SKILL_LIMITS, Limits, refused
+from .limits import SKILL_LIMITS, ArchiveLimits, archive_error
 
 __all__ = ["collision_key", "portable_path"]
 
@@ -23,19 +23,19 @@ _FORBIDDEN = re.compile(r'[<>:"|?*]')
 _GIT = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
-def portable_path(text: str, limits: Limits = SKILL_LIMITS) -> str:
+def portable_path(text: str, limits: ArchiveLimits = SKILL_LIMITS) -> str:
     """`text` in composed form if it names the same file on every system; Refused otherwise."""
     if not text.isascii():
         if any(unicodedata.category(character) in ("Cf", "Cc", "Zl", "Zp", "Cs", "Co") for character in text):
-            raise refused("path", f"{_shown(text)} has a character that nobody can see")
+            raise archive_error("path", f"{_shown(text)} has a character that nobody can see")
         text = unicodedata.normalize("NFC", text)
     if resource_path(text) != text:
-        raise refused("path", f"{_shown(text)} is not written the plain way, without `.` and `//`")
+        raise archive_error("path", f"{_shown(text)} is not written the plain way, without `.` and `//`")
     if len(text.encode()) > limits.path:
-        raise refused("path", f"{_shown(text)} is longer than {limits.path} bytes")
+        raise archive_error("path", f"{_shown(text)} is longer than {limits.path} bytes")
     parts = text.split("/")
     if len(parts) > limits.depth:
-        raise refused("depth", f"{_shown(text)} is more than {limits.depth} folders deep")
+        raise archive_error("depth", f"{_shown(text)} is more than {limits.depth} folders deep")
     for part in parts:
         _check_part(part, text)
     return text
@@ -50,11 +50,11 @@ def collision_key(path: str) -> str:
 
 def _check_part(part: str, path: str) -> None:
     if _FORBIDDEN.search(part) or part[-1] in ". " or part[0] == " ":
-        raise refused("path", f"{_shown(path)} cannot be a file on Windows")
+        raise archive_error("path", f"{_shown(path)} cannot be a file on Windows")
     if _DEVICES.fullmatch(part):
-        raise refused("path", f"{_shown(path)} is a device on Windows")
+        raise archive_error("path", f"{_shown(path)} is a device on Windows")
     if _GIT.fullmatch(part):
-        raise refused("path", f"{_shown(path)} would be a git repository inside the skill")
+        raise archive_error("path", f"{_shown(path)} would be a git repository inside the skill")
 
 
 def _shown(text: str) -> str:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metier.spec import Verdict, parse, split
-from metier.spec.fix import Change, Fixed, fix
+from metier.spec import Verdict, parse, split_document
+from metier.spec.repairs import AppliedFix, FixResult, fix
 
 REAL = Path(__file__).parents[3] / "shared/data/real-skills.jsonl.gz"
 
@@ -31,19 +31,19 @@ def fixed(head: str, *, folder: str | None = "pdf") -> str:
     return text.removeprefix("---\n" + sound).removesuffix("---\nDo this.\n")
 
 
-def codes(result: Fixed) -> list[str]:
+def codes(result: FixResult) -> list[str]:
     return [change.code for change in result.changes]
 
 
 def test_a_sound_file_stays_as_it_is() -> None:
     data = page("# a comment\nname:   pdf\ndescription: 'd'   # why\nmetadata: {a: b}\n")
-    assert fix(data, folder="pdf") == Fixed(data=data)
+    assert fix(data, folder="pdf") == FixResult(data=data)
 
 
 def test_a_byte_order_mark_goes() -> None:
     data = page("name: pdf\ndescription: d\n")
     result = fix(b"\xef\xbb\xbf" + data)
-    assert result == Fixed(data=data, changes=(Change(code="SK014", line=1, message="removed the byte order mark"),))
+    assert result == FixResult(data=data, changes=(AppliedFix(code="SK014", line=1, message="removed the byte order mark"),))
     assert fix(b"\xef\xbb\xbf\xef\xbb\xbf" + data).data == data
     assert fix(b"\xef\xbb\xbfno frontmatter").data == b"no frontmatter"
 
@@ -56,7 +56,7 @@ def test_blank_lines_before_the_head_go() -> None:
 
 def test_a_rule_across_a_page_without_frontmatter_is_not_made_a_head() -> None:
     data = b"\n\n---\nJust text.\n---\nMore.\n"
-    assert fix(data, folder="pdf") == Fixed(data=data)
+    assert fix(data, folder="pdf") == FixResult(data=data)
 
 
 def test_spaces_after_the_delimiters_go_and_those_in_the_body_stay() -> None:
@@ -134,7 +134,7 @@ def test_what_needs_a_decision_is_left(head: str) -> None:
 
 def test_a_value_cut_by_a_comment_is_left() -> None:
     data = page("name: pdf\ndescription: Posts to channel #general\n")
-    assert fix(data, folder="pdf") == Fixed(data=data)
+    assert fix(data, folder="pdf") == FixResult(data=data)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_name_becomes_the_folders(head: str, right: str, code: str) -> None:
 
 def test_without_a_valid_folder_the_name_stays() -> None:
     data = page("name: My_PDF\ndescription: d\n")
-    assert fix(data) == fix(data, folder="My PDF") == Fixed(data=data)
+    assert fix(data) == fix(data, folder="My PDF") == FixResult(data=data)
 
 
 def test_a_folder_that_looks_like_a_number_is_quoted() -> None:
@@ -170,7 +170,7 @@ def test_a_folder_that_looks_like_a_number_is_quoted() -> None:
      "---\nname: a\u2028allowed-tools: [b]\n---\n".encode()],
 )  # fmt: skip
 def test_what_cannot_be_read_is_returned_as_it_came(data: bytes) -> None:
-    assert fix(data, folder="pdf") == Fixed(data=data)
+    assert fix(data, folder="pdf") == FixResult(data=data)
 
 
 def test_a_huge_head_costs_little() -> None:
@@ -184,10 +184,10 @@ def test_a_huge_head_costs_little() -> None:
 def promises_hold(data: bytes, folder: str | None) -> None:
     result = fix(data, folder=folder)
     assert (result.data != data) == bool(result.changes)
-    assert fix(result.data, folder=folder) == Fixed(data=result.data), "a second fix changes nothing"
+    assert fix(result.data, folder=folder) == FixResult(data=result.data), "a second fix changes nothing"
     before, after = (parse(one, folder=folder, verdict=Verdict.STRICT) for one in (data, result.data))
     if before.document.has_head:
-        assert split(result.data).body == before.document.body
+        assert split_document(result.data).body == before.document.body
         tail = re.split(rb"(?:\r\n|\r|\n)---[ \t]*(?=[\r\n]|\Z)", data, maxsplit=1)[-1]
         assert result.data.endswith(tail), "the body's bytes are the same"
         assert {one.code for one in after.report.errors} <= {one.code for one in before.report.errors}

@@ -6,8 +6,8 @@ the ninetieth percentile. Good enough to budget by.
 
 from __future__ import annotations
 
-__all__ = ["estimated_tokens"]
+__all__ = ["estimate_tokens"]
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
