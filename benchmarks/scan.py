@@ -27,7 +27,7 @@ from statistics import median, quantiles
 from benchmarks.measure import Contender, Report, Target, child_environment, compete, options, run, script
 from benchmarks.peers import python_peer
 from metier.app import App
-from metier.app.judging import Case, Judging
+from metier.app.model_judge import JudgeCase, ModelJudge
 from metier.cli.core.models import model_of
 from metier.errors import MetierError
 from metier.evals.chat import Endpoint, HttpChat
@@ -115,11 +115,13 @@ def _judge() -> Endpoint:
 def _asked(judge: Endpoint, skills: Path) -> Rows:
     """The rules' verdicts with what the model adds. Opinions are kept in your cache, so a second run asks only what is new."""
     folders = sorted(inner for outer in skills.iterdir() for inner in outer.iterdir())
-    cases = [Case(each.parent.name, DiskFiles(str(each)), scan(DiskFiles(str(each)), folder=each.name)) for each in folders]
+    cases = [
+        JudgeCase(each.parent.name, DiskFiles(str(each)), scan(DiskFiles(str(each)), folder=each.name)) for each in folders
+    ]
 
     async def ask() -> tuple[list[ScanReport], list[str]]:
         async with HttpChat(judge) as chat:
-            judging = Judging(chat=chat, where=judge, cache=App().skill_cache)
+            judging = ModelJudge(chat=chat, where=judge, cache=App().skill_cache)
             return await judging(cases), judging.notes
 
     reports, notes = asyncio.run(ask())

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import Shell, Zygote
+from cli.shell import ForkServer, Shell
 
 
 @pytest.fixture(scope="session")
-def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    parent = Zygote(tmp_path_factory.mktemp("zygote"))
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    parent = ForkServer(tmp_path_factory.mktemp("fork_server"))
     yield parent
     parent.end()
 
 
 @pytest.fixture
-def shell(tmp_path: Path, zygote: Zygote) -> Shell:
-    return Shell(tmp_path, zygote)
+def shell(tmp_path: Path, fork_server: ForkServer) -> Shell:
+    return Shell(tmp_path, fork_server)

@@ -19,7 +19,7 @@ import pytest
 
 from builders import write_skill
 
-__all__ = ["METIER", "Ran", "Shell", "Zygote", "escapes", "plain"]
+__all__ = ["METIER", "ForkServer", "Ran", "Shell", "escapes", "plain"]
 
 METIER = str(Path(sys.executable).with_name("metier"))
 _HERE = Path(__file__).parent
@@ -87,14 +87,14 @@ def _no_constant(text: str) -> float:
     raise AssertionError(f"{text} is not JSON")
 
 
-class Zygote:
-    """See zygote.py."""
+class ForkServer:
+    """See fork_server.py."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         environment = {"PATH": os.defpath, "HOME": str(folder), "METIER_HOME": str(folder / ".metier")}
         self.process = subprocess.Popen(
-            [sys.executable, str(_HERE / "zygote.py")],
+            [sys.executable, str(_HERE / "fork_server.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -123,8 +123,8 @@ class Zygote:
 
 
 class Shell:
-    def __init__(self, folder: Path, zygote: Zygote) -> None:
-        self.zygote = zygote
+    def __init__(self, folder: Path, fork_server: ForkServer) -> None:
+        self.fork_server = fork_server
         self.home = folder / "home"
         self.project = folder / "project"
         self.bin = folder / "bin"
@@ -155,7 +155,7 @@ class Shell:
         self, *words: str, stdin: str = os.devnull, folder: Path | None = None, **variables: str | None
     ) -> Ran:  # fmt: skip
         """Run a command without a terminal. A variable that is None is unset."""
-        return self.zygote(words, environment=self.with_(variables), folder=str(folder or self.project), stdin=stdin)
+        return self.fork_server(words, environment=self.with_(variables), folder=str(folder or self.project), stdin=stdin)
 
     def start(
         self, *words: str, folder: Path | None = None, variables: Mapping[str, str | None] | None = None, **options: Any

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.shell import Shell
-from mcp_stranger import stranger
+from mcp_fake_server import fake_mcp_server
 from metier.testing import ModelRequest, ModelServer, Said, calls, says
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
@@ -74,7 +74,7 @@ def asked(shell: Shell, *words: str) -> list[Any]:
 
 
 def mcp(shell: Shell, *words: str) -> list[Any]:
-    with stranger() as server:
+    with fake_mcp_server() as server:
         server.add("refunds")
         server.entries.append({"uri": "skill://broken/SKILL.md"})
         down = '[skills.mcp.gone]\nurl = "http://127.0.0.1:9/mcp"\n'

@@ -9,7 +9,7 @@ import pexpect
 import pytest
 
 from cli.shell import Shell, escapes, plain
-from metier.cli.core.terminal import cells
+from metier.cli.core.terminal import cell_width
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_line_fits_its_terminal(many: Shell) -> None:
     many.skill("wide", description="技能 " * 60)
     code, text = many.on_terminal("skill", "list", columns=60, rows=50)
     assert code == 0
-    assert max(cells(line) for line in plain(text).splitlines()[:-1]) <= 60
+    assert max(cell_width(line) for line in plain(text).splitlines()[:-1]) <= 60
     assert not list(escapes(text))
 
 

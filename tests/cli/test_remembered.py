@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from builders import aged, skill_text, write_skill
-from cli.shell import Ran, Shell, Zygote
+from cli.shell import ForkServer, Ran, Shell
 from metier.cli.core import listing_cache as remembered
 
 LIST = ("skill", "list", "--json")
@@ -523,8 +523,8 @@ LIVES = int(os.environ.get("TEST_LIVES", "4"))
 
 
 @pytest.mark.parametrize("seed", range(LIVES))
-def test_whatever_happens_memory_and_truth_agree(tmp_path: Path, zygote: Zygote, seed: int) -> None:
-    life = Life(Shell(tmp_path, zygote), random.Random(seed))
+def test_whatever_happens_memory_and_truth_agree(tmp_path: Path, fork_server: ForkServer, seed: int) -> None:
+    life = Life(Shell(tmp_path, fork_server), random.Random(seed))
     for _ in range(20):
         life.step()
         for words in (LIST, ("skill", "list", "--state", "enabled")):

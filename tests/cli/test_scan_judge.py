@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.shell import Ran, Shell
-from metier.app.judging import Case, Judging
+from metier.app.model_judge import JudgeCase, ModelJudge
 from metier.evals.chat import Endpoint, HttpChat
 from metier.install.cache import SkillCache
 from metier.scan import ScanReport, Verdict, scan
@@ -233,19 +233,19 @@ def test_an_interrupt_while_the_model_thinks_is_clean(shell: Shell) -> None:
 # --- the asking itself --------------------------------------------------------------------------------------------------
 
 
-def ask_all(server: ModelServer, cases: list[Case], folder: Path, seconds: float) -> tuple[list[ScanReport], list[str]]:
+def ask_all(server: ModelServer, cases: list[JudgeCase], folder: Path, seconds: float) -> tuple[list[ScanReport], list[str]]:
     async def go() -> tuple[list[ScanReport], list[str]]:
         where = Endpoint(model="tiny", base_url=server.url)
         async with HttpChat(where) as chat:
-            judging = Judging(chat=chat, where=where, cache=SkillCache(str(folder)), seconds=seconds)
+            judging = ModelJudge(chat=chat, where=where, cache=SkillCache(str(folder)), seconds=seconds)
             return await judging(cases), judging.notes
 
     return run_now(go())
 
 
-def case(name: str, body: str) -> Case:
+def case(name: str, body: str) -> JudgeCase:
     files = MemoryFiles(skill(body, name=name))
-    return Case(name, files, scan(files, folder=name))
+    return JudgeCase(name, files, scan(files, folder=name))
 
 
 def test_a_model_that_is_too_slow_is_done_without(tmp_path: Path) -> None:

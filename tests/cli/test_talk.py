@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.desks import counting
+from cli.chat_setup import counting
 from cli.shell import Shell
 from metier.testing import ModelRequest, ModelServer, Said, calls, fails, says
 

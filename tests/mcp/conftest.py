@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cli.conftest import shell, zygote
+from cli.conftest import fork_server, shell
 
-__all__ = ["shell", "zygote"]
+__all__ = ["fork_server", "shell"]

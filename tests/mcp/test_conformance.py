@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from builders import write_skill
-from mcp_hosts import environment, home_skills, launched
+from mcp_servers import environment, home_skills, launched
 
 MODULES = Path(__file__).parent / "suite" / "node_modules"
 NODE, SUITE = MODULES / "node" / "bin" / "node", MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
@@ -26,13 +26,13 @@ CLIENT = """
 import asyncio, sys
 from datetime import UTC, datetime
 from metier.app import App
-from metier.mcp.connecting import list_entries
+from metier.mcp.connections import list_entries
 
 app = App()
 app.config_file.parent.mkdir(parents=True, exist_ok=True)
 app.config_file.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
-(server,) = app.neighbours.servers
-app.neighbours.listings.keep(server, asyncio.run(list_entries(server, {})), now=datetime.now(UTC))
+(server,) = app.remote_servers.servers
+app.remote_servers.listings.keep(server, asyncio.run(list_entries(server, {})), now=datetime.now(UTC))
 if sys.argv[1] == "load":
     session = app.session(kept=False)
     session.activate("suite:pdf-processing")

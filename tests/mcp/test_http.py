@@ -19,9 +19,9 @@ from mcp.shared.subscriptions import ResourcesListChanged
 
 from builders import write_skill
 from cli.shell import Shell
-from mcp_hosts import ask, environment, home_skills, launched, run
+from mcp_servers import ask, environment, home_skills, launched, run
 from metier.errors import RefusedError, UsageError
-from metier.mcp import Http
+from metier.mcp import HttpOptions
 
 TOKEN = "0123456789abcdef-token"
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -104,23 +104,23 @@ def test_a_web_page_cannot_call_it_by_way_of_the_visitors_browser(address: str, 
 
 def test_other_machines_need_a_token() -> None:
     with pytest.raises(RefusedError) as caught:
-        Http(host="0.0.0.0")
+        HttpOptions(host="0.0.0.0")
     assert caught.value.rule == "mcp-token"
     with pytest.raises(RefusedError):
-        Http(host="example.com")
-    assert Http(host="0.0.0.0", token=TOKEN).token == TOKEN
-    assert Http(host="::1").host == "::1"
-    assert Http().host == "127.0.0.1"
+        HttpOptions(host="example.com")
+    assert HttpOptions(host="0.0.0.0", token=TOKEN).token == TOKEN
+    assert HttpOptions(host="::1").host == "::1"
+    assert HttpOptions().host == "127.0.0.1"
 
 
 @pytest.mark.parametrize("token", ["short", "with\nline-0123456789", "é" * 20])
 def test_a_token_is_long_and_plain(token: str) -> None:
     with pytest.raises(UsageError):
-        Http(token=token)
+        HttpOptions(token=token)
 
 
 def test_names_behind_a_proxy_are_added_and_any_address_allows_no_name() -> None:
-    http = Http(host="0.0.0.0", token=TOKEN, hosts=("skills.example.com",), origins=("https://app.example.com",))
+    http = HttpOptions(host="0.0.0.0", token=TOKEN, hosts=("skills.example.com",), origins=("https://app.example.com",))
     assert "skills.example.com" in http.allowed_hosts
     assert "skills.example.com:*" in http.allowed_hosts
     assert not any(name.startswith("0.0.0.0") for name in http.allowed_hosts)

@@ -15,8 +15,8 @@ from mcp.shared.subscriptions import ResourcesListChanged, ToolsListChanged
 from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
 from builders import write_skill
-from mcp_hosts import Anything, ask, home_skills, run, serving
-from metier.mcp.published import EXTENSION
+from mcp_servers import Anything, ask, home_skills, run, serving
+from metier.mcp.published_skill import EXTENSION
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 

@@ -16,7 +16,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from builders import write_skill
-from mcp_hosts import METIER, ask, environment, home_skills, run, stdio
+from mcp_servers import METIER, ask, environment, home_skills, run, stdio
 
 
 def fast(tmp_path: Path, *words: str) -> StdioTransport:

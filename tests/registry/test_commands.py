@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import Shell, Zygote
+from cli.shell import ForkServer, Shell
 from registry.building import archive
 from registry.running import Running, running
 
@@ -26,23 +26,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="module")
-def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    parent = Zygote(tmp_path_factory.mktemp("zygote"))
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    parent = ForkServer(tmp_path_factory.mktemp("fork_server"))
     yield parent
     parent.end()
 
 
 @pytest.fixture
-def shell(tmp_path: Path, zygote: Zygote, server: Running) -> Shell:
+def shell(tmp_path: Path, fork_server: ForkServer, server: Running) -> Shell:
     """Somebody who has logged in as an administrator."""
-    made = Shell(tmp_path, zygote)
+    made = Shell(tmp_path, fork_server)
     made("login", server.url, "--token", server.token).ok()
     return made
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, zygote: Zygote) -> Shell:
-    return Shell(tmp_path / "stranger", zygote)
+def stranger(tmp_path: Path, fork_server: ForkServer) -> Shell:
+    return Shell(tmp_path / "stranger", fork_server)
 
 
 def skill(shell: Shell, name: str, **files: str) -> Path:

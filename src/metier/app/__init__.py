@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metier.config import Plain, Settings, read_settings
-from metier.config.filling import budgets, one_of, patterns, tables
+from metier.config.options import budgets, one_of, patterns, tables
 
+from .conversations import Conversations
 from .registries import Registries
-from .talking import Talking
 
 if TYPE_CHECKING:
     from threading import Event
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from metier.install.sight import Sight
     from metier.install.store import Store
     from metier.install.targets import Level, Scope
-    from metier.mcp.live import Live
-    from metier.mcp.neighbours import Neighbours
+    from metier.mcp.remote_servers import RemoteServers
     from metier.mcp.tools import OpenSession
+    from metier.mcp.watcher import SkillWatcher
     from metier.runtime import FileApprovals, Host, Options, Permissions, Session, SqliteStore
     from metier.runtime.host import LateSelector
     from metier.runtime.interpreters import Interpreters
@@ -50,7 +50,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # Rooms are imported where they are used: a listing must not pay for what runs scripts, nor an installation for a catalog.
 
 
-class App(Talking, Registries):
+class App(Conversations, Registries):
     def __init__(
         self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
         flags: Mapping[str, Plain] | None = None,
@@ -182,7 +182,7 @@ class App(Talking, Registries):
             machine=self.machine,
             cache=MetadataCache(self.cache_file) if self.settings.truth("cache.enabled") else None,
             limits=self.limits,
-            below=self.neighbours.offers() if self.settings["skills.mcp"].value else (),
+            below=self.remote_servers.offers() if self.settings["skills.mcp"].value else (),
         )
 
     @property
@@ -302,26 +302,26 @@ class App(Talking, Registries):
             permissions=self.permissions(approve),
             bus=bus,
             selector=selector,
-            foreign=lambda entry: self.neighbours.files(entry),
+            foreign=lambda entry: self.remote_servers.files(entry),
         )
 
     @cached_property
-    def neighbours(self) -> Neighbours:
+    def remote_servers(self) -> RemoteServers:
         """MCP servers whose skills are used. Only the user names them: a project could name any program."""
-        from metier.mcp.neighbours import Neighbours
+        from metier.mcp.remote_servers import RemoteServers
 
         cache = str(self.home / "cache" / "mcp")
-        return Neighbours(self.users_settings["skills.mcp"].value, cache=cache, environment=self.environment)
+        return RemoteServers(self.users_settings["skills.mcp"].value, cache=cache, environment=self.environment)
 
     def files_of(self, entry: Entry, *, offline: bool = False) -> Files:
         from metier.catalog import Source
         from metier.sources import DiskFiles
 
-        return self.neighbours.files(entry, offline=offline) if entry.source is Source.MCP else DiskFiles(entry.folder)
+        return self.remote_servers.files(entry, offline=offline) if entry.source is Source.MCP else DiskFiles(entry.folder)
 
-    def live_skills(self, *, scripts: bool) -> tuple[Live, OpenSession]:
+    def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """What an MCP server offers, kept current while it runs, and the sessions that it works with."""
-        from metier.mcp.live import Live
+        from metier.mcp.watcher import SkillWatcher
         from metier.runtime import Session
         from metier.runtime.host import LateSelector
 
@@ -335,7 +335,7 @@ class App(Talking, Registries):
             host = self._host(None, kept=False, selector=selectors[id(catalog)])
             return Session(catalog, options=self.session_options(), host=host)
 
-        return Live(lambda stop: self.watch(stop, files=True), open_session, scripts=scripts), open_session
+        return SkillWatcher(lambda stop: self.watch(stop, files=True), open_session, scripts=scripts), open_session
 
     @cached_property
     def telemetry(self) -> Telemetry:

@@ -11,7 +11,7 @@ from metier.agents import AgentEngine, AgentVersion, Compaction, EngineOptions, 
 from metier.agents.agent import fill_instructions
 from metier.agents.prompt import BASE
 from metier.catalog import Catalog, State
-from metier.config.filling import one_of
+from metier.config.options import one_of
 from metier.disclosure import Budget
 from metier.errors import MetierError, SkillNotFoundError
 from metier.spec import is_name

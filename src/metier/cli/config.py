@@ -14,7 +14,7 @@ from metier.errors import RefusedError
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, shown
+from .core.terminal import Terminal, one_line
 
 __all__ = ["get", "path", "set_setting", "show", "unset_setting"]
 
@@ -107,4 +107,4 @@ def _shown(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return str(value).lower()
-    return shown(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+    return one_line(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -23,7 +23,7 @@ from metier.values import dataclass
 from .core.dispatch import command
 from .core.entry_rows import count
 from .core.result import Result
-from .core.terminal import Terminal, padded, shown
+from .core.terminal import Terminal, one_line, pad
 
 __all__ = ["doctor"]
 
@@ -31,7 +31,7 @@ _TOOLS = {"git": "to install skills from repositories"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorCheck:
     name: str
     level: str
     """ok, warning or error."""
@@ -46,7 +46,7 @@ def doctor(app: App, *, repair: bool) -> Result:
 
     Ends with 1 when something does not work; warnings are things you may want to know.
     """
-    repaired = [Finding("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repaired(app)] if repair else []
+    repaired = [DoctorCheck("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repaired(app)] if repair else []
     found = [*repaired, *_findings(app)]
     failed = any(finding.level == "error" for finding in found)
     rows: list[dict[str, Any]] = [{slot: getattr(finding, slot) for slot in finding.__slots__} for finding in found]
@@ -58,28 +58,28 @@ def doctor(app: App, *, repair: bool) -> Result:
             "error": terminal.paint("✗", "red"),
         }
         for finding in found:
-            yield f"{signs[finding.level]} {terminal.paint(padded(shown(finding.name), 14), 'bold')} {shown(finding.text)}"
+            yield f"{signs[finding.level]} {terminal.paint(pad(one_line(finding.name), 14), 'bold')} {one_line(finding.text)}"
             if finding.hint:
-                yield f"  {'':14} {terminal.paint('hint:', 'cyan')} {shown(finding.hint)}"
+                yield f"  {'':14} {terminal.paint('hint:', 'cyan')} {one_line(finding.hint)}"
 
     return Result(data={"checks": rows}, lines=lines, status=1 if failed else 0)
 
 
-def _findings(app: App) -> Iterator[Finding]:
-    yield Finding(
+def _findings(app: App) -> Iterator[DoctorCheck]:
+    yield DoctorCheck(
         "metier", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     yield _home(app)
     try:
         settings = app.settings
     except MetierError as error:
-        yield Finding("settings", "error", str(error), error.hint)
+        yield DoctorCheck("settings", "error", str(error), error.hint)
         return
     for warning in settings.warnings:
-        yield Finding("settings", "warning", warning)
+        yield DoctorCheck("settings", "warning", warning)
     if not settings.warnings:
         changed = sum(value.origin != "default" for value in settings)
-        yield Finding("settings", "ok", f"{changed} changed from their defaults; `metier config show` lists all")
+        yield DoctorCheck("settings", "ok", f"{changed} changed from their defaults; `metier config show` lists all")
     yield _cache(app)
     yield from _skills(app)
     yield from _installed(app)
@@ -87,58 +87,58 @@ def _findings(app: App) -> Iterator[Finding]:
     yield from _running(app)
     for tool, purpose in _TOOLS.items():
         there = app.machine.has_command(tool)
-        yield Finding(
+        yield DoctorCheck(
             tool,
             "ok" if there else "warning",
             f"{app.machine.commands[tool]}" if there else f"not found; needed {purpose}",
         )
 
 
-def _running(app: App) -> Iterator[Finding]:
+def _running(app: App) -> Iterator[DoctorCheck]:
     """What running scripts needs, each found out by doing it."""
     try:
         require = app.session_options().limits.require
         for found in health(store=app.store, approvals=app.approvals, runner=app.runner, require=require):
-            yield Finding(found.name, found.level, found.text, found.hint)
+            yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
-        yield Finding("running", "error", str(error), error.hint)
+        yield DoctorCheck("running", "error", str(error), error.hint)
 
 
 def _repaired(app: App) -> list[Leftover]:
     return [left for level in Level for left in repair_scope(app.scope(level))]
 
 
-def _installed(app: App) -> Iterator[Finding]:
+def _installed(app: App) -> Iterator[DoctorCheck]:
     """What is locked, and what an installer that was killed left behind."""
     for level in Level:
         store = app.installed(level)
         for left in find_leftovers(store.scope):
-            yield Finding("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")
+            yield DoctorCheck("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")
         try:
             locked = len(store.lock())
         except MetierError as error:
-            yield Finding("installed", "error", str(error), error.hint)
+            yield DoctorCheck("installed", "error", str(error), error.hint)
             continue
         if locked:
-            yield Finding("installed", "ok", f"{locked} in {store.scope.lock_file}; `metier skill verify` checks them")
+            yield DoctorCheck("installed", "ok", f"{locked} in {store.scope.lock_file}; `metier skill verify` checks them")
 
 
-def _home(app: App) -> Finding:
+def _home(app: App) -> DoctorCheck:
     home = str(app.home)
     nearest = home
     while not os.path.exists(nearest):
         nearest = os.path.dirname(nearest)
     if os.access(nearest, os.W_OK) and os.path.isdir(nearest):
-        return Finding("home", "ok", home if nearest == home else f"{home} (made when it is needed)")
-    return Finding("home", "error", f"{home} cannot be written", "set METIER_HOME to a folder of yours")
+        return DoctorCheck("home", "ok", home if nearest == home else f"{home} (made when it is needed)")
+    return DoctorCheck("home", "error", f"{home} cannot be written", "set METIER_HOME to a folder of yours")
 
 
-def _cache(app: App) -> Finding:
+def _cache(app: App) -> DoctorCheck:
     file = app.cache_file
     if not app.settings.truth("cache.enabled"):
-        return Finding("cache", "warning", "switched off, so every start reads every skill")
+        return DoctorCheck("cache", "warning", "switched off, so every start reads every skill")
     if not os.path.exists(file):
-        return Finding("cache", "ok", "not made yet")
+        return DoctorCheck("cache", "ok", "not made yet")
     try:
         db = sqlite3.connect(file, timeout=0.5)
         try:
@@ -146,18 +146,18 @@ def _cache(app: App) -> Finding:
         finally:
             db.close()
     except sqlite3.Error as error:
-        return Finding("cache", "warning", f"{file}: {error}; it is rebuilt at the next listing")
-    return Finding("cache", "ok", f"{rows:,} skills remembered in {file} ({os.path.getsize(file) // 1024:,} KiB)")
+        return DoctorCheck("cache", "warning", f"{file}: {error}; it is rebuilt at the next listing")
+    return DoctorCheck("cache", "ok", f"{rows:,} skills remembered in {file} ({os.path.getsize(file) // 1024:,} KiB)")
 
 
-def _skills(app: App) -> Iterator[Finding]:
+def _skills(app: App) -> Iterator[DoctorCheck]:
     catalog = app.catalog
-    yield Finding("skills", "ok" if catalog.entries else "warning", count(catalog.entries) or "none found")
+    yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count(catalog.entries) or "none found")
     for warning in catalog.warnings:
-        yield Finding("search", "warning", warning)
+        yield DoctorCheck("search", "warning", warning)
     for entry in catalog.entries:
         if entry.state in (State.SKIPPED, State.UNAVAILABLE):
-            yield Finding(
+            yield DoctorCheck(
                 entry.name,
                 "warning",
                 f"{entry.state}: {entry.reason}",
@@ -165,9 +165,9 @@ def _skills(app: App) -> Iterator[Finding]:
             )
 
 
-def _project(app: App) -> Finding:
+def _project(app: App) -> DoctorCheck:
     if app.is_trusted:
-        return Finding("project", "ok", f"{app.folder} is trusted")
+        return DoctorCheck("project", "ok", f"{app.folder} is trusted")
     if any(entry.state is State.UNTRUSTED for entry in app.catalog.entries):
-        return Finding("project", "warning", f"{app.folder} has skills but is not trusted", "`metier trust` uses them")
-    return Finding("project", "ok", f"{app.folder} has no skills of its own")
+        return DoctorCheck("project", "warning", f"{app.folder} has skills but is not trusted", "`metier trust` uses them")
+    return DoctorCheck("project", "ok", f"{app.folder} has no skills of its own")

@@ -13,7 +13,7 @@ from metier.errors import RefusedError, UsageError
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import shown
+from .core.terminal import one_line
 
 __all__ = ["login", "logout"]
 
@@ -47,7 +47,7 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
     if not known:
         set_value(app.config_file, KEYS["skills.registry"], f"{address}/skills")
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
-    told = f"logged in to {address} as {shown(name)}, who may {shown(', '.join(scopes))}"
+    told = f"logged in to {address} as {one_line(name)}, who may {one_line(', '.join(scopes))}"
     data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or site_of(known) == address}
     return Result(data=data, lines=lambda _: (told,))
 

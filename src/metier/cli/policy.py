@@ -19,7 +19,7 @@ from metier.sources import DiskFiles
 from .core.dispatch import command
 from .core.result import Result
 from .core.skill_argument import entry_named
-from .core.terminal import Terminal, padded, shown
+from .core.terminal import Terminal, one_line, pad
 
 __all__ = ["allow", "ask_on_terminal", "deny", "show"]
 
@@ -50,14 +50,14 @@ def show(app: App) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
         for name in ("deny", "allow"):
             for pattern in data[name]:
-                yield f"{terminal.paint(padded(name, 9), 'bold')} {shown(pattern)}"
+                yield f"{terminal.paint(pad(name, 9), 'bold')} {one_line(pattern)}"
         for name, word in words.items():
-            yield f"{terminal.paint(padded(name, 9), 'bold')} {shown(str(word))}"
-        yield f"{terminal.paint(padded('sandbox', 9), 'bold')} at least {shown(str(data['sandbox']))}"
+            yield f"{terminal.paint(pad(name, 9), 'bold')} {one_line(str(word))}"
+        yield f"{terminal.paint(pad('sandbox', 9), 'bold')} at least {one_line(str(data['sandbox']))}"
         for each in approvals:
             ended = "" if each["holds"] else terminal.paint("  ended: the skill has changed", "yellow")
-            what = shown(f"{each['skill']}: {each['pattern']}")
-            yield f"{terminal.paint(padded('approved', 9), 'bold')} {what}{ended}"
+            what = one_line(f"{each['skill']}: {each['pattern']}")
+            yield f"{terminal.paint(pad('approved', 9), 'bold')} {what}{ended}"
 
     return Result(data=data, lines=lines)
 
@@ -79,10 +79,10 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
         for pattern in parsed:
             app.approvals.keep(skill, digest, pattern)
         line = f"{skill} may use {', '.join(parsed)} until it changes"
-        return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (shown(line),))
+        return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (one_line(line),))
     change_words(app.config_file, KEYS["policy.deny"], remove=parsed)
     change_words(app.config_file, KEYS["policy.allow"], add=parsed)
-    return Result(data={"allowed": parsed}, lines=lambda _: (shown(f"skills that ask for it may use {', '.join(parsed)}"),))
+    return Result(data={"allowed": parsed}, lines=lambda _: (one_line(f"skills that ask for it may use {', '.join(parsed)}"),))
 
 
 @command("policy", "deny")
@@ -94,12 +94,12 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     if skill:
         removed = sum(app.approvals.remove(skill, pattern) for pattern in parsed) if parsed else app.approvals.remove(skill)
         line = f"{removed} approvals of {skill} were taken back"
-        return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (shown(line),))
+        return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (one_line(line),))
     if not parsed:
         raise UsageError("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
     change_words(app.config_file, KEYS["policy.allow"], remove=parsed)
     change_words(app.config_file, KEYS["policy.deny"], add=parsed)
-    return Result(data={"denied": parsed}, lines=lambda _: (shown(f"no skill may use {', '.join(parsed)}"),))
+    return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"no skill may use {', '.join(parsed)}"),))
 
 
 def ask_on_terminal() -> Approve | None:
@@ -108,7 +108,7 @@ def ask_on_terminal() -> Approve | None:
         return None
 
     def ask(question: Question) -> Answer:
-        text = shown(f"{question.skill} wants to use {question.request} ({question.reason}). Allow it?")
+        text = one_line(f"{question.skill} wants to use {question.request} ({question.reason}). Allow it?")
         answer = click.prompt(f"{text} [o]nce, [a]lways, [n]o", default="n", show_default=False, err=True)
         return {"o": Answer.ONCE, "once": Answer.ONCE, "a": Answer.ALWAYS, "always": Answer.ALWAYS}.get(
             str(answer).lower(), Answer.NO
@@ -121,6 +121,6 @@ def _digest(app: App, name: str) -> str:
     try:
         entry = entry_named(app, name)
         # What another server has is pinned by its listing: nothing is fetched to be approved.
-        return app.neighbours.files(entry).digest if entry.source is Source.MCP else tree_digest(DiskFiles(entry.folder))
+        return app.remote_servers.files(entry).digest if entry.source is Source.MCP else tree_digest(DiskFiles(entry.folder))
     except MetierError:
         return ""

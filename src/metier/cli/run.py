@@ -19,7 +19,7 @@ from .chat.record import Listener, TurnRecord
 from .chat.slash import Conversation
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import shown
+from .core.terminal import one_line
 from .skill.select import request_text
 
 __all__ = ["ask", "failure"]
@@ -98,7 +98,7 @@ def _result(talk: Conversation, record: TurnRecord, *, live: bool) -> Result:
         notes.append(f"{row['reason']}; {row['hint']}" if row["hint"] else row["reason"])
     if ending is TurnStatus.PREVIEW:
         return Result(
-            data=data, lines=lambda terminal: preview_lines(row, terminal), notes=tuple(notes), info=shown(row["hint"])
+            data=data, lines=lambda terminal: preview_lines(row, terminal), notes=tuple(notes), info=one_line(row["hint"])
         )
     answer = "" if live else f"{row['answer']}\n"
     return Result(data=data, lines=lambda _: (), text=answer, notes=tuple(notes) if not live else (), status=_STATUS[ending])

@@ -15,7 +15,7 @@ from metier.runtime.store import Kept
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, cells, padded, shown
+from .core.terminal import Terminal, cell_width, one_line, pad
 
 __all__ = ["clear", "list_sessions", "show"]
 
@@ -28,10 +28,10 @@ def list_sessions(app: App) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
         if not kept:
             yield "no session is kept yet"
-        widest = max((cells(shown(each.id)) for each in kept), default=0)
+        widest = max((cell_width(one_line(each.id)) for each in kept), default=0)
         for each in kept:
             names = ", ".join(row.name for row in each.active) or terminal.paint("nothing active", "dim")
-            yield f"{terminal.paint(padded(shown(each.id), widest), 'bold')}  {_when(each.updated)}  {shown(names)}"
+            yield f"{terminal.paint(pad(one_line(each.id), widest), 'bold')}  {_when(each.updated)}  {one_line(names)}"
 
     return Result(data={"sessions": [_row(each) for each in kept]}, lines=lines, notes=_notes(app.store))
 
@@ -44,13 +44,13 @@ def show(app: App, *, session_id: str) -> Result:
     used = [each for each in app.store.usage(session_id) if each.skill]
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{terminal.paint(shown(found.id), 'bold')}  since {_when(found.created)}"
+        yield f"{terminal.paint(one_line(found.id), 'bold')}  since {_when(found.created)}"
         if not found.active:
             yield "  nothing is active"
-        widest = max((cells(row.name) for row in found.active), default=0)
+        widest = max((cell_width(row.name) for row in found.active), default=0)
         for row in found.active:
             how = f"by {row.by}, {row.mode}{', pinned' if row.pinned else ''}, {row.tokens:,} tokens"
-            yield f"  {padded(shown(row.name), widest)}  {_when(row.since)}  {how}"
+            yield f"  {pad(one_line(row.name), widest)}  {_when(row.since)}  {how}"
         if used:
             tokens, seconds = sum(each.usage.tokens for each in used), sum(each.usage.seconds for each in used)
             yield terminal.paint(f"  {tokens:,} tokens given to models, {seconds:.1f} s of scripts", "dim")
@@ -68,7 +68,7 @@ def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     names = [each.id for each in app.store.sessions()] if everything else [_found(app, session_id or "").id]
     for name in names:
         app.store.clear(name)
-    line = f"cleared {', '.join(map(shown, names))}" if names else "there was nothing to clear"
+    line = f"cleared {', '.join(map(one_line, names))}" if names else "there was nothing to clear"
     return Result(data={"cleared": names}, lines=lambda _: (line,), notes=_notes(app.store))
 
 

@@ -14,7 +14,7 @@ from metier.runtime.store import Used
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, cells, padded, shown
+from .core.terminal import Terminal, cell_width, one_line, pad
 
 __all__ = ["bar", "sparkline", "stats"]
 
@@ -66,12 +66,12 @@ def _lines(
         ((name, usage) for name, usage in by_skill.items() if name), key=lambda pair: (-pair[1].tokens, -pair[1].runs, pair[0])
     )
     yield ""
-    widest = max((cells(shown(name)) for name, _ in named), default=0)
+    widest = max((cell_width(one_line(name)) for name, _ in named), default=0)
     most = max((usage.tokens for _, usage in named), default=0)
     for name, usage in named[:_MOST_SKILLS]:
-        drawn = terminal.paint(padded(bar(usage.tokens, most), _WIDTH), "green")
+        drawn = terminal.paint(pad(bar(usage.tokens, most), _WIDTH), "green")
         counts = f"{usage.tokens:>7,} tokens  {usage.activations:>3} x  {usage.runs:>3} runs  {usage.seconds:.1f} s"
-        yield f"{padded(shown(name), widest)}  {drawn}  {counts}"
+        yield f"{pad(one_line(name), widest)}  {drawn}  {counts}"
     if len(named) > _MOST_SKILLS:
         yield terminal.paint(f"{len(named) - _MOST_SKILLS:,} more skills; --json has all", "dim")
 

@@ -15,7 +15,7 @@ from metier.errors import NotFoundError
 from .core.dispatch import command
 from .core.entry_rows import entry_lines
 from .core.result import Result
-from .core.terminal import Terminal, shown
+from .core.terminal import Terminal, one_line
 
 __all__ = ["trust"]
 
@@ -33,7 +33,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     if listed:
         folders = app.trust.folders
         return Result(
-            data={"folders": list(folders)}, lines=lambda _: tuple(map(shown, folders)) or ("no folder is trusted yet",)
+            data={"folders": list(folders)}, lines=lambda _: tuple(map(one_line, folders)) or ("no folder is trusted yet",)
         )
     target = os.path.join(app.folder, os.path.expanduser(folder or "."))
     if not os.path.isdir(target) and not remove:
@@ -41,7 +41,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     real = os.path.realpath(target)
     if remove:
         changed = app.trust.remove(real)
-        line = shown(f"{real} is no longer trusted" if changed else f"{real} was not trusted")
+        line = one_line(f"{real} is no longer trusted" if changed else f"{real} was not trusted")
         return Result(data={"folder": real, "trusted": False, "changed": changed}, lines=lambda _: (line,))
     changed = app.trust.add(real)
     here = App(environment=app.environment, folder=real)
@@ -56,7 +56,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield shown(f"{real} is trusted" if changed else f"{real} was trusted already")
+        yield one_line(f"{real} is trusted" if changed else f"{real} was trusted already")
         yield from entry_lines(gained, terminal)
 
     return Result(data=data, lines=lines)

@@ -9,22 +9,32 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .http import Http
-    from .live import Live
-    from .offering import Offering, offering_of
-    from .published import Published, publish
+    from .http import HttpOptions
+    from .published_skill import PublishedSkill, publish_entry
+    from .served_catalog import ServedCatalog, serve_catalog
     from .server import SkillServer
-    from .serving import serve_http, serve_stdio
+    from .transports import serve_http, serve_stdio
+    from .watcher import SkillWatcher
 
 _EXPORTS = {
-    "metier.mcp.http": ("Http",),
-    "metier.mcp.live": ("Live",),
-    "metier.mcp.offering": ("Offering", "offering_of"),
-    "metier.mcp.published": ("Published", "publish"),
+    "metier.mcp.http": ("HttpOptions",),
+    "metier.mcp.watcher": ("SkillWatcher",),
+    "metier.mcp.served_catalog": ("ServedCatalog", "serve_catalog"),
+    "metier.mcp.published_skill": ("PublishedSkill", "publish_entry"),
     "metier.mcp.server": ("SkillServer",),
-    "metier.mcp.serving": ("serve_http", "serve_stdio"),
+    "metier.mcp.transports": ("serve_http", "serve_stdio"),
 }
-__all__ = ["Http", "Live", "Offering", "Published", "SkillServer", "offering_of", "publish", "serve_http", "serve_stdio"]
+__all__ = [
+    "HttpOptions",
+    "PublishedSkill",
+    "ServedCatalog",
+    "SkillServer",
+    "SkillWatcher",
+    "publish_entry",
+    "serve_catalog",
+    "serve_http",
+    "serve_stdio",
+]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
     __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

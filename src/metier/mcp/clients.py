@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Client", "Scope", "Server", "place_of"]
+__all__ = ["ClientName", "ConfigScope", "ServerCommand", "config_file_of"]
 
 
-class Client(StrEnum):
+class ClientName(StrEnum):
     CLAUDE_CODE = "claude-code"
     CURSOR = "cursor"
     VSCODE = "vscode"
     CODEX = "codex"
 
 
-class Scope(StrEnum):
+class ConfigScope(StrEnum):
     USER = "user"
     """Everywhere this user works."""
     PROJECT = "project"
@@ -26,7 +26,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class ServerCommand:
     """A server that a client should start."""
 
     name: str
@@ -35,7 +35,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ConfigFile:
     file: str
     table: str
     """The key under which servers are, by name."""
@@ -46,30 +46,36 @@ class Place:
     def is_toml(self) -> bool:
         return self.file.endswith(".toml")
 
-    def entry(self, server: Server) -> dict[str, str | list[str]]:
+    def entry(self, server: ServerCommand) -> dict[str, str | list[str]]:
         entry: dict[str, str | list[str]] = {"type": "stdio"} if self.typed else {}
         return entry | {"command": server.command, "args": list(server.arguments)}
 
 
-def place_of(client: Client, scope: Scope, *, home: str, folder: str, environment: Mapping[str, str]) -> Place:
+def config_file_of(
+    client: ClientName, scope: ConfigScope, *, home: str, folder: str, environment: Mapping[str, str]
+) -> ConfigFile:
     join = os.path.join
     match client, scope:
-        case Client.CLAUDE_CODE, Scope.USER:
+        case ClientName.CLAUDE_CODE, ConfigScope.USER:
             # A folder of its own holds it where CLAUDE_CONFIG_DIR names one.
             chosen = environment.get("CLAUDE_CONFIG_DIR") or home
-            return Place(file=join(chosen, ".claude.json"), table="mcpServers", typed=True)
-        case Client.CLAUDE_CODE, _:
-            return Place(file=join(folder, ".mcp.json"), table="mcpServers", typed=True)
-        case Client.CURSOR, _:
-            return Place(file=join(home if scope is Scope.USER else folder, ".cursor", "mcp.json"), table="mcpServers")
-        case Client.VSCODE, Scope.USER:
-            return Place(file=join(_code_folder(home, environment), "mcp.json"), table="servers", typed=True)
-        case Client.VSCODE, _:
-            return Place(file=join(folder, ".vscode", "mcp.json"), table="servers", typed=True)
-        case Client.CODEX, Scope.USER:
-            return Place(file=join(environment.get("CODEX_HOME") or join(home, ".codex"), "config.toml"), table="mcp_servers")
+            return ConfigFile(file=join(chosen, ".claude.json"), table="mcpServers", typed=True)
+        case ClientName.CLAUDE_CODE, _:
+            return ConfigFile(file=join(folder, ".mcp.json"), table="mcpServers", typed=True)
+        case ClientName.CURSOR, _:
+            return ConfigFile(
+                file=join(home if scope is ConfigScope.USER else folder, ".cursor", "mcp.json"), table="mcpServers"
+            )
+        case ClientName.VSCODE, ConfigScope.USER:
+            return ConfigFile(file=join(_code_folder(home, environment), "mcp.json"), table="servers", typed=True)
+        case ClientName.VSCODE, _:
+            return ConfigFile(file=join(folder, ".vscode", "mcp.json"), table="servers", typed=True)
+        case ClientName.CODEX, ConfigScope.USER:
+            return ConfigFile(
+                file=join(environment.get("CODEX_HOME") or join(home, ".codex"), "config.toml"), table="mcp_servers"
+            )
         case _:
-            return Place(file=join(folder, ".codex", "config.toml"), table="mcp_servers")
+            return ConfigFile(file=join(folder, ".codex", "config.toml"), table="mcp_servers")
 
 
 def _code_folder(home: str, environment: Mapping[str, str]) -> str:

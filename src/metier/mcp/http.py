@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from metier.errors import RefusedError, UsageError
 
-__all__ = ["Http"]
+__all__ = ["HttpOptions"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Http:
+class HttpOptions:
     host: str = "127.0.0.1"
     port: int = 8642
     """0 takes any that is free."""

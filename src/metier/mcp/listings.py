@@ -17,9 +17,9 @@ from metier.errors import ConfigError, MetierError
 from metier.sources.atomic import locked, replace_text
 from metier.spec import Json
 
-from .remote import RemoteSkill, labelled, offer_of_remote, read_entry
+from .remote_skill import RemoteSkill, labelled, offer_of_remote, read_entry
 
-__all__ = ["Asked", "Listing", "Listings", "RemoteServer", "read_servers"]
+__all__ = ["CachedListing", "Listings", "RemoteServer", "ServerListing", "read_servers"]
 
 _VERSION = 1
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -62,7 +62,7 @@ class RemoteServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class CachedListing:
     """One server's answer."""
 
     identity: str
@@ -72,7 +72,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ServerListing:
     """A server, and what is known of its skills."""
 
     server: RemoteServer
@@ -87,10 +87,10 @@ class Listings:
     def __init__(self, file: str) -> None:
         self.file = file
 
-    def of(self, server: RemoteServer) -> Asked:
+    def of(self, server: RemoteServer) -> ServerListing:
         listing = self._read().get(server.name)
         if listing is None or listing.identity != server.identity:
-            return Asked(server=server)
+            return ServerListing(server=server)
         skills: list[RemoteSkill] = []
         problems: list[str] = []
         for entry in listing.entries:
@@ -103,14 +103,16 @@ class Listings:
             if skill.uri in seen:
                 problems.append(f"the MCP server {server.name!r} lists {skill.uri} twice")
             seen.setdefault(skill.uri, skill)
-        return Asked(server=server, skills=labelled(tuple(seen.values())), problems=tuple(problems), fetched=listing.fetched)
+        return ServerListing(
+            server=server, skills=labelled(tuple(seen.values())), problems=tuple(problems), fetched=listing.fetched
+        )
 
     def offers(self, servers: Sequence[RemoteServer]) -> list[SourceOffers]:
         asked = [self.of(server) for server in servers if server.enabled]
         return [SourceOffers(Source.MCP, [offer_of_remote(skill) for skill in each.skills]) for each in asked if each.skills]
 
-    def keep(self, server: RemoteServer, entries: Sequence[Json], *, now: datetime) -> Asked:
-        listing = Listing(identity=server.identity, fetched=now.isoformat(timespec="seconds"), entries=tuple(entries))
+    def keep(self, server: RemoteServer, entries: Sequence[Json], *, now: datetime) -> ServerListing:
+        listing = CachedListing(identity=server.identity, fetched=now.isoformat(timespec="seconds"), entries=tuple(entries))
         with locked(self.file):
             self._write({**self._read(), server.name: listing})
         return self.of(server)
@@ -123,21 +125,23 @@ class Listings:
             if kept != known:
                 self._write(kept)
 
-    def _read(self) -> dict[str, Listing]:
+    def _read(self) -> dict[str, CachedListing]:
         try:
             with open(self.file, encoding="utf-8") as stream:
                 body = json.load(stream)
             if body["version"] != _VERSION:
                 return {}
             return {
-                str(name): Listing(identity=str(row["identity"]), fetched=str(row["fetched"]), entries=tuple(row["entries"]))
+                str(name): CachedListing(
+                    identity=str(row["identity"]), fetched=str(row["fetched"]), entries=tuple(row["entries"])
+                )
                 for name, row in body["servers"].items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # It is only a cache: broken, it costs a refresh.
             return {}
 
-    def _write(self, listings: Mapping[str, Listing]) -> None:
+    def _write(self, listings: Mapping[str, CachedListing]) -> None:
         rows = {
             name: {"identity": each.identity, "fetched": each.fetched, "entries": list(each.entries)}
             for name, each in sorted(listings.items())

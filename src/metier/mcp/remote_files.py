@@ -14,16 +14,16 @@ from metier.sources.atomic import replace_bytes
 from metier.spec import SKILL_FILE, FileEntry, resource_path
 from metier.spec.files import too_large_error
 
-from .published import MOST_BYTES, Listed
-from .remote import RemoteSkill
+from .published_skill import MOST_BYTES, ListedFile
+from .remote_skill import RemoteSkill
 
-__all__ = ["Fetch", "RemoteFiles"]
+__all__ = ["Fetch", "RemoteSkillFiles"]
 
 Fetch = Callable[[str, str], bytes]
 """The bytes of a URI, from the server of that name and no other."""
 
 
-class RemoteFiles:
+class RemoteSkillFiles:
     """The `Files` of a remote skill. Without `fetch` only what is kept can be read."""
 
     def __init__(self, skill: RemoteSkill, *, cache: str, fetch: Fetch | None) -> None:
@@ -57,7 +57,7 @@ class RemoteFiles:
         return data
 
     def list(self) -> Iterator[FileEntry]:
-        files = self.skill.files if self.skill.files is not None else {SKILL_FILE: Listed(0, "")}
+        files = self.skill.files if self.skill.files is not None else {SKILL_FILE: ListedFile(0, "")}
         return iter([FileEntry(path=path, size=listed.size) for path, listed in sorted(files.items())])
 
     def folder(self) -> str:
@@ -72,7 +72,7 @@ class RemoteFiles:
                 replace_bytes(file, self.read(path, limit=MOST_BYTES))
         return place
 
-    def _listed(self, path: str) -> Listed | None:
+    def _listed(self, path: str) -> ListedFile | None:
         if self.skill.files is None:
             return None
         if path not in self.skill.files:
@@ -81,17 +81,17 @@ class RemoteFiles:
             )
         return self.skill.files[path]
 
-    def _kept(self, listed: Listed | None) -> bytes | None:
+    def _kept(self, listed: ListedFile | None) -> bytes | None:
         if listed is None:
             return None
         return _bytes(self._file(listed), listed)
 
-    def _file(self, listed: Listed) -> str:
+    def _file(self, listed: ListedFile) -> str:
         digest = listed.digest.rpartition(":")[2]
         return os.path.join(self._cache, "files", digest[:2], digest[2:])
 
 
-def _bytes(file: str, listed: Listed) -> bytes | None:
+def _bytes(file: str, listed: ListedFile) -> bytes | None:
     """What the file holds, if that is what was listed; damaged or tampered with is as if it were not there."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -99,7 +99,7 @@ def _bytes(file: str, listed: Listed) -> bytes | None:
         return None
     with os.fdopen(descriptor, "rb") as stream:
         data = stream.read(listed.size + 1)
-    return data if Listed.of(data) == listed else None
+    return data if ListedFile.of(data) == listed else None
 
 
 def _remove_all_but(folder: str, paths: Container[str]) -> None:

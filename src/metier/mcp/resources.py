@@ -14,8 +14,8 @@ from metier.errors import MetierError, NotFoundError
 from metier.spec import SKILL_FILE, Json
 
 from .media import is_text, media_type
-from .offering import Offering
-from .published import SCHEME, Listed, Published
+from .published_skill import SCHEME, ListedFile, PublishedSkill
+from .served_catalog import ServedCatalog
 
 __all__ = ["TEMPLATE", "read", "resource"]
 
@@ -30,7 +30,7 @@ TEMPLATE: Mapping[str, Json] = {
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
-def resource(skill: Published) -> dict[str, Json]:
+def resource(skill: PublishedSkill) -> dict[str, Json]:
     """A skill's SKILL.md as `resources/list` names it: name and description are the skill's own."""
     return {
         "uri": skill.uri,
@@ -41,11 +41,11 @@ def resource(skill: Published) -> dict[str, Json]:
     }
 
 
-def read(offering: Offering, uri: str) -> dict[str, Json]:
+def read(served: ServedCatalog, uri: str) -> dict[str, Json]:
     """One file as the one content of an answer."""
     if uri == INDEX:
-        return _json(uri, _index(offering))
-    skill, path = offering.file(uri)
+        return _json(uri, _index(served))
+    skill, path = served.file(uri)
     if path == MANIFEST and path not in skill.files:
         return _json(uri, _manifest(skill))
     try:
@@ -62,15 +62,15 @@ def read(offering: Offering, uri: str) -> dict[str, Json]:
     return {"uri": uri, "mimeType": kind, "blob": base64.b64encode(data).decode("ascii")}
 
 
-def _manifest(skill: Published) -> Json:
-    def row(path: str, listed: Listed) -> Json:
+def _manifest(skill: PublishedSkill) -> Json:
+    def row(path: str, listed: ListedFile) -> Json:
         return {"path": path, "size": listed.size, "hash": listed.digest}
 
     return {"skill": skill.name, "files": [row(path, listed) for path, listed in skill.files.items()]}
 
 
-def _index(offering: Offering) -> Json:
-    def row(skill: Published) -> Json:
+def _index(served: ServedCatalog) -> Json:
+    def row(skill: PublishedSkill) -> Json:
         digest = skill.files[SKILL_FILE].digest
         return {
             "name": skill.name,
@@ -80,7 +80,7 @@ def _index(offering: Offering) -> Json:
             "digest": digest,
         }
 
-    return {"$schema": _SCHEMA, "skills": [row(skill) for skill in offering.listed]}
+    return {"$schema": _SCHEMA, "skills": [row(skill) for skill in served.listed]}
 
 
 def _json(uri: str, value: Json) -> dict[str, Json]:

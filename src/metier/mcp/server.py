@@ -20,12 +20,12 @@ from metier.runtime import By, Tool
 from metier.runtime.crossing import in_thread
 from metier.spec import Json, Manifest
 
-from .live import Live
+from .notifications import ChangeNotifier
 from .paging import page
-from .published import EXTENSION
+from .published_skill import EXTENSION
 from .resources import TEMPLATE, read, resource
-from .telling import Telling
 from .tools import OpenSession
+from .watcher import SkillWatcher
 
 __all__ = ["SkillServer"]
 
@@ -55,24 +55,24 @@ class ReadDirectoryParams(types.PaginatedRequestParams):
 
 
 class SkillServer:
-    """An SDK server over a Live. `server` and `options` are what a transport runs."""
+    """An SDK server over a SkillWatcher. `server` and `options` are what a transport runs."""
 
-    def __init__(self, live: Live, open_session: OpenSession) -> None:
-        self.live, self._open_session = live, open_session
-        self.telling = Telling()
-        live.on_change(self.telling)
+    def __init__(self, watcher: SkillWatcher, open_session: OpenSession) -> None:
+        self.watcher, self._open_session = watcher, open_session
+        self.notifier = ChangeNotifier()
+        watcher.on_change(self.notifier)
         self.server: Server[Any] = Server(
             "metier", version=__version__, title="metier", instructions=_INSTRUCTIONS,
             on_list_tools=self._tools, on_call_tool=self._call,
             on_list_resources=self._resources, on_list_resource_templates=_templates, on_read_resource=self._read,
             on_list_prompts=self._prompts, on_get_prompt=self._prompt,
-            on_subscriptions_listen=self.telling.listen,
+            on_subscriptions_listen=self.notifier.listen,
         )  # fmt: skip
         self.server.extensions = {EXTENSION: {"directoryRead": True}}
         self.server.add_request_handler("skills/list", types.PaginatedRequestParams, _answering(self._list))
         self.server.add_request_handler("skills/get", GetSkillParams, _answering(self._get))
         self.server.add_request_handler("resources/directory/read", ReadDirectoryParams, _answering(self._directory))
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.telling.greeted)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.notifier.greeted)
 
     @property
     def options(self) -> InitializationOptions:
@@ -80,56 +80,56 @@ class SkillServer:
         return self.server.create_initialization_options(changes)
 
     async def _list(self, params: types.PaginatedRequestParams) -> dict[str, Json]:
-        offering = (await self.live.now()).offering
-        part, after = page(offering.listed, params.cursor, lambda skill: skill.name)
+        served = (await self.watcher.now()).catalog
+        part, after = page(served.listed, params.cursor, lambda skill: skill.name)
         return _paged({"skills": [skill.entry for skill in part]}, after)
 
     async def _get(self, params: GetSkillParams) -> dict[str, Json]:
-        offering = (await self.live.now()).offering
-        skill = await in_thread(offering.skill, params.uri)
+        served = (await self.watcher.now()).catalog
+        skill = await in_thread(served.skill, params.uri)
         return {"skill": skill.entry, **_FRESH}
 
     async def _directory(self, params: ReadDirectoryParams) -> dict[str, Json]:
-        offering = (await self.live.now()).offering
-        part, after = page(offering.directory(params.uri), params.cursor, lambda child: str(child["name"]))
+        served = (await self.watcher.now()).catalog
+        part, after = page(served.directory(params.uri), params.cursor, lambda child: str(child["name"]))
         return _paged({"resources": list(part)}, after)
 
     async def _resources(self, _: Context, params: types.PaginatedRequestParams | None) -> Any:
-        offering = (await self.live.now()).offering
-        part, after = _told(page)(offering.listed, params.cursor if params else None, lambda skill: skill.name)
+        served = (await self.watcher.now()).catalog
+        part, after = _told(page)(served.listed, params.cursor if params else None, lambda skill: skill.name)
         return _paged({"resources": [resource(skill) for skill in part]}, after)
 
     async def _read(self, _: Context, params: types.ReadResourceRequestParams) -> Any:
-        offering = (await self.live.now()).offering
+        served = (await self.watcher.now()).catalog
         uri = str(params.uri)
-        content = await in_thread(_told(read, uri=uri), offering, uri)
+        content = await in_thread(_told(read, uri=uri), served, uri)
         return {"contents": [content], **_FRESH}
 
     async def _tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in (await self.live.now()).tools])
+        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in (await self.watcher.now()).tools])
 
     async def _call(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        for tool in (await self.live.now()).tools:
+        for tool in (await self.watcher.now()).tools:
             if tool.name == params.name:
                 reply = await tool.call(params.arguments)
                 return types.CallToolResult(content=[types.TextContent(text=reply.text)], is_error=not reply.ok)
         raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {params.name!r}")
 
     async def _prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        people = (await self.live.now()).offering.for_people
+        people = (await self.watcher.now()).catalog.for_people
         part, after = _told(page)(sorted(people), params.cursor if params else None, str)
         return types.ListPromptsResult(prompts=[_wire_prompt(people[name]) for name in part], next_cursor=after)
 
     async def _prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        offering = (await self.live.now()).offering
-        manifest = offering.for_people.get(params.name)
+        served = (await self.watcher.now()).catalog
+        manifest = served.for_people.get(params.name)
         if manifest is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"there is no prompt {params.name!r}")
         given = dict(params.arguments or {})
         words = given.pop("arguments", "")
 
         def activated() -> str:
-            session = self._open_session(offering.catalog)
+            session = self._open_session(served.catalog)
             return session.activate(params.name, by=By.USER, arguments=words, parameters=given).text
 
         text = await in_thread(_told(activated))

@@ -20,7 +20,7 @@ from metier.runtime.tool import Work
 from metier.runtime.tools import file_text
 from metier.spec import Json
 
-from .offering import Offering
+from .served_catalog import ServedCatalog
 
 __all__ = ["OpenSession", "server_tools"]
 
@@ -32,14 +32,14 @@ _MOST_NAMED = 500
 """Up to so many skills a schema lists every name; beyond, the model searches."""
 
 
-def server_tools(offering: Offering, open_session: OpenSession, *, scripts: bool) -> tuple[Tool, ...]:
+def server_tools(served: ServedCatalog, open_session: OpenSession, *, scripts: bool) -> tuple[Tool, ...]:
     """What a model can call. Nothing, where there is no skill: a tool that can do nothing only misleads."""
-    names = offering.for_models
+    names = served.for_models
     if not names:
         return ()
-    session = open_session(offering.catalog)
+    session = open_session(served.catalog)
     # Each load in a session of its own: in one that goes on, the second would be told that it has the text already.
-    tools = [_search(session), _load(session, lambda: open_session(offering.catalog), names), _read(session, names)]
+    tools = [_search(session), _load(session, lambda: open_session(served.catalog), names), _read(session, names)]
     return (*tools, _run(session, names)) if scripts else tuple(tools)
 
 

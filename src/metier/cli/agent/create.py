@@ -18,7 +18,7 @@ from metier.app import App
 from metier.catalog import State
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.cli.skill.create import edit_file
 from metier.errors import ConflictError, MetierError, NotFoundError, UsageError
 from metier.sources.atomic import replace_text
@@ -85,7 +85,7 @@ def list_agents(app: App) -> Result:
             agent = version.agent
             skills = ", ".join(agent.skills) or "every skill"
             text = f"v{version.number}  {agent.model or 'the model of the settings'}  {skills}"
-            yield f"{terminal.paint(padded(agent.name, widest), 'bold')}  {clipped(shown(text), terminal.width)}"
+            yield f"{terminal.paint(pad(agent.name, widest), 'bold')}  {truncate(one_line(text), terminal.width)}"
 
     return Result(data={"agents": [_row(version) for version in found]}, lines=lines)
 
@@ -144,7 +144,7 @@ def history(app: App, *, name: str) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
         for each in versions:
             number = terminal.paint(f"v{each.number}", "bold")
-            yield f"{number}  {each.created.astimezone():%Y-%m-%d %H:%M}  {shown(each.change)}"
+            yield f"{number}  {each.created.astimezone():%Y-%m-%d %H:%M}  {one_line(each.change)}"
 
     return Result(data={"name": name, "versions": rows}, lines=lines, pages=True)
 
@@ -193,7 +193,7 @@ def export(app: App, *, name: str, output: str | None, whole: bool) -> Result:
         if os.path.lexists(file):
             raise ConflictError(f"{output!r} exists already", hint="choose another name, or delete it first")
         replace_text(file, text)
-        line = f"exported {name} to {shown(output)}"
+        line = f"exported {name} to {one_line(output)}"
         return Result(data={"name": name, "file": file, "versions": len(versions)}, lines=lambda _: (line,))
     return Result(data={"name": name, "versions": len(versions), "text": text}, lines=lambda _: (), text=text)
 
@@ -253,12 +253,12 @@ def list_skills(app: App, *, name: str) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
         if not rows:
             yield "every skill that there is"
-        widest = max((cells(row["ref"]) for row in rows), default=0)
+        widest = max((cell_width(row["ref"]) for row in rows), default=0)
         for row in rows:
             sign = terminal.paint("✓", "green") if row["usable"] else terminal.paint("✗", "red")
-            why = "" if row["usable"] else shown(row["reason"])
+            why = "" if row["usable"] else one_line(row["reason"])
             names = "" if row["names"] in ([row["ref"]], []) else f"-> {', '.join(row['names'])} "
-            yield f"{sign} {padded(shown(row['ref']), widest)}  {names}{why}".rstrip()
+            yield f"{sign} {pad(one_line(row['ref']), widest)}  {names}{why}".rstrip()
 
     return Result(data={"name": name, "skills": rows}, lines=lines)
 
@@ -370,7 +370,7 @@ def _written(version: AgentVersion, what: str, *, notes: Sequence[str] = ()) -> 
         if not what.endswith(":")
         else f"{what} {agent.name} is now v{version.number}"
     )
-    return Result(data=_row(version), lines=lambda _: (shown(line),), notes=(*notes, *_unused(agent)))
+    return Result(data=_row(version), lines=lambda _: (one_line(line),), notes=(*notes, *_unused(agent)))
 
 
 def _row(version: AgentVersion) -> dict[str, Any]:

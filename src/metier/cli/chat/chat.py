@@ -16,7 +16,7 @@ from metier.app import App
 from metier.cli.agent.create import agent_names, pairs
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, padded, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, pad, strip_control_chars
 from metier.cli.run import failure
 from metier.errors import UsageError
 
@@ -156,7 +156,7 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
             yield from preview_lines(entry, terminal)
         else:
             # A model may have been talked into anything, also into moving the cursor.
-            yield from (unarmed(entry["answer"]) if terminal.is_tty else entry["answer"]).splitlines()
+            yield from (strip_control_chars(entry["answer"]) if terminal.is_tty else entry["answer"]).splitlines()
 
 
 def _list(app: App) -> Result:
@@ -172,7 +172,7 @@ def _list(app: App) -> Result:
             yield "nothing was said yet"
         for each in chats:
             when = f"{each.updated.astimezone():%Y-%m-%d %H:%M}"
-            yield f"{terminal.paint(padded(each.id, 12), 'bold')}  {when}  {each.turns:>3} turns  {shown(each.title)}"
+            yield f"{terminal.paint(pad(each.id, 12), 'bold')}  {when}  {each.turns:>3} turns  {one_line(each.title)}"
 
     return Result(data={"chats": rows}, lines=lines, pages=True)
 
@@ -187,7 +187,7 @@ def _search(app: App, words: str) -> Result:
         if not found:
             yield "nobody has said that"
         for each in found:
-            yield f"{terminal.paint(padded(each.chat, 12), 'bold')}  {shown(each.text)}"
+            yield f"{terminal.paint(pad(each.chat, 12), 'bold')}  {one_line(each.text)}"
 
     return Result(data={"found": rows}, lines=lines, pages=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from metier.cli.core.terminal import Terminal, padded, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, pad, strip_control_chars
 
 __all__ = ["preview_lines"]
 
@@ -14,16 +14,16 @@ def preview_lines(row: dict[str, Any], terminal: Terminal) -> Iterator[str]:
     """Of a turn's row: the skills and why, what each part of the prompt costs, and the prompt itself."""
     prompt = row["prompt"]
     for match in row["selected"]:
-        sign, name = terminal.paint("✓", "green"), terminal.paint(shown(match["name"]), "bold")
-        yield f"{sign} {name}  {match['confidence']:.0%}  {shown(match['reason'])}"
+        sign, name = terminal.paint("✓", "green"), terminal.paint(one_line(match["name"]), "bold")
+        yield f"{sign} {name}  {match['confidence']:.0%}  {one_line(match['reason'])}"
     if not row["selected"]:
         yield "no skill fits well enough to be activated"
     yield ""
     yield terminal.paint(f"A model would receive about {prompt['tokens']:,} tokens before your message:", "bold")
     for name, tokens in prompt.items():
         if name not in ("tokens", "text"):
-            yield f"  {padded(name, 8)} {tokens:>7,}"
+            yield f"  {pad(name, 8)} {tokens:>7,}"
     yield ""
-    yield from unarmed(prompt["text"]).splitlines()
+    yield from strip_control_chars(prompt["text"]).splitlines()
     yield ""
-    yield terminal.paint("user: ", "dim") + shown(row["message"])
+    yield terminal.paint("user: ", "dim") + one_line(row["message"])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import Event, TurnFinished
-from metier.cli.core.terminal import Terminal, clipped, shown
+from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.models.providers import load_client, missing_extra
 from metier.runtime import Answer, Question
 from metier.runtime.permissions import Approve
@@ -144,7 +144,7 @@ class _Desk:
             record(event)
             self.view(event)
             if isinstance(event, TurnFinished) and event.ending is TurnStatus.PREVIEW:
-                for line in (*preview_lines(record.row, self.talk.terminal), "", shown(event.hint)):
+                for line in (*preview_lines(record.row, self.talk.terminal), "", one_line(event.hint)):
                     _say(line)
         _say("")
 
@@ -152,7 +152,7 @@ class _Desk:
         talk, paint = self.talk, self.talk.terminal.paint
         model = talk.app.users_settings["model.name"].value
         who = talk.agent or "metier"
-        _say(f"{paint(shown(who), 'bold')}  {paint('/help lists commands, Ctrl-D leaves', 'dim')}")
+        _say(f"{paint(one_line(who), 'bold')}  {paint('/help lists commands, Ctrl-D leaves', 'dim')}")
         if talk.session:
             for line in resumed(talk):
                 _say(line)
@@ -161,7 +161,7 @@ class _Desk:
 
             _say(paint(f"no model is set, so you will see what one would receive; {HOW_TO_SET_A_MODEL}", "yellow"))
         for warning in talk.warnings:
-            _say(paint(shown(warning), "yellow"))
+            _say(paint(one_line(warning), "yellow"))
 
     def _shown_once(self) -> None:
         if not self._asleep.ident:
@@ -193,7 +193,7 @@ class _Desk:
             parts.append(f"{spent.tokens:,} tokens")
         if spent.cost is not None:
             parts.append(money(spent.cost))
-        return clipped(" " + " · ".join(filter(None, map(shown, parts))), self.talk.terminal.width)
+        return truncate(" " + " · ".join(filter(None, map(one_line, parts))), self.talk.terminal.width)
 
 
 def _reader(talk: Conversation, status: Callable[[], str]) -> PromptSession[str]:
@@ -242,7 +242,7 @@ def _completer(talk: Conversation) -> Completer:
             word = text.rpartition(" ")[2]
             for name, about in _offered(talk, text, word):
                 if name.startswith(word):
-                    yield Completion(name, start_position=-len(word), display_meta=clipped(about, 50))
+                    yield Completion(name, start_position=-len(word), display_meta=truncate(about, 50))
 
     return Names()
 
@@ -264,4 +264,4 @@ def _say(line: str) -> None:
 
 
 def _escaped(text: str) -> str:
-    return shown(text).replace("[", "\\[")
+    return one_line(text).replace("[", "\\[")

@@ -16,7 +16,7 @@ from metier.agents import AgentEngine, SlashCommand
 from metier.agents.conversations import to_markdown
 from metier.agents.events import ModelUsage
 from metier.app import App
-from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.errors import ConflictError, MetierError, UsageError, nearest
 from metier.runtime.permissions import Approve
 from metier.selection import Match
@@ -103,10 +103,10 @@ class Conversation:
             if name in self.engine.session.catalog:
                 return _activated(self, name, rest)
         except MetierError as error:
-            return SlashResult(lines=(self.terminal.paint(shown(f"{error}; {error.hint}"), "red"),))
+            return SlashResult(lines=(self.terminal.paint(one_line(f"{error}; {error.hint}"), "red"),))
         near = nearest(name, [*COMMANDS, *self.commands])
         hint = f"did you mean /{near}?" if near else "/help lists what there is"
-        return SlashResult(lines=(self.terminal.paint(shown(f"there is no command and no skill {name!r}; {hint}"), "red"),))
+        return SlashResult(lines=(self.terminal.paint(one_line(f"there is no command and no skill {name!r}; {hint}"), "red"),))
 
     async def switch(self, session: str | None, *, agent: str | None = None) -> None:
         await self.close()
@@ -153,15 +153,15 @@ def _activated(talk: Conversation, name: str, arguments: str, *, says: bool = Tr
     """`/name words` also says the words: they are what the skill is wanted for."""
     activation = talk.engine.session.activate(name, arguments=arguments)
     left = f"; {', '.join(activation.evicted)} left to make room" if activation.evicted else ""
-    line = talk.terminal.paint(shown(f"● {name} is active ({activation.tokens:,} tokens){left}"), "green")
-    return SlashResult(lines=(line, *map(shown, activation.warnings)), message=arguments if says else "")
+    line = talk.terminal.paint(one_line(f"● {name} is active ({activation.tokens:,} tokens){left}"), "green")
+    return SlashResult(lines=(line, *map(one_line, activation.warnings)), message=arguments if says else "")
 
 
 def _unskill(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("which skill?", hint="/skills lists the active ones first")
     gone = talk.engine.session.deactivate(rest)
-    return SlashResult(lines=(shown(f"○ {', '.join(gone)}: no longer active"),))
+    return SlashResult(lines=(one_line(f"○ {', '.join(gone)}: no longer active"),))
 
 
 def _tools(talk: Conversation, _: str) -> SlashResult:
@@ -178,22 +178,22 @@ def _reasons(talk: Conversation) -> Iterator[str]:
     chosen = {match.name for match in selection.selected} if selection else set()
     if selection is not None:
         rows = [("✓", match) for match in selection.selected] + [("·", match) for match in selection.rejected[:5]]
-        widest = max((cells(shown(match.name)) for _, match in rows), default=0)
+        widest = max((cell_width(one_line(match.name)) for _, match in rows), default=0)
         for sign, match in rows:
             yield _scored(terminal, sign, match, widest)
         yield terminal.paint(f"of {selection.considered:,} skills, for the last message", "dim")
     for row in talk.engine.session.active:
         if row.name not in chosen:
-            yield f"● {shown(row.name)}  active since {row.since.astimezone():%H:%M}, by {row.by}"
+            yield f"● {one_line(row.name)}  active since {row.since.astimezone():%H:%M}, by {row.by}"
     if selection is None and not talk.engine.session.active:
         yield "no message was said yet, and no skill is active"
 
 
 def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
-    name = terminal.paint(padded(shown(match.name), widest), "bold")
+    name = terminal.paint(pad(one_line(match.name), widest), "bold")
     room = terminal.width - widest - 11 if terminal.width else None
     colour = "green" if sign == "✓" else "dim"
-    return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {clipped(shown(match.reason), room)}"
+    return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {truncate(one_line(match.reason), room)}"
 
 
 def _usage(talk: Conversation, _: str) -> SlashResult:
@@ -202,7 +202,7 @@ def _usage(talk: Conversation, _: str) -> SlashResult:
     for name, used in engine.session.usage.items():
         if name:
             scripts = f"{used.runs} scripts ({used.seconds:.1f} s)"
-            lines.append(f"  {shown(name)}: {used.activations} activations, {used.tokens:,} tokens, {scripts}")
+            lines.append(f"  {one_line(name)}: {used.activations} activations, {used.tokens:,} tokens, {scripts}")
     return SlashResult(lines=tuple(lines))
 
 
@@ -227,7 +227,7 @@ def _save(talk: Conversation, rest: str) -> SlashResult:
     if os.path.lexists(file):
         raise ConflictError(f"{name!r} exists already", hint="say another name: /save FILE")
     replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
-    return SlashResult(lines=(shown(f"saved {len(turns)} turns to {name}"),))
+    return SlashResult(lines=(one_line(f"saved {len(turns)} turns to {name}"),))
 
 
 def exported(app: App, chat: str) -> str:
@@ -263,12 +263,12 @@ def resumed(talk: Conversation) -> Iterator[str]:
         return
     last = turns[-1]
     active = ", ".join(talk.engine.session.active_names) or "none"
-    yield talk.terminal.paint(shown(f"{len(turns)} turns so far; active skills: {active}"), "dim")
-    yield f"> {clipped(shown(last.message), talk.terminal.width)}"
+    yield talk.terminal.paint(one_line(f"{len(turns)} turns so far; active skills: {active}"), "dim")
+    yield f"> {truncate(one_line(last.message), talk.terminal.width)}"
     if last.ending is None:
         yield talk.terminal.paint("this turn was not finished; say it again if you still want it", "yellow")
     else:
-        yield shown(last.answer or last.reason)
+        yield one_line(last.answer or last.reason)
 
 
 def _search(talk: Conversation, rest: str) -> SlashResult:
@@ -282,10 +282,10 @@ def _search(talk: Conversation, rest: str) -> SlashResult:
 async def _model(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         name = talk.engine.model_name or "none; set one with /model NAME or `metier config set model.name NAME`"
-        return SlashResult(lines=(shown(f"model: {name}"),))
+        return SlashResult(lines=(one_line(f"model: {name}"),))
     talk.model = rest
     await talk.switch(talk.engine.id)
-    return SlashResult(lines=(shown(f"model: {talk.engine.model_name}"),))
+    return SlashResult(lines=(one_line(f"model: {talk.engine.model_name}"),))
 
 
 async def _new(talk: Conversation, _: str) -> SlashResult:
@@ -315,12 +315,12 @@ COMMANDS: dict[str, Slash] = {
 
 
 def _table(terminal: Terminal, rows: list[tuple[str, str]]) -> Iterator[str]:
-    widest = max((cells(name) for name, _ in rows), default=0)
+    widest = max((cell_width(name) for name, _ in rows), default=0)
     for name, about in rows:
         room = terminal.width - widest - 3 if terminal.width else None
-        yield f"{terminal.paint(padded(shown_cell(name), widest), 'bold')}  {clipped(shown(about), room)}".rstrip()
+        yield f"{terminal.paint(pad(cell_text(name), widest), 'bold')}  {truncate(one_line(about), room)}".rstrip()
 
 
-def shown_cell(name: str) -> str:
+def cell_text(name: str) -> str:
     """One line, safe for a terminal, with the mark in front of it kept."""
-    return f"  {shown(name)}" if name.startswith("  ") else shown(name)
+    return f"  {one_line(name)}" if name.startswith("  ") else one_line(name)

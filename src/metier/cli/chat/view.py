@@ -14,7 +14,7 @@ from rich.text import Text as Line
 
 from metier.agents import TurnStatus, events
 from metier.agents.events import Event, TurnFinished
-from metier.cli.core.terminal import cells, clipped, shown, unarmed
+from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
 from metier.runtime.events import Deactivated, Refused, ScriptStarted, SkillActivated
 
 from .markdown import finished
@@ -88,7 +88,7 @@ class View:
             self._live.start()
 
     def _spoke(self, text: str) -> None:
-        self._text += unarmed(text)
+        self._text += strip_control_chars(text)
         end = finished(self._text)
         if end:
             self._block(self._text[:end])
@@ -109,9 +109,9 @@ class View:
         self.hold()
         if event.ending not in (TurnStatus.DONE, TurnStatus.PREVIEW):
             colour = "red" if event.ending is TurnStatus.FAILED else "yellow"
-            self.console.print(Line(shown(event.reason), style=colour))
+            self.console.print(Line(one_line(event.reason), style=colour))
             if event.hint:
-                self.console.print(Line(f"hint: {shown(event.hint)}", style="dim"))
+                self.console.print(Line(f"hint: {one_line(event.hint)}", style="dim"))
 
     def _flush(self) -> None:
         if self._text.strip():
@@ -130,8 +130,8 @@ class View:
         self.console.print(_Tight(text))
 
     def _note(self, sign: str, about: str, style: str) -> None:
-        about = shown(about)
-        line = Line(clipped(shown(sign), max(20, self.console.width - cells(about) - 2)), style=style)
+        about = one_line(about)
+        line = Line(truncate(one_line(sign), max(20, self.console.width - cell_width(about) - 2)), style=style)
         line.append(f"  {about}", style="dim")
         self._noted = True
         self.console.print(line, no_wrap=True, overflow="ellipsis")
@@ -146,7 +146,7 @@ class View:
             tail += [Line()] if self._blocks or self._noted else []
             tail.append(_Tight("\n".join(lines[-max(4, self.console.height - 6) :])))
         doing = list(self._busy.values())
-        label = shown("; ".join(doing)) if doing else ("" if self._text else self._waiting)
+        label = one_line("; ".join(doing)) if doing else ("" if self._text else self._waiting)
         if doing and self._waiting != "thinking":
             label = f"{label}  ({self._waiting})"
         if label:
@@ -183,5 +183,5 @@ def _brief(arguments: str, most: int = 48) -> str:
         text = " ".join(_words(given))
     except ValueError:
         text = arguments
-    text = shown(text)
+    text = one_line(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"

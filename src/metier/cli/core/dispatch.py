@@ -17,7 +17,7 @@ from metier.errors import InvalidSkillError, MetierError, NotFoundError, UsageEr
 from .commands import GROUPS
 from .options import Command, Declared
 from .result import OutputError, Result
-from .terminal import Terminal, unarmed
+from .terminal import Terminal, strip_control_chars
 
 __all__ = ["CommandLineError", "answer", "command", "command_at", "envelope", "run"]
 
@@ -146,7 +146,7 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
     if as_json or result.as_json:
         output = envelope(title, data=result.data, notes=result.notes)
     elif result.text is not None:
-        text = unarmed(result.text) if Terminal.of().is_tty else result.text
+        text = strip_control_chars(result.text) if Terminal.of().is_tty else result.text
         output = text.encode("utf-8", "backslashreplace")
     else:
         terminal = Terminal.of()
@@ -163,7 +163,7 @@ def _show(result: Result, title: str, *, as_json: bool) -> int:
         _write(output)
     if not as_json:
         if result.errors:
-            sys.stderr.write(unarmed(result.errors.encode("utf-8", "backslashreplace").decode("utf-8")))
+            sys.stderr.write(strip_control_chars(result.errors.encode("utf-8", "backslashreplace").decode("utf-8")))
         for note in result.notes:
             _tell(f"warning: {note}")
         if result.info:
@@ -205,7 +205,7 @@ def _write(output: bytes) -> None:
 
 def _tell(text: str) -> None:
     line = text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\n", " ")
-    sys.stderr.write(unarmed(line) + "\n")
+    sys.stderr.write(strip_control_chars(line) + "\n")
 
 
 def _here() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from metier.catalog import Entry, OfferFlag, State
 
-from .terminal import Terminal, cells, clipped, padded, shown
+from .terminal import Terminal, cell_width, one_line, pad, truncate
 
 __all__ = ["entry_lines", "entry_row", "glyph"]
 
@@ -42,19 +42,19 @@ def entry_lines(
     entries: Sequence[Entry], terminal: Terminal, agents: Callable[[str], tuple[str, ...]] = lambda _: ()
 ) -> Iterator[str]:
     """One line each: sign, name, source, the agents that see it, and what it does or why it does not."""
-    widest = min(_WIDEST_NAME, max((cells(entry.name) for entry in entries), default=0))
+    widest = min(_WIDEST_NAME, max((cell_width(entry.name) for entry in entries), default=0))
     for entry in entries:
-        name = clipped(shown(entry.name), _WIDEST_NAME)
-        about = shown(entry.reason if entry.state is not State.ENABLED else entry.description)
+        name = truncate(one_line(entry.name), _WIDEST_NAME)
+        about = one_line(entry.reason if entry.state is not State.ENABLED else entry.description)
         seen = agents(entry.folder)
-        by = f"[{clipped(', '.join(seen), 30)}] " if seen else ""
-        used = 2 + widest + 2 + 9 + cells(by)
+        by = f"[{truncate(', '.join(seen), 30)}] " if seen else ""
+        used = 2 + widest + 2 + 9 + cell_width(by)
         room = terminal.width - used if terminal.width else None
-        text = clipped(about, max(room, 10) if room is not None else None)
+        text = truncate(about, max(room, 10) if room is not None else None)
         if entry.state is not State.ENABLED:
             text = terminal.paint(text, "dim")
-        label = terminal.paint(padded(name, widest), "bold")
-        yield f"{glyph(entry.state, terminal)} {label}  {padded(entry.source, 8)} {terminal.paint(by, 'cyan')}{text}".rstrip()
+        label = terminal.paint(pad(name, widest), "bold")
+        yield f"{glyph(entry.state, terminal)} {label}  {pad(entry.source, 8)} {terminal.paint(by, 'cyan')}{text}".rstrip()
 
 
 def count(entries: Iterable[Entry]) -> str:

@@ -13,7 +13,7 @@ from metier.evals.chat import Endpoint, HttpChat, endpoint
 from .progress import progress
 
 if TYPE_CHECKING:
-    from metier.app.judging import Case
+    from metier.app.model_judge import JudgeCase
     from metier.scan import ScanReport
 
 __all__ = ["judged", "model_of"]
@@ -34,9 +34,9 @@ def model_of(app: App, name: str | None = None, *, offline: bool = False, needed
     )
 
 
-def judged(app: App, cases: Sequence[Case], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:
+def judged(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:
     """The reports with a model's findings, and what there is to say about those without."""
-    from metier.app.judging import Judging
+    from metier.app.model_judge import ModelJudge
 
     try:
         model = model_of(app, name, needed_by="--judge needs")
@@ -47,7 +47,7 @@ def judged(app: App, cases: Sequence[Case], name: str | None) -> tuple[list[Scan
     async def ask() -> tuple[list[ScanReport], tuple[str, ...]]:
         with progress("asking", len(cases)) as told:
             async with HttpChat(model) as chat:
-                judging = Judging(chat=chat, where=model, cache=app.skill_cache)
+                judging = ModelJudge(chat=chat, where=model, cache=app.skill_cache)
                 return await judging(cases, told), tuple(judging.notes)
 
     return asyncio.run(ask())

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from metier.values import dataclass
 
-__all__ = ["Terminal", "cells", "clipped", "padded", "shown", "unarmed"]
+__all__ = ["Terminal", "cell_width", "one_line", "pad", "strip_control_chars", "truncate"]
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 
@@ -39,36 +39,36 @@ class Terminal:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """How many columns a text takes; East Asian wide characters take two, marks none."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
-def padded(text: str, width: int) -> str:
-    return text + " " * max(0, width - cells(text))
+def pad(text: str, width: int) -> str:
+    return text + " " * max(0, width - cell_width(text))
 
 
-def clipped(text: str, width: int | None) -> str:
+def truncate(text: str, width: int | None) -> str:
     """The text in at most `width` columns, with an ellipsis where it was cut."""
-    if width is None or cells(text) <= width:
+    if width is None or cell_width(text) <= width:
         return text
     kept, used = [], 1
     for char in text:
-        used += cells(char)
+        used += cell_width(char)
         if used > width:
             break
         kept.append(char)
     return "".join(kept).rstrip() + "…"
 
 
-def unarmed(text: str) -> str:
+def strip_control_chars(text: str) -> str:
     """Several lines made safe for a terminal: as they are, without the characters that could move its cursor."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
-def shown(text: str) -> str:
+def one_line(text: str) -> str:
     """A text from a skill, made safe for a terminal: one line, and no character that could move the cursor."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)

@@ -15,10 +15,10 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import UsageError
-from metier.mcp.clients import Client, Scope, Server, place_of
-from metier.mcp.configuring import Change, apply, plan
+from metier.mcp.client_config import ConfigChange, apply_change, plan_change
+from metier.mcp.clients import ClientName, ConfigScope, ServerCommand, config_file_of
 from metier.spec import is_name
 
 __all__ = ["install"]
@@ -26,7 +26,7 @@ __all__ = ["install"]
 
 @command("mcp", "install")
 @click.option(
-    "--client", "clients", multiple=True, required=True, type=click.Choice([client.value for client in Client]),
+    "--client", "clients", multiple=True, required=True, type=click.Choice([client.value for client in ClientName]),
     help="Whose configuration to write; may be repeated.",
 )  # fmt: skip
 @click.option("--project", is_flag=True, help="Write it into the current folder, for whoever works there.")
@@ -41,19 +41,20 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     """
     if not is_name(name):
         raise UsageError(f"{name!r} is no name for a server", hint="lowercase words joined by hyphens, such as metier-work")
-    scope = Scope.PROJECT if project else Scope.USER
+    scope = ConfigScope.PROJECT if project else ConfigScope.USER
     arguments = ("mcp", *(("--allow-scripts",) if allow_scripts else ()))
     server = _server(name, arguments, scope)
     # All of them are planned before the first is written: a mistake in one file leaves none half done.
     changes = {
-        client: plan(
-            place_of(Client(client), scope, home=app.user_home, folder=app.folder, environment=app.environment), server
+        client: plan_change(
+            config_file_of(ClientName(client), scope, home=app.user_home, folder=app.folder, environment=app.environment),
+            server,
         )
         for client in dict.fromkeys(clients)
     }
     # In the time of the person who will look for the copy.
     now, lock = datetime.now().astimezone(), str(app.home / "mcp-clients")
-    backups = {client: None if dry_run else apply(change, now=now, lock=lock) for client, change in changes.items()}
+    backups = {client: None if dry_run else apply_change(change, now=now, lock=lock) for client, change in changes.items()}
     rows = [_row(client, change, backups[client]) for client, change in changes.items()]
     return Result(
         data={"name": name, "scope": scope, "dry_run": dry_run, "clients": rows},
@@ -61,34 +62,37 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     )
 
 
-def _server(name: str, arguments: tuple[str, ...], scope: Scope) -> Server:
-    if scope is Scope.PROJECT:
+def _server(name: str, arguments: tuple[str, ...], scope: ConfigScope) -> ServerCommand:
+    if scope is ConfigScope.PROJECT:
         # Others have it elsewhere.
-        return Server(name=name, command="metier", arguments=arguments)
+        return ServerCommand(name=name, command="metier", arguments=arguments)
     # Whole, because a client that a desktop starts has another PATH than a shell.
     beside = os.path.join(os.path.dirname(sys.executable), "metier")
     found = shutil.which(beside) or shutil.which("metier")
     if found is None:
-        return Server(name=name, command=sys.executable, arguments=("-m", "metier", *arguments))
-    return Server(name=name, command=os.path.abspath(found), arguments=arguments)
+        return ServerCommand(name=name, command=sys.executable, arguments=("-m", "metier", *arguments))
+    return ServerCommand(name=name, command=os.path.abspath(found), arguments=arguments)
 
 
-def _row(client: str, change: Change, backup: str | None) -> dict[str, Any]:
+def _row(client: str, change: ConfigChange, backup: str | None) -> dict[str, Any]:
     return {"client": client, "file": change.file, "changed": change.is_needed, "backup": backup}
 
 
-def _lines(changes: dict[str, Change], backups: dict[str, str | None], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
+def _lines(
+    changes: dict[str, ConfigChange], backups: dict[str, str | None], terminal: Terminal, *, dry_run: bool
+) -> Iterator[str]:
     for client, change in changes.items():
         name = terminal.paint(client, "bold")
         if not change.is_needed:
-            yield f"{name}: {shown(change.file)} has it already"
+            yield f"{name}: {one_line(change.file)} has it already"
             continue
-        yield f"{name}: {'would write' if dry_run else 'wrote'} {shown(change.file)}"
+        yield f"{name}: {'would write' if dry_run else 'wrote'} {one_line(change.file)}"
         if dry_run:
             before = (change.before or "").splitlines()
             for line in list(unified_diff(before, change.after.splitlines(), lineterm="", n=2))[2:]:
-                yield f"  {terminal.paint(unarmed(line.expandtabs(4)), {'+': 'green', '-': 'red'}.get(line[:1], 'dim'))}"
+                style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+                yield f"  {terminal.paint(strip_control_chars(line.expandtabs(4)), style)}"
         elif backups[client]:
-            yield f"  as it was: {shown(backups[client] or '')}"
+            yield f"  as it was: {one_line(backups[client] or '')}"
     if not dry_run and any(change.is_needed for change in changes.values()):
         yield "restart the client to see your skills there"

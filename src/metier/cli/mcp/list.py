@@ -12,10 +12,10 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import MetierError, NotFoundError
-from metier.mcp.listings import Asked, RemoteServer
-from metier.mcp.neighbours import needs_sdk
+from metier.mcp.listings import RemoteServer, ServerListing
+from metier.mcp.remote_servers import needs_sdk
 
 __all__ = ["list_servers", "refresh"]
 
@@ -25,7 +25,7 @@ _HOW = "name one in the configuration: [skills.mcp.NAME] with a command or a url
 @command("mcp", "list")
 def list_servers(app: App) -> Result:
     """List the MCP servers whose skills you use, and what they offered when they were last asked."""
-    known = [app.neighbours.listings.of(server) for server in app.neighbours.servers]
+    known = [app.remote_servers.listings.of(server) for server in app.remote_servers.servers]
     return Result(data={"servers": [_row(asked) for asked in known]}, lines=lambda terminal: _lines(known, terminal))
 
 
@@ -38,7 +38,7 @@ def refresh(app: App, *, names: tuple[str, ...]) -> Result:
     skill that has changed has lost what you approved for it.
     """
     servers = _chosen(app, names)
-    done: list[Asked] = []
+    done: list[ServerListing] = []
     failed: dict[str, MetierError] = {}
     for server in servers:
         try:
@@ -48,7 +48,7 @@ def refresh(app: App, *, names: tuple[str, ...]) -> Result:
             failed[server.name] = error
     if failed and not done:
         raise next(iter(failed.values()))
-    app.neighbours.listings.keep_only({server.name for server in app.neighbours.servers})
+    app.remote_servers.listings.keep_only({server.name for server in app.remote_servers.servers})
     return Result(
         data={"servers": [_row(asked) for asked in done], "failed": {name: str(error) for name, error in failed.items()}},
         lines=lambda terminal: _lines(done, terminal),
@@ -57,17 +57,17 @@ def refresh(app: App, *, names: tuple[str, ...]) -> Result:
     )
 
 
-def _refreshed(app: App, server: RemoteServer) -> Asked:
+def _refreshed(app: App, server: RemoteServer) -> ServerListing:
     try:
-        from metier.mcp.connecting import list_entries
+        from metier.mcp.connections import list_entries
     except ImportError as error:
         raise needs_sdk() from error
     entries = asyncio.run(list_entries(server, app.environment))
-    return app.neighbours.listings.keep(server, entries, now=datetime.now(UTC))
+    return app.remote_servers.listings.keep(server, entries, now=datetime.now(UTC))
 
 
 def _chosen(app: App, names: tuple[str, ...]) -> Sequence[RemoteServer]:
-    known = {server.name: server for server in app.neighbours.servers}
+    known = {server.name: server for server in app.remote_servers.servers}
     for name in names:
         if name not in known:
             raise NotFoundError(f"no MCP server is named {name!r}", hint=f"there are {', '.join(known)}" if known else _HOW)
@@ -76,7 +76,7 @@ def _chosen(app: App, names: tuple[str, ...]) -> Sequence[RemoteServer]:
     return [known[name] for name in names] or [server for server in known.values() if server.enabled]
 
 
-def _row(asked: Asked) -> dict[str, Any]:
+def _row(asked: ServerListing) -> dict[str, Any]:
     server = asked.server
     return {
         "name": server.name,
@@ -91,7 +91,7 @@ def _row(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _lines(known: Sequence[Asked], terminal: Terminal) -> Iterator[str]:
+def _lines(known: Sequence[ServerListing], terminal: Terminal) -> Iterator[str]:
     if not known:
         yield f"no MCP server is configured; {_HOW}"
     for asked in known:
@@ -101,10 +101,10 @@ def _lines(known: Sequence[Asked], terminal: Terminal) -> Iterator[str]:
             f"{len(asked.skills)} skills, asked {asked.fetched}" if asked.fetched else "never asked; run `metier mcp refresh`"
         )
         off = "" if server.enabled else " (switched off)"
-        yield f"{terminal.paint(server.name, 'bold')}{off}  {shown(where)}"
+        yield f"{terminal.paint(server.name, 'bold')}{off}  {one_line(where)}"
         yield f"  {terminal.paint(about, 'dim')}"
         for skill in asked.skills:
             loose = "" if skill.files is not None else "  (made up as it goes: nothing can be verified)"
-            yield f"  {shown(skill.label)}  {shown(str(skill.frontmatter['description']))[:80]}{loose}"
+            yield f"  {one_line(skill.label)}  {one_line(str(skill.frontmatter['description']))[:80]}{loose}"
         for problem in asked.problems:
-            yield f"  {terminal.paint('left out', 'yellow')} {shown(problem)}"
+            yield f"  {terminal.paint('left out', 'yellow')} {one_line(problem)}"

@@ -12,8 +12,8 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.errors import NotFoundError, UsageError
-from metier.mcp.http import Http
-from metier.mcp.neighbours import needs_sdk
+from metier.mcp.http import HttpOptions
+from metier.mcp.remote_servers import needs_sdk
 
 __all__ = ["serve"]
 
@@ -38,18 +38,18 @@ def serve(
     """
     # A mistake in the settings is told here, while there is somebody to read it.
     places = app.places
-    http = Http(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins) if over_http else None
+    http = HttpOptions(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins) if over_http else None
     try:
-        from metier.mcp.serving import serve_http, serve_stdio
+        from metier.mcp.transports import serve_http, serve_stdio
     except ImportError as error:
         raise needs_sdk() from error
-    live, open_session = app.live_skills(scripts=allow_scripts)
+    watcher, open_session = app.skill_watcher(scripts=allow_scripts)
     if http is not None:
-        asyncio.run(serve_http(live, open_session, http, ready=lambda address: _tell(f"serving skills at {address}")))
+        asyncio.run(serve_http(watcher, open_session, http, ready=lambda address: _tell(f"serving skills at {address}")))
     else:
         if sys.stdin.isatty():
             _tell("speaking MCP on standard input; a client should start this (`metier mcp install`). Ctrl-D ends it.")
-        asyncio.run(serve_stdio(live, open_session))
+        asyncio.run(serve_stdio(watcher, open_session))
     return Result(data={"places": [place.root for place in places]}, lines=lambda _: ())
 
 

@@ -11,7 +11,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
-from metier.cli.core.terminal import Terminal, clipped, shown
+from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.errors import MetierError
 from metier.evals.conflicts import ConflictReport
 from metier.evals.conflicts import find_conflicts as competing
@@ -57,10 +57,11 @@ def _requests(skill: Skill) -> Iterable[str]:
 def _lines(found: ConflictReport, considered: int, terminal: Terminal) -> Iterator[str]:
     pairs = found.conflicts
     for pair in pairs[:_MOST_SHOWN]:
-        first, second = (terminal.paint(shown(name), "bold") for name in pair.names)
-        yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(shown, pair.shared))}"
+        first, second = (terminal.paint(one_line(name), "bold") for name in pair.names)
+        yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(one_line, pair.shared))}"
         room = terminal.width - 26 - len(pair.winner) if terminal.width else None
-        yield f"    for {clipped(repr(shown(pair.request)), max(room, 20) if room else None)} comes first {shown(pair.winner)}"
+        request = truncate(repr(one_line(pair.request)), max(room, 20) if room else None)
+        yield f"    for {request} comes first {one_line(pair.winner)}"
     if len(pairs) > _MOST_SHOWN:
         yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json has them all"
     if not pairs:

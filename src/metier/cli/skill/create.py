@@ -16,7 +16,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
 from metier.sources import DiskFiles
 from metier.spec import MemoryFiles, Report, SkillName, Verdict, check
@@ -173,10 +173,10 @@ def edit_file(file: str, environment: Mapping[str, str]) -> None:
 
 def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{terminal.paint('✓', 'green')} created {name} in {shown(folder)}"
+        yield f"{terminal.paint('✓', 'green')} created {name} in {one_line(folder)}"
         for problem in report:
-            yield f"  {problem.where}: {problem.severity} {problem.code}: {shown(problem.message)}"
-        yield f"next: edit {shown(os.path.join(folder, 'SKILL.md'))}, then `metier skill lint {name}`"
+            yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
+        yield f"next: edit {one_line(os.path.join(folder, 'SKILL.md'))}, then `metier skill lint {name}`"
 
     rows = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in report]
     return Result(data={"name": name.text, "folder": folder, "problems": rows}, lines=lines, status=0 if usable else 1)

@@ -17,7 +17,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named, listing_plugins
-from metier.cli.core.terminal import shown
+from metier.cli.core.terminal import one_line
 from metier.config import KEYS, change_rows
 from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.dependencies import dependents
@@ -72,10 +72,10 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
-        if not click.confirm(f"Delete {shown(entry.folder)} with {files} files?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {entry.name}"),), status=1)
+        if not click.confirm(f"Delete {one_line(entry.folder)} with {files} files?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"kept {entry.name}"),), status=1)
     _remove(entry.folder)
-    line = shown(f"deleted {entry.name} ({entry.folder}, {files} files)")
+    line = one_line(f"deleted {entry.name} ({entry.folder}, {files} files)")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
 
 
@@ -114,7 +114,7 @@ def _taken_away(store: Store, name: str, words: tuple[str, ...]) -> Result:
     )
     data = {"name": name, "deleted": False, "taken_from": list(targets), "targets": list(left),
             "paths": [step.path for step in outcome.steps if step.verb is not Verb.KEEP]}  # fmt: skip
-    line = shown(f"{name} is no longer for {', '.join(targets)}; it stays for {', '.join(left) or 'metier'}")
+    line = one_line(f"{name} is no longer for {', '.join(targets)}; it stays for {', '.join(left) or 'metier'}")
     return Result(data=data, lines=lambda _: (line,), notes=notes)
 
 
@@ -139,12 +139,12 @@ def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
             raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
         edited = [step.note for step in store.remove([name], dry_run=True).steps if step.note]
         more = f" ({'; '.join(edited)})" if edited else ""
-        if not click.confirm(f"Delete {shown(folder)} with {files} files{shown(more)}?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (shown(f"kept {name}"),), status=1)
+        if not click.confirm(f"Delete {one_line(folder)} with {files} files{one_line(more)}?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"kept {name}"),), status=1)
     outcome = store.remove([name])
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
-    line = shown(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")
+    line = one_line(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")
     return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
 
 

@@ -10,7 +10,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named, listing_plugins
-from metier.cli.core.terminal import shown
+from metier.cli.core.terminal import one_line
 from metier.config import KEYS, change_rows, change_words
 from metier.errors import RefusedError
 
@@ -75,7 +75,7 @@ def _after(app: App, entry: Entry) -> Result:
             f"{entry.name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder"
         )
     reason = f" ({now.reason})" if now.reason else ""
-    line = shown(f"{now.name} is {now.state}{reason}")
+    line = one_line(f"{now.name} is {now.state}{reason}")
     return Result(
         data={"name": now.name, "source": now.source, "state": now.state, "reason": now.reason}, lines=lambda _: (line,)
     )

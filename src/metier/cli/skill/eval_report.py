@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.evals.outputs import OutputReport
 from metier.evals.triggers import Split, TriggerReport, TriggerResult
 
@@ -16,10 +16,10 @@ _MEASURES = {"pass_rate": "passed", "time_seconds": "seconds", "tokens": "tokens
 def trigger_lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
     for report in reports:
         passed = len(report.rows) - len(report.failures)
-        name = terminal.paint(shown(report.skill), "bold")
+        name = terminal.paint(one_line(report.skill), "bold")
         held = " ".join(f"{split} {report.only(split).pass_rate:.0%}" for split in Split)
         counts = f"{passed} of {len(report.rows)} requests ({held})"
-        yield f"{_sign(report.ok, terminal)} {name}  {counts}, by the {shown(report.judge)}"
+        yield f"{_sign(report.ok, terminal)} {name}  {counts}, by the {one_line(report.judge)}"
         for row in report.rows:
             if verbose or not row.passed:
                 yield from _row_lines(report, row, terminal)
@@ -29,26 +29,26 @@ def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) ->
     kind = "should trigger" if row.should_trigger else "should not trigger"
     rate = "" if row.runs == 1 else f" {row.triggers} of {row.runs}"
     room = max(20, terminal.width - 26 - len(rate)) if terminal.width else None
-    yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {clipped(shown(row.query), room)}"
+    yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {truncate(one_line(row.query), room)}"
     if not row.passed:
         if row.choice.winner != report.skill:
-            yield f"      picked {shown(row.choice.winner) or 'nothing'}: {shown(row.choice.why)}"
-        yield f"      {shown(report.skill)}: {shown(row.choice.own)}"
+            yield f"      picked {one_line(row.choice.winner) or 'nothing'}: {one_line(row.choice.why)}"
+        yield f"      {one_line(report.skill)}: {one_line(row.choice.own)}"
 
 
 def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterator[str]:
     for report in reports:
-        name = terminal.paint(shown(report.skill), "bold")
-        yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs by {shown(report.model)}"
+        name = terminal.paint(one_line(report.skill), "bold")
+        yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs by {one_line(report.model)}"
         heads = [arm.replace("_", " ") for arm in report.arms]
-        yield "  " + padded("", 8) + "".join(f"{head:>22}" for head in heads) + f"{'difference':>14}"
+        yield "  " + pad("", 8) + "".join(f"{head:>22}" for head in heads) + f"{'difference':>14}"
         for measure, label in _MEASURES.items():
             cells = [_spread(report.summary[arm][measure], measure) for arm in report.arms]
             delta = report.summary["delta"][measure]
-            yield f"  {padded(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_signed(delta, measure):>14}"
+            yield f"  {pad(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_signed(delta, measure):>14}"
         for flag in report.flags:
-            yield f"  {shown(flag.case)}: {shown(flag.what)}: {terminal.paint(flag.kind, 'dim')}"
-        yield terminal.paint(f"  kept in {shown(report.folder)}", "dim")
+            yield f"  {one_line(flag.case)}: {one_line(flag.what)}: {terminal.paint(flag.kind, 'dim')}"
+        yield terminal.paint(f"  kept in {one_line(report.folder)}", "dim")
 
 
 def _spread(value: dict[str, float], measure: str) -> str:

@@ -13,7 +13,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import NotFoundError, RefusedError
 from metier.sources import BUNDLED, DiskFiles
 from metier.sources.atomic import replace_bytes
@@ -79,14 +79,14 @@ def _diff(data: bytes, fixed: FixResult, name: str) -> str:
 def _lines(row: dict[str, Any], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
     did = "would change" if dry_run else "changed"
     changes = row["changes"]
-    name = shown(os.path.basename(row["folder"]))
+    name = one_line(os.path.basename(row["folder"]))
     yield f"{name}: {did} {len(changes)}" if changes else f"{name}: nothing to repair"
     for change in row["changes"]:
-        yield f"  line {change['line']}: {change['code']}: {shown(change['message'])}"
+        yield f"  line {change['line']}: {change['code']}: {one_line(change['message'])}"
     if dry_run:
         styles = {"+": "green", "-": "red", "@": "cyan"}
         yield from (
-            terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
+            terminal.paint(strip_control_chars(line), styles[line[0]]) if line[:1] in styles else strip_control_chars(line)
             for line in row["diff"].split("\n")
             if line
         )

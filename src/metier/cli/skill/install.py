@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.options import argument, option
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.aside import scanned_aside
 from metier.install.dependencies import in_order
@@ -162,7 +162,7 @@ class _Visit:
         if name and len(chosen) != 1:
             raise UsageError(f"--name is for one skill, and these are {len(chosen)}", hint="install them one at a time")
         ready, outcome, notes = self.put(chosen)
-        notes = [*(shown(warning) for _, fetched in brought for warning in fetched.warnings), *notes]
+        notes = [*(one_line(warning) for _, fetched in brought for warning in fetched.warnings), *notes]
         return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
 
     def put(self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]) -> tuple[list[Prepared], Outcome, list[str]]:
@@ -317,9 +317,9 @@ def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:
         for row in rows:
             about = f"! {row['problem']}" if row["problem"] else str(row["description"])
             room = terminal.width - width - 2 if terminal.width else None
-            yield f"{terminal.paint(padded(shown(str(row['name'])), width), 'bold')}  {clipped(shown(about), room)}"
+            yield f"{terminal.paint(pad(one_line(str(row['name'])), width), 'bold')}  {truncate(one_line(about), room)}"
         for ref in elsewhere:
-            yield f"elsewhere: {shown(ref)}"
+            yield f"elsewhere: {one_line(ref)}"
         yield terminal.paint(f"{len(rows)} skills; install with --skill NAME or --all", "dim")
 
     return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
@@ -340,7 +340,7 @@ def _result(app: App, store: Store, outcome: Outcome, names: Sequence[str], note
     def lines(terminal: Terminal) -> Iterator[str]:
         yield from step_lines(outcome, terminal, app.user_home)
         for source, kept in outcome.saved:
-            yield shown(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
+            yield one_line(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
         if not outcome.done:
             yield terminal.paint("nothing was changed (--dry-run)", "dim")
             return

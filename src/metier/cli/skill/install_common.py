@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from metier.app import App
 from metier.cli.core.options import option
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import SkillNotFoundError, UsageError
 from metier.install.fetching import Access, Progress, Stage
 from metier.install.fetching import Step as Arrival
@@ -97,7 +97,8 @@ def step_lines(outcome: Outcome, terminal: Terminal, home: str) -> Iterator[str]
         sign, style = _SIGNS[step.verb]
         where = short(step.path, home) + (f" -> {step.target}" if step.target else "")
         note = f"  ({step.note})" if step.note and step.note not in where else ""
-        yield f"{terminal.paint(sign, style)} {step.verb:<8} {terminal.paint(shown(step.name), 'bold')}  {shown(where + note)}"
+        name = terminal.paint(one_line(step.name), "bold")
+        yield f"{terminal.paint(sign, style)} {step.verb:<8} {name}  {one_line(where + note)}"
 
 
 def short(path: str, home: str) -> str:
@@ -120,8 +121,8 @@ def fetch_progress() -> Iterator[Progress]:
 
     def tell(step: Arrival) -> None:
         if step.ref not in tasks:
-            tasks[step.ref] = bars.add_task(shown(step.ref), total=None)
-        bars.update(tasks[step.ref], completed=step.done, total=step.total, description=f"{step.stage} {shown(step.ref)}")
+            tasks[step.ref] = bars.add_task(one_line(step.ref), total=None)
+        bars.update(tasks[step.ref], completed=step.done, total=step.total, description=f"{step.stage} {one_line(step.ref)}")
         if step.stage in (Stage.DONE, Stage.FAILED):
             bars.remove_task(tasks.pop(step.ref))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import MetierError
 from metier.install.fetched import FetchedSkill
 from metier.install.prepare import Prepared, prepare
@@ -23,7 +23,7 @@ def picked(offered: Sequence[Found]) -> Sequence[Found]:
     """Which of these, by number or name."""
     width = max(len(one.name) for one in offered)
     for number, one in enumerate(offered, start=1):
-        click.echo(f"{number:>3}  {padded(shown(one.name), width)}  {clipped(shown(one.description), 70)}", err=True)
+        click.echo(f"{number:>3}  {pad(one_line(one.name), width)}  {truncate(one_line(one.description), 70)}", err=True)
     while True:
         text = click.prompt("Which ones? Numbers or names, or all", default="all", err=True)
         try:
@@ -49,7 +49,7 @@ def approved(ready: Sequence[Prepared]) -> None:
 
 def settled(clash: Step, ready: list[Prepared], how: How) -> tuple[list[Prepared], How]:
     """The request with one clash settled by a person. Abort if nothing of it is left."""
-    click.echo(f"{clash.name}: {shown(clash.note)}", err=True)
+    click.echo(f"{clash.name}: {one_line(clash.note)}", err=True)
     if clash.reason is Reason.EDITED:
         answer = _asked("keep yours as NAME.orig, overwrite it, or skip", "keep", "overwrite")
         if answer != "skip":

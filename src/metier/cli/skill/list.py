@@ -16,7 +16,7 @@ from metier.cli.core.dispatch import command, envelope
 from metier.cli.core.entry_rows import count, entry_lines, entry_row, glyph
 from metier.cli.core.listing_cache import note_commands, remembering
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.install.targets import Level
 from metier.sources import Update
 
@@ -87,14 +87,16 @@ def list_plugins(app: App) -> Result:
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for entry in entries:
-            yield f"{glyph(entry.state, terminal)} {terminal.paint(shown(entry.name), 'bold')} ({entry.source}, {entry.state})"
+            name = terminal.paint(one_line(entry.name), "bold")
+            yield f"{glyph(entry.state, terminal)} {name} ({entry.source}, {entry.state})"
             if entry.folder in locked:
                 one = locked[entry.folder][1]
                 at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
                 pinned = ", pinned" if one.pinned else ""
-                yield f"    {shown(f'{one.origin.url} {one.origin.path}'.rstrip())}{shown(at)}, {shown(one.installed)}{pinned}"
+                source = one_line(f"{one.origin.url} {one.origin.path}".rstrip())
+                yield f"    {source}{one_line(at)}, {one_line(one.installed)}{pinned}"
         for plugin in waiting:
-            yield f"{terminal.paint('-', 'dim')} {shown(plugin.name or plugin.url)} (listed, not installed)"
+            yield f"{terminal.paint('-', 'dim')} {one_line(plugin.name or plugin.url)} (listed, not installed)"
         if waiting:
             yield terminal.paint("`metier skill install` installs what the configuration lists", "dim")
         if not entries and not waiting:
@@ -145,7 +147,7 @@ def _update_bytes(update: Update, wanted: Any, terminal: Terminal, *, as_json: b
         lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "watching; Ctrl-C ends"]
     else:
         lines = [
-            f"{change.kind:8} {glyph(change.entry.state, terminal)} {shown(change.entry.name)} ({change.entry.source})"
+            f"{change.kind:8} {glyph(change.entry.state, terminal)} {one_line(change.entry.name)} ({change.entry.source})"
             for change in update.changes
             if wanted(change.entry)
         ]

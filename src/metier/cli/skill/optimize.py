@@ -18,7 +18,7 @@ from metier.cli.core.models import model_of
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import AmbiguousError, RefusedError
 from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_queries
@@ -94,7 +94,7 @@ def _diff(before: bytes, after: bytes, name: str) -> str:
 
 
 def _lines(name: str, found: OptimizeResult, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
-    title = terminal.paint(shown(name), "bold")
+    title = terminal.paint(one_line(name), "bold")
     tried = len(found.tried) - 1
     yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
@@ -104,8 +104,8 @@ def _lines(name: str, found: OptimizeResult, diff: str, terminal: Terminal, *, w
     yield f"  best  {_rates(found.best)}"
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.split("\n"):
-        yield terminal.paint(unarmed(line), styles[line[0]]) if line[:1] in styles else unarmed(line)
-    yield f"{'written to' if write else 'write it with --write to'} {shown(name)}/{SKILL_FILE}"
+        yield terminal.paint(strip_control_chars(line), styles[line[0]]) if line[:1] in styles else strip_control_chars(line)
+    yield f"{'written to' if write else 'write it with --write to'} {one_line(name)}/{SKILL_FILE}"
 
 
 def _why_not(found: OptimizeResult) -> str:

@@ -12,7 +12,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import InvalidSkillError, RefusedError, UsageError
 from metier.spec import Report
 
@@ -113,18 +113,18 @@ def _outcome(answer: Mapping[str, Any], left_out: tuple[str, ...], signer: str, 
     title = f"{answer.get('name')} {answer.get('version') or '(next version)'}"
     if dry:
         for row in answer.get("files", []):
-            yield f"  {shown(str(row.get('path')))}  {terminal.paint(str(row.get('size')), 'dim')}"
+            yield f"  {one_line(str(row.get('path')))}  {terminal.paint(str(row.get('size')), 'dim')}"
         for path in left_out:
-            yield terminal.paint(f"  {shown(path)}  left out", "dim")
+            yield terminal.paint(f"  {one_line(path)}  left out", "dim")
     for one in answer.get("findings", []):
         where = f"{one.get('file')}:{one['line']}" if one.get("line") else str(one.get("file"))
-        yield f"{shown(where)}: {one.get('severity')} {one.get('rule')}: {shown(str(one.get('message')))}"
+        yield f"{one_line(where)}: {one.get('severity')} {one.get('rule')}: {one_line(str(one.get('message')))}"
     if dry:
         refused = answer.get("verdict") == "refused"
-        yield f"{shown(title)} would be {'refused' if refused else 'published'}; nothing was"
+        yield f"{one_line(title)} would be {'refused' if refused else 'published'}; nothing was"
     elif answer.get("created"):
-        yield f"{terminal.paint('published', 'green')} {shown(title)}  {shown(str(answer.get('url')))}"
+        yield f"{terminal.paint('published', 'green')} {one_line(title)}  {one_line(str(answer.get('url')))}"
     else:
-        yield f"{shown(title)} is there already, with exactly these files"
+        yield f"{one_line(title)} is there already, with exactly these files"
     if signer:
-        yield f"signed by {shown(signer)}"
+        yield f"signed by {one_line(signer)}"

@@ -11,7 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, cells, padded, shown
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad
 from metier.errors import RefusedError
 from metier.spec import FileEntry
 
@@ -54,7 +54,7 @@ def read(app: App, *, name: str, path: str) -> Result:
 def _lines(files: tuple[FileEntry, ...], terminal: Terminal) -> Iterator[str]:
     if not files:
         yield "no files besides SKILL.md"
-    widest = max((cells(shown(file.path)) for file in files), default=0)
+    widest = max((cell_width(one_line(file.path)) for file in files), default=0)
     for file in files:
         size = terminal.paint(f"{file.size:,} bytes", "dim")
-        yield f"{padded(shown(file.path), widest)}  {size}"
+        yield f"{pad(one_line(file.path), widest)}  {size}"

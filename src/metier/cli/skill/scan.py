@@ -15,7 +15,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
 from metier.scan import RULES, Finding, Opinion, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
 from metier.scan import scan as scan_files
@@ -105,10 +105,10 @@ def _reports(
     if not judge:
         return reports, ()
     # Imported here: a plain scan needs no loop, no HTTP and no cache.
-    from metier.app.judging import Case
+    from metier.app.model_judge import JudgeCase
     from metier.cli.core.models import judged
 
-    return judged(app, [Case(one.name, one.files, report) for one, report in zip(subjects, reports, strict=True)], model)
+    return judged(app, [JudgeCase(one.name, one.files, report) for one, report in zip(subjects, reports, strict=True)], model)
 
 
 def _on_disk(folder: str) -> _Subject:
@@ -223,12 +223,12 @@ def _lines(scanned: Sequence[_Scanned], counts: dict[str, int], terminal: Termin
 def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) -> Iterator[str]:
     """One skill: its verdict, what it could do, and the findings that count."""
     sign, style = _SIGNS[report.verdict]
-    bold, dim = terminal.paint(shown(name), "bold"), terminal.paint(shown(where), "dim")
+    bold, dim = terminal.paint(one_line(name), "bold"), terminal.paint(one_line(where), "dim")
     yield f"{terminal.paint(sign, style)} {bold}  {terminal.paint(report.verdict, style)}  {dim}"
     for line in report.capabilities.lines():
-        yield f"  {terminal.paint(shown(line), 'dim')}"
+        yield f"  {terminal.paint(one_line(line), 'dim')}"
     if report.opinion is not None:
-        yield f"  {terminal.paint(shown(_said(report.opinion)), 'dim')}"
+        yield f"  {terminal.paint(one_line(_said(report.opinion)), 'dim')}"
     yield from _finding_lines(report, terminal)
 
 
@@ -242,10 +242,10 @@ def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:
     grave = [finding for finding in report.findings if finding.verdict is not Verdict.PASS]
     for finding in grave[:_MOST_SHOWN]:
         severity = terminal.paint(finding.severity, _SIGNS[finding.verdict][1])
-        yield f"  {shown(finding.problem.where)}: {severity} {finding.code}: {shown(finding.message)}"
+        yield f"  {one_line(finding.problem.where)}: {severity} {finding.code}: {one_line(finding.message)}"
         if finding.excerpt:
-            yield f"      {terminal.paint('|', 'dim')} {shown(finding.excerpt)}"
-        yield f"      {terminal.paint('hint:', 'cyan')} {shown(finding.rule.hint)}"
+            yield f"      {terminal.paint('|', 'dim')} {one_line(finding.excerpt)}"
+        yield f"      {terminal.paint('hint:', 'cyan')} {one_line(finding.rule.hint)}"
     if len(grave) > _MOST_SHOWN:
         yield f"  and {len(grave) - _MOST_SHOWN} more; --format json has them all"
     waived = sum(bool(finding.waived) for finding in report.findings)

@@ -10,7 +10,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 
 __all__ = ["FROM", "info", "search", "split_version", "versions"]
 
@@ -89,7 +89,7 @@ def versions(app: App, *, name: str, offline: bool, registry: str | None, insecu
 
 def _found(page: Mapping[str, Any], terminal: Terminal) -> Iterator[str]:
     for typed, meant in page.get("corrected", {}).items():
-        yield terminal.paint(f"{shown(typed)} was read as {shown(meant)}", "dim")
+        yield terminal.paint(f"{one_line(typed)} was read as {one_line(meant)}", "dim")
     rows = page.get("skills", [])
     if not rows:
         yield "no skill matches"
@@ -97,20 +97,22 @@ def _found(page: Mapping[str, Any], terminal: Terminal) -> Iterator[str]:
     width = max(len(str(row["name"])) for row in rows)
     for row in rows:
         sign, style = _SIGNS.get(str(row.get("verdict")), (" ", "dim"))
-        name = terminal.paint(padded(shown(row["name"]), width), "bold")
-        facts = f"{shown(row.get('version') or '-')}  {row.get('downloads', 0):,}"
-        text = clipped(shown(row.get("description", "")), terminal.width and max(20, terminal.width - width - len(facts) - 8))
+        name = terminal.paint(pad(one_line(row["name"]), width), "bold")
+        facts = f"{one_line(row.get('version') or '-')}  {row.get('downloads', 0):,}"
+        text = truncate(
+            one_line(row.get("description", "")), terminal.width and max(20, terminal.width - width - len(facts) - 8)
+        )
         yield f"{terminal.paint(sign, style)} {name}  {terminal.paint(facts, 'dim')}  {text}"
     if page.get("next"):
-        yield terminal.paint(f"more: --cursor {shown(page['next'])}", "dim")
+        yield terminal.paint(f"more: --cursor {one_line(page['next'])}", "dim")
 
 
 def _about(card: Mapping[str, Any], release: Mapping[str, Any], url: str, terminal: Terminal) -> Iterator[str]:
-    yield f"{terminal.paint(shown(card['name']), 'bold')} {shown(release['version'])}"
-    yield shown(card.get("description", ""))
+    yield f"{terminal.paint(one_line(card['name']), 'bold')} {one_line(release['version'])}"
+    yield one_line(card.get("description", ""))
     details = release.get("details") or {}
     verdict = str(release.get("verdict", ""))
-    signed = shown(str(release.get("signed_by") or "")) or "nobody"
+    signed = one_line(str(release.get("signed_by") or "")) or "nobody"
     rows = [
         ("owner", card.get("owner")), ("author", release.get("author")), ("licence", release.get("license")),
         ("published", f"{release.get('published')} by {release.get('publisher')}"),
@@ -123,10 +125,11 @@ def _about(card: Mapping[str, Any], release: Mapping[str, Any], url: str, termin
     ]  # fmt: skip
     for label, value in rows:
         if value:
-            yield f"  {label:<10} {value if label == 'scan' else shown(str(value))}"
+            yield f"  {label:<10} {value if label == 'scan' else one_line(str(value))}"
     for finding in release.get("findings") or []:
         where = f"{finding.get('file')}:{finding['line']}" if finding.get("line") else finding.get("file")
-        yield f"  {shown(str(where))}: {finding.get('severity')} {finding.get('rule')}: {shown(str(finding.get('message')))}"
+        message = one_line(str(finding.get("message")))
+        yield f"  {one_line(str(where))}: {finding.get('severity')} {finding.get('rule')}: {message}"
     yield terminal.paint(f"metier skill install r9s:{card['name']}    {url}/skill/{card['name']}", "dim")
 
 
@@ -136,7 +139,7 @@ def _versions(answer: Mapping[str, Any], terminal: Terminal) -> Iterator[str]:
         tags.setdefault(version, []).append(tag)
     for row in answer.get("versions", []):
         notes = [*tags.get(row["version"], []), *([f"signed by {row['signed_by']}"] if row.get("signed_by") else [])]
-        line = f"{padded(shown(row['version']), 12)} {str(row.get('published'))[:10]}  {shown(' '.join(notes))}"
+        line = f"{pad(one_line(row['version']), 12)} {str(row.get('published'))[:10]}  {one_line(' '.join(notes))}"
         if row.get("yanked"):
-            line += terminal.paint(f"yanked: {shown(row.get('yank_reason') or 'no reason given')}", "yellow")
+            line += terminal.paint(f"yanked: {one_line(row.get('yank_reason') or 'no reason given')}", "yellow")
         yield line.rstrip()

@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, cells, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.errors import UsageError
 from metier.selection import Decision, Match, Selection
 
@@ -74,16 +74,16 @@ def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterat
         yield f"none of {selection.considered:,} skills fits well enough to be activated"
         near = [match.name for match in selection.rejected if match.decision is Decision.SUGGEST]
         if near:
-            yield f"nearest: {', '.join(map(shown, near[:3]))}"
+            yield f"nearest: {', '.join(map(one_line, near[:3]))}"
         return
-    widest = max(cells(shown(match.name)) for match in selection.selected)
+    widest = max(cell_width(one_line(match.name)) for match in selection.selected)
     for match in selection.selected:
         sign, style = _SIGNS[match.decision]
-        name = terminal.paint(padded(shown(match.name), widest), "bold")
+        name = terminal.paint(pad(one_line(match.name), widest), "bold")
         sure = f"{match.confidence:4.0%}"
         room = terminal.width - widest - 11 if terminal.width else None
-        yield f"{terminal.paint(sign, style)} {name}  {sure}  {clipped(shown(match.reason), room)}"
+        yield f"{terminal.paint(sign, style)} {name}  {sure}  {truncate(one_line(match.reason), room)}"
         if explain:
             for share in sorted(match.shares, key=lambda share: -abs(share.value)):
-                yield f"    {padded(share.signal, 24)} {share.value:+.3f}"
+                yield f"    {pad(share.signal, 24)} {share.value:+.3f}"
     yield terminal.paint(f"of {selection.considered:,} skills", "dim")

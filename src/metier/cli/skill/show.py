@@ -15,7 +15,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count, entry_row, glyph
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
-from metier.cli.core.terminal import Terminal, clipped, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
 from metier.install.targets import Level
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
@@ -76,11 +76,11 @@ def _status(app: App) -> Result:
             if of_source:
                 yield terminal.paint(f"[{_TITLES[source]}]", "bold")
             for entry in of_source:
-                yield f"  {glyph(entry.state, terminal)} {shown(entry.name)}"
+                yield f"  {glyph(entry.state, terminal)} {one_line(entry.name)}"
                 about = f"{entry.description} ({entry.state})" if entry.description else f"({entry.state})"
-                yield f"      {clipped(shown(about), terminal.width - 6 if terminal.width else None)}"
+                yield f"      {truncate(one_line(about), terminal.width - 6 if terminal.width else None)}"
                 if entry.reason:
-                    yield f"      {terminal.paint(shown(entry.reason), 'dim')}"
+                    yield f"      {terminal.paint(one_line(entry.reason), 'dim')}"
         yield terminal.paint(count(entries) or "no skills yet; write one with `metier skill create NAME`", "dim")
 
     return Result(data={"skills": [entry_row(entry) for entry in entries]}, lines=lines, notes=app.catalog.warnings, pages=True)
@@ -120,15 +120,15 @@ def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield f"{glyph(entry.state, terminal)} {terminal.paint(shown(entry.name), 'bold')} ({entry.source}, {entry.state})"
+        yield f"{glyph(entry.state, terminal)} {terminal.paint(one_line(entry.name), 'bold')} ({entry.source}, {entry.state})"
         if entry.reason:
-            yield f"  {shown(entry.reason)}"
-        yield f"  {shown(entry.description)}"
+            yield f"  {one_line(entry.reason)}"
+        yield f"  {one_line(entry.description)}"
         yield ""
         for label, value in (*_facts(entry, manifest, tokens), *_origin_facts(origin)):
-            yield f"  {terminal.paint(padded(label, 14), 'dim')}{shown(value)}"
+            yield f"  {terminal.paint(pad(label, 14), 'dim')}{one_line(value)}"
         for problem in entry.report:
-            yield f"  {problem.where}: {problem.severity} {problem.code}: {shown(problem.message)}"
+            yield f"  {problem.where}: {problem.severity} {problem.code}: {one_line(problem.message)}"
         yield from _file_lines(files, with_all=with_files, terminal=terminal)
 
     return Result(data=data, lines=lines)
@@ -180,7 +180,7 @@ def _file_lines(files: list[FileEntry], *, with_all: bool, terminal: Terminal) -
     others = [file for file in files if file.path != SKILL_FILE]
     seen = others if with_all else others[:_MOST_FILES]
     for file in seen:
-        yield f"  {terminal.paint(padded('file' if file is seen[0] else '', 14), 'dim')}{shown(file.path)}  {file.size:,} bytes"
+        yield f"  {terminal.paint(pad('file' if file is seen[0] else '', 14), 'dim')}{one_line(file.path)}  {file.size:,} bytes"
     if len(seen) < len(others):
         yield f"  {'':14}{len(others) - len(seen):,} more; --files lists all"
 

@@ -12,7 +12,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown
+from metier.cli.core.terminal import Terminal, one_line
 from metier.install.agents_md import with_skills
 from metier.install.steps import changes
 from metier.sources.atomic import locked, replace_bytes
@@ -42,7 +42,7 @@ def sync(app: App, *, dry_run: bool, agents_md: bool, project: bool, user: bool)
         for _, outcome in done:
             yield from step_lines(outcome, terminal, app.user_home)
         if written is not None:
-            yield shown(f"{written['file']}: {written['skills']} skills" + ("" if written["changed"] else ", as it was"))
+            yield one_line(f"{written['file']}: {written['skills']} skills" + ("" if written["changed"] else ", as it was"))
         count = sum(len(changes(outcome.steps)) for _, outcome in done)
         yield terminal.paint(f"{count} {'to repair' if dry_run else 'repaired'}", "dim")
 

@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import NotFoundError, RefusedError
 from metier.evals.interpreters import interpreters_with
 from metier.evals.junit import junit_tests
@@ -92,14 +92,14 @@ def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbos
             continue
         sign, style = _SIGNS[one.status]
         place = f"{one.skill}/{one.file}" + (f":{one.line}" if one.line else "")
-        yield f"{terminal.paint(sign, style)} {shown(place)}  {shown(one.name)}".rstrip()
+        yield f"{terminal.paint(sign, style)} {one_line(place)}  {one_line(one.name)}".rstrip()
         if one.message and not one.ok:
-            lines = unarmed(one.message).split("\n")
+            lines = strip_control_chars(one.message).split("\n")
             yield from (f"    {_painted(line, terminal)}" for line in lines[:_MOST_LINES])
             if len(lines) > _MOST_LINES:
                 yield f"    … {len(lines) - _MOST_LINES} more lines"
         elif one.message:
-            yield f"    {terminal.paint(shown(one.message), 'dim')}"
+            yield f"    {terminal.paint(one_line(one.message), 'dim')}"
     yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "no tests"
 
 

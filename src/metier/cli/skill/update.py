@@ -11,7 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, shown, unarmed
+from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import UsageError
 from metier.install.remotes import Remotes
 from metier.install.renew import Renewal
@@ -93,7 +93,7 @@ def _result(app: App, done: list[tuple[Store, tuple[Renewal, ...], Outcome]], *,
                 yield from _renewal_lines(renewal, terminal)
             yield from step_lines(outcome, terminal, app.user_home)
         for source, kept in saved:
-            yield shown(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
+            yield one_line(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
         newer = sum(row["newer"] for row in rows)
         word = "would be updated" if dry_run else "updated"
         yield terminal.paint(f"{newer} {word}, {len(rows) - newer - len(failed)} current, {len(failed)} not reached", "dim")
@@ -113,21 +113,21 @@ def _row(store: Store, renewal: Renewal) -> dict[str, Any]:
 
 
 def _renewal_lines(renewal: Renewal, terminal: Terminal) -> Iterator[str]:
-    name = terminal.paint(shown(renewal.entry.name), "bold")
+    name = terminal.paint(one_line(renewal.entry.name), "bold")
     if renewal.problem:
-        yield f"{terminal.paint('!', 'red')} {name}: {shown(renewal.problem)}"
+        yield f"{terminal.paint('!', 'red')} {name}: {one_line(renewal.problem)}"
     if not renewal.is_newer or renewal.skill is None:
         return
     old, new = renewal.entry, renewal.skill.entry
     versions = f" {old.version} -> {new.version}" if old.version != new.version else ""
     commits = f" ({old.origin.commit[:10]} -> {new.origin.commit[:10]})" if new.origin.commit else ""
-    yield f"{name}{shown(versions + commits)}: {', '.join(map(shown, renewal.changed))}"
+    yield f"{name}{one_line(versions + commits)}: {', '.join(map(one_line, renewal.changed))}"
     for power in renewal.powers:
-        yield f"  {terminal.paint('!', 'yellow')} {shown(power)}"
+        yield f"  {terminal.paint('!', 'yellow')} {one_line(power)}"
     styles = {"+": "green", "-": "red", "@": "cyan"}
     diff = renewal.diff.split("\n")
     for line in diff[:_MOST_DIFF]:
-        text = unarmed(line)
+        text = strip_control_chars(line)
         yield f"  {terminal.paint(text, styles[line[0]]) if line[:1] in styles else text}"
     if len(diff) > _MOST_DIFF:
         yield f"  ... {len(diff) - _MOST_DIFF} more lines; --json has all"

@@ -13,7 +13,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, cells, shown
+from metier.cli.core.terminal import Terminal, cell_width, one_line
 from metier.sources import DiskFiles
 from metier.spec import SKILL_FILE, ParseResult, Problem, Report, Severity, Verdict, check, parse
 from metier.spec.advice import advise, find_overlaps
@@ -110,7 +110,7 @@ def _row(folder: str, report: Report) -> dict[str, Any]:
 def _lines(checked: Sequence[Checked], failed: int, terminal: Terminal) -> Iterator[str]:
     for folder, report in checked:
         sign = terminal.paint("✓", "green") if report.ok else terminal.paint("✗", "red")
-        yield f"{sign} {terminal.paint(shown(os.path.basename(folder)), 'bold')}  {terminal.paint(shown(folder), 'dim')}"
+        yield f"{sign} {terminal.paint(one_line(os.path.basename(folder)), 'bold')}  {terminal.paint(one_line(folder), 'dim')}"
         for one in report:
             yield from _problem_lines(folder, one, terminal)
     if len(checked) > 1:
@@ -121,11 +121,11 @@ def _lines(checked: Sequence[Checked], failed: int, terminal: Terminal) -> Itera
 
 def _problem_lines(folder: str, found: Problem, terminal: Terminal) -> Iterator[str]:
     severity = terminal.paint(found.severity, _STYLES[found.severity])
-    yield f"  {shown(found.where)}: {severity} {found.code}: {shown(found.message)}"
+    yield f"  {one_line(found.where)}: {severity} {found.code}: {one_line(found.message)}"
     if found.line is not None:
         yield from _excerpt(folder, found, terminal)
     if found.hint:
-        yield f"      {terminal.paint('hint:', 'cyan')} {shown(found.hint)}"
+        yield f"      {terminal.paint('hint:', 'cyan')} {one_line(found.hint)}"
 
 
 def _excerpt(folder: str, found: Problem, terminal: Terminal) -> Iterator[str]:
@@ -145,4 +145,4 @@ def _excerpt(folder: str, found: Problem, terminal: Terminal) -> Iterator[str]:
     yield f"      {terminal.paint(f'{found.line:>4} |', 'dim')} {cut}"
     if found.column and column - start <= len(cut):
         # As wide as what stands before it, which in another alphabet may take two columns a letter.
-        yield f"             {' ' * cells(cut[: column - start])}{terminal.paint('^', 'red')}"
+        yield f"             {' ' * cell_width(cut[: column - start])}{terminal.paint('^', 'red')}"

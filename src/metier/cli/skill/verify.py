@@ -11,7 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, padded, shown
+from metier.cli.core.terminal import Terminal, one_line, pad
 from metier.errors import NotFoundError
 from metier.install.remotes import Remotes
 from metier.install.renew import Age, Freshness
@@ -43,8 +43,9 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
     def lines(terminal: Terminal) -> Iterator[str]:
         for verdict in bad:
             sign = terminal.paint("✗", "red")
-            yield f"{sign} {terminal.paint(shown(verdict.entry.name), 'bold')} is {verdict.condition}  {shown(verdict.folder)}"
-            yield from (f"    {shown(detail)}" for detail in verdict.details)
+            name = terminal.paint(one_line(verdict.entry.name), "bold")
+            yield f"{sign} {name} is {verdict.condition}  {one_line(verdict.folder)}"
+            yield from (f"    {one_line(detail)}" for detail in verdict.details)
         yield terminal.paint(f"{len(found) - len(bad)} of {len(found)} are as the lock says", "dim")
 
     notes = tuple(f"an installation in {root} was not finished; `metier doctor --repair` finishes it" for root in unfinished)
@@ -81,7 +82,7 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
             was, now = fresh.entry.origin.commit[:10] or fresh.entry.digest[7:17], fresh.commit[:10] or "another"
             what = fresh.note if fresh.age is Age.UNKNOWN else f"{was} -> {now}"
             style = {"outdated": "yellow", "pinned": "dim"}.get(fresh.age, "red")
-            yield f"{terminal.paint(f'{fresh.age:<8}', style)} {padded(shown(fresh.entry.name), width)}  {shown(what)}"
+            yield f"{terminal.paint(f'{fresh.age:<8}', style)} {pad(one_line(fresh.entry.name), width)}  {one_line(what)}"
         yield terminal.paint(f"{len(old)} of {len(found)} outdated", "dim")
 
     return Result(data={"skills": rows, "outdated": len(old)}, lines=lines, status=1 if old else 0)
@@ -108,7 +109,7 @@ def _pinned(app: App, names: Sequence[str], *, pinned: bool, project: bool, user
     owners = [(owner_of(stores, name), name) for name in names]
     for store, name in owners:
         store.change([name], lambda entry: replace(entry, pinned=pinned))
-    lines = [shown(f"{name} is pinned" if pinned else f"{name} is not pinned") for _, name in owners]
+    lines = [one_line(f"{name} is pinned" if pinned else f"{name} is not pinned") for _, name in owners]
     return Result(data={"names": list(names), "pinned": pinned}, lines=lambda _: lines)
 
 

@@ -11,33 +11,33 @@ import pytest
 
 from builders import app_in, write_config, write_skill
 from cli.shell import Shell
-from mcp_hosts import METIER, environment, home_skills
-from mcp_stranger import Stranger, stranger
+from mcp_fake_server import FakeMcpServer, fake_mcp_server
+from mcp_servers import METIER, environment, home_skills
 from metier.app import App
 from metier.catalog import Source, State
 from metier.errors import MetierError, RefusedError
-from metier.mcp.connecting import list_entries
+from metier.mcp.connections import list_entries
 from metier.runtime import Answer, By, Question
 from metier.spec import Json
 
 
 @pytest.fixture
-def acme() -> Iterator[Stranger]:
-    with stranger() as server:
+def acme() -> Iterator[FakeMcpServer]:
+    with fake_mcp_server() as server:
         yield server
 
 
-def refreshed(tmp_path: Path, server: Stranger, config: str = "") -> App:
+def refreshed(tmp_path: Path, server: FakeMcpServer, config: str = "") -> App:
     from datetime import UTC, datetime
 
     write_config(tmp_path, f'[skills.mcp.acme]\nurl = "{server.url}"\n{config}')
     app = app_in(tmp_path)
-    (configured,) = app.neighbours.servers
-    app.neighbours.listings.keep(configured, asyncio.run(list_entries(configured, {})), now=datetime.now(UTC))
+    (configured,) = app.remote_servers.servers
+    app.remote_servers.listings.keep(configured, asyncio.run(list_entries(configured, {})), now=datetime.now(UTC))
     return app_in(tmp_path)
 
 
-def test_its_skills_stand_in_the_catalog_and_hide_none_of_ours(tmp_path: Path, acme: Stranger) -> None:
+def test_its_skills_stand_in_the_catalog_and_hide_none_of_ours(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds")
     acme.add("pdf-forms")
     write_skill(home_skills(tmp_path), "pdf-forms", description="Ours. Use when asked.")
@@ -49,14 +49,14 @@ def test_its_skills_stand_in_the_catalog_and_hide_none_of_ours(tmp_path: Path, a
     assert "refunds" not in catalog
 
 
-def test_a_local_skill_of_the_very_same_name_wins(tmp_path: Path, acme: Stranger) -> None:
+def test_a_local_skill_of_the_very_same_name_wins(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds")
     data = b'---\nname: "acme:refunds"\ndescription: Ours.\n---\nOurs.\n'
     write_skill(home_skills(tmp_path), "x", data=data)
     assert refreshed(tmp_path, acme).catalog["acme:refunds"].source is Source.USER
 
 
-def test_listing_and_building_a_catalog_fetch_no_file_and_wait_for_no_network(tmp_path: Path, acme: Stranger) -> None:
+def test_listing_and_building_a_catalog_fetch_no_file_and_wait_for_no_network(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds", notes_md=b"notes")
     app = refreshed(tmp_path, acme)
     asked = len(acme.headers)
@@ -67,7 +67,7 @@ def test_listing_and_building_a_catalog_fetch_no_file_and_wait_for_no_network(tm
     assert (acme.reads, len(acme.headers)) == ([], asked)
 
 
-def test_activation_fetches_the_instructions_and_names_the_origin_first(tmp_path: Path, acme: Stranger) -> None:
+def test_activation_fetches_the_instructions_and_names_the_origin_first(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds", notes_md=b"notes", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme)
     session = app.session(kept=False)
@@ -81,11 +81,11 @@ def test_activation_fetches_the_instructions_and_names_the_origin_first(tmp_path
     assert {tool.name for tool in session.tools()} >= {"read_skill_resource", "run_skill_script"}
     assert acme.reads == ["skill://refunds/SKILL.md"]
     assert session.read("acme:refunds", "notes.md") == b"notes"
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
 @pytest.mark.parametrize("rotten", ["SKILL.md", "notes.md"])
-def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme: Stranger, rotten: str) -> None:
+def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme: FakeMcpServer, rotten: str) -> None:
     acme.add("refunds", notes_md=b"notes")
     app = refreshed(tmp_path, acme)
     acme.files[f"skill://refunds/{rotten}"] = acme.files[f"skill://refunds/{rotten}"][:-1] + b"!"
@@ -94,7 +94,7 @@ def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme
         session.activate("acme:refunds")
         session.read("acme:refunds", "notes.md")
     assert caught.value.rule == "mcp-digest"
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
 def run_go(app: App, approve: object = None) -> str:
@@ -102,7 +102,9 @@ def run_go(app: App, approve: object = None) -> str:
     return asyncio.run(session.run_script("acme:refunds", "go.sh", ["5"])).stdout
 
 
-def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_general(tmp_path: Path, acme: Stranger) -> None:
+def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_general(
+    tmp_path: Path, acme: FakeMcpServer
+) -> None:
     acme.add("refunds", head="allowed-tools: Bash Script\n", scripts__go_sh=b"echo refunded $1\n")
     acme.entries[0]["frontmatter"]["allowed-tools"] = "Bash Script"
     policy = '\n[policy]\nscripts = "allow"\nallow = ["Script", "Bash"]\n'
@@ -115,10 +117,10 @@ def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_gen
     session = app.session(kept=False)
     session.activate("acme:refunds")
     assert session.permissions.check("Bash", "rm -rf /").verdict == "ask"
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
-def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: Stranger) -> None:
+def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n", notes_md=b"notes")
     app = refreshed(tmp_path, acme)
     questions: list[Question] = []
@@ -130,7 +132,7 @@ def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: Strang
     assert run_go(app, always) == "refunded 5\n"
     assert questions[0].skill == "acme:refunds"
     assert run_go(app) == "refunded 5\n"
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
     # Another file of the skill changes, honestly: the approval has ended.
     acme.entries.clear()
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n", notes_md=b"other")
@@ -138,18 +140,18 @@ def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: Strang
     with pytest.raises(RefusedError) as caught:
         run_go(app)
     assert caught.value.rule == "origin"
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
-def test_a_policy_that_forbids_scripts_is_not_asked_about(tmp_path: Path, acme: Stranger) -> None:
+def test_a_policy_that_forbids_scripts_is_not_asked_about(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme, '\n[policy]\nscripts = "deny"\n')
     with pytest.raises(RefusedError):
         run_go(app, lambda _: Answer.ALWAYS)
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
-def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: Stranger) -> None:
+def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: FakeMcpServer) -> None:
     write_skill(home_skills(tmp_path), "secret-work", body="The secret.\n")
     entry = acme.add(
         "refunds", head="dependencies: [secret-work]\ntoolsets: ['tools.py:Tools']\n", tools_py=b"raise SystemExit\n"
@@ -162,19 +164,19 @@ def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: Stra
     assert "The secret." not in activation.text
     assert activation.warnings == ()
     assert not any("tools.py" in uri for uri in acme.reads)
-    app.neighbours.connections.close()
+    app.remote_servers.connections.close()
 
 
-def test_it_is_not_served_on_to_others(tmp_path: Path, acme: Stranger) -> None:
+def test_it_is_not_served_on_to_others(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds")
     app = refreshed(tmp_path, acme)
-    from metier.mcp import offering_of
+    from metier.mcp import serve_catalog
 
-    offering = offering_of(app.catalog)
+    offering = serve_catalog(app.catalog)
     assert not [name for name in (*offering.published, *offering.for_models, *offering.for_people) if "refunds" in name]
 
 
-def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: Stranger) -> None:
+def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: FakeMcpServer) -> None:
     from metier.mcp.listings import RemoteServer
 
     def ask() -> list[Json]:
@@ -193,11 +195,11 @@ def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: Stranger) -> No
 
 
 def test_a_server_without_the_extension_offers_nothing(tmp_path: Path) -> None:
-    with stranger(extension=False) as server, pytest.raises(RefusedError, match="offers no skills"):
+    with fake_mcp_server(extension=False) as server, pytest.raises(RefusedError, match="offers no skills"):
         refreshed(tmp_path, server)
 
 
-def test_the_token_goes_to_its_server(tmp_path: Path, acme: Stranger) -> None:
+def test_the_token_goes_to_its_server(tmp_path: Path, acme: FakeMcpServer) -> None:
     from metier.mcp.listings import RemoteServer
 
     server = RemoteServer(name="acme", url=acme.url, auth="bearer:${ACME_TOKEN}")
@@ -208,7 +210,7 @@ def test_the_token_goes_to_its_server(tmp_path: Path, acme: Stranger) -> None:
 def test_a_project_cannot_name_a_server(tmp_path: Path) -> None:
     write_config(tmp_path, '[skills.mcp.evil]\ncommand = "touch"\nargs = ["/tmp/evil"]\n', project=True)
     app = app_in(tmp_path, variables={"METIER_TRUST": "1"})
-    assert app.neighbours.servers == ()
+    assert app.remote_servers.servers == ()
 
 
 # --- on the command line ----------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ def test_refresh_asks_a_program_and_the_skill_can_be_shown_read_approved_and_run
     assert "acme:refunds" in shell("prompt", "--preset", "tool").out
 
 
-def test_a_refresh_is_seen_by_the_next_listing(shell: Shell, acme: Stranger) -> None:
+def test_a_refresh_is_seen_by_the_next_listing(shell: Shell, acme: FakeMcpServer) -> None:
     shell.write_config(f'[skills.mcp.acme]\nurl = "{acme.url}"\n')
     assert "acme:refunds" not in shell.listed()
     assert "acme:refunds" not in shell.listed()
@@ -247,7 +249,7 @@ def test_a_refresh_is_seen_by_the_next_listing(shell: Shell, acme: Stranger) -> 
     assert shell.listed()["acme:refunds"] == "enabled"
 
 
-def test_mistakes_are_one_sentence_and_one_server_that_is_down_stops_no_other(shell: Shell, acme: Stranger) -> None:
+def test_mistakes_are_one_sentence_and_one_server_that_is_down_stops_no_other(shell: Shell, acme: FakeMcpServer) -> None:
     shell("mcp", "refresh").failed(3, "no MCP server is configured")
     acme.add("refunds")
     acme.entries.append({"uri": "skill://broken/SKILL.md"})

@@ -21,7 +21,17 @@ from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resour
 from metier.spec import yaml as head_yaml
 from metier.spec.yaml import MapNode
 
-__all__ = ["EXTENSION", "MOST_BYTES", "MOST_FILES", "SCHEME", "Listed", "Published", "Withheld", "frontmatter", "publish"]
+__all__ = [
+    "EXTENSION",
+    "MOST_BYTES",
+    "MOST_FILES",
+    "SCHEME",
+    "ListedFile",
+    "PublishedSkill",
+    "WithheldSkill",
+    "frontmatter",
+    "publish_entry",
+]
 
 EXTENSION: Final = "io.modelcontextprotocol/skills"
 SCHEME: Final = "skill://"
@@ -34,7 +44,7 @@ _FORGIVEN = frozenset({"SK160"})
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedFile:
     """One file of a skill, as it was when it was listed."""
 
     size: int
@@ -42,15 +52,15 @@ class Listed:
     """`sha256:` and 64 hexadecimal digits, of the raw bytes."""
 
     @classmethod
-    def of(cls, data: bytes) -> Listed:
+    def of(cls, data: bytes) -> ListedFile:
         return cls(len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
 
 
 @dataclass(frozen=True)  # no slots: the answer is worked out once
-class Published:
+class PublishedSkill:
     source: Entry
     frontmatter: Mapping[str, Json]
-    files: Mapping[str, Listed]
+    files: Mapping[str, ListedFile]
     """By path inside the skill, SKILL.md first."""
 
     @property
@@ -82,19 +92,19 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldSkill:
     """A skill that the extension cannot have, and why."""
 
     source: Entry
     reason: str
 
 
-def publish(entry: Entry) -> Published | Withheld:
+def publish_entry(entry: Entry) -> PublishedSkill | WithheldSkill:
     """The skill in an entry's folder, read and summed up now."""
     try:
         return _publish(entry, DiskFiles(entry.folder))
     except (MetierError, OSError) as error:
-        return Withheld(entry, str(error))
+        return WithheldSkill(entry, str(error))
 
 
 def frontmatter(data: bytes) -> dict[str, Json]:
@@ -120,21 +130,21 @@ def path_in(uri: str) -> tuple[str, str]:
     return unquote(match[1]), resource_path("/".join(parts)) if parts else ""
 
 
-def _publish(entry: Entry, files: Files) -> Published | Withheld:
+def _publish(entry: Entry, files: Files) -> PublishedSkill | WithheldSkill:
     if not is_name(entry.name):
-        return Withheld(entry, f"the name {entry.name!r} breaks the standard's rules")
+        return WithheldSkill(entry, f"the name {entry.name!r} breaks the standard's rules")
     listing = list(files.list())
     if len(listing) > MOST_FILES:
-        return Withheld(entry, f"it has {len(listing):,} files, and the extension allows {MOST_FILES}")
+        return WithheldSkill(entry, f"it has {len(listing):,} files, and the extension allows {MOST_FILES}")
     if sum(each.size for each in listing) > MOST_BYTES:
-        return Withheld(entry, f"it is larger than {MOST_BYTES:,} bytes")
+        return WithheldSkill(entry, f"it is larger than {MOST_BYTES:,} bytes")
     data = files.read(SKILL_FILE, limit=MOST_BYTES)
     report = parse(data, folder=entry.name, verdict=Verdict.STRICT).report
     for problem in report.errors:
         if problem.code not in _FORGIVEN:
-            return Withheld(entry, problem.message)
-    listed = {SKILL_FILE: Listed.of(data)}
+            return WithheldSkill(entry, problem.message)
+    listed = {SKILL_FILE: ListedFile.of(data)}
     for each in listing:
         if each.path != SKILL_FILE:
-            listed[each.path] = Listed.of(files.read(each.path, limit=MOST_BYTES))
-    return Published(entry, frontmatter(data), listed)
+            listed[each.path] = ListedFile.of(files.read(each.path, limit=MOST_BYTES))
+    return PublishedSkill(entry, frontmatter(data), listed)

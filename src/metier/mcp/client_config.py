@@ -13,19 +13,19 @@ from metier.sources.atomic import locked, replace_bytes
 from metier.spec import Json
 
 from . import jsonc
-from .clients import Place, Server
+from .clients import ConfigFile, ServerCommand
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-__all__ = ["Change", "apply", "plan"]
+__all__ = ["ConfigChange", "apply_change", "plan_change"]
 
 _OURS = frozenset({"metier", "metier.exe"})
 _MARK = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ConfigChange:
     """What a client's file will be."""
 
     file: str
@@ -38,14 +38,14 @@ class Change:
         return self.before != self.after
 
 
-def plan(place: Place, server: Server) -> Change:
+def plan_change(place: ConfigFile, server: ServerCommand) -> ConfigChange:
     """The change that brings the server in; none where it is there already. What else an entry says, stays."""
     before = _text(place.file)
     write = _in_toml if place.is_toml else _in_json
-    return Change(file=place.file, before=before, after=write(place, server, before or ""))
+    return ConfigChange(file=place.file, before=before, after=write(place, server, before or ""))
 
 
-def apply(change: Change, *, now: datetime, lock: str) -> str | None:
+def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | None:
     """Write it; returns where the old file is kept. Conflict if somebody else has written meanwhile.
 
     `lock` is a file of ours: a client's folder is not ours to leave things in.
@@ -60,7 +60,7 @@ def apply(change: Change, *, now: datetime, lock: str) -> str | None:
     return backup
 
 
-def _backup(change: Change, now: datetime) -> str | None:
+def _backup(change: ConfigChange, now: datetime) -> str | None:
     if change.before is None:
         return None
     backup = f"{change.file}.{now:%Y%m%d-%H%M%S}.bak"
@@ -79,7 +79,7 @@ def _text(file: str) -> str | None:
         raise ConfigError("not UTF-8", file=file, hint="mend it by hand first; nothing was changed") from error
 
 
-def _in_json(place: Place, server: Server, before: str) -> str:
+def _in_json(place: ConfigFile, server: ServerCommand, before: str) -> str:
     mark, text = (_MARK, before[1:]) if before.startswith(_MARK) else ("", before)
     try:
         document = jsonc.read(text)
@@ -95,7 +95,7 @@ def _in_json(place: Place, server: Server, before: str) -> str:
     return mark + text
 
 
-def _in_toml(place: Place, server: Server, before: str) -> str:
+def _in_toml(place: ConfigFile, server: ServerCommand, before: str) -> str:
     # Imported here: only one of the four clients needs it.
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -111,7 +111,9 @@ def _in_toml(place: Place, server: Server, before: str) -> str:
     return tomlkit.dumps(document)
 
 
-def _toml_entry(document: TOMLDocument, place: Place, server: Server) -> dict[str, Any]:  # Any: whatever stands there
+def _toml_entry(
+    document: TOMLDocument, place: ConfigFile, server: ServerCommand
+) -> dict[str, Any]:  # Any: whatever stands there
     import tomlkit
 
     servers: Any = document.get(place.table)
@@ -127,7 +129,7 @@ def _toml_entry(document: TOMLDocument, place: Place, server: Server) -> dict[st
     return entry
 
 
-def _check(place: Place, server: Server, present: object) -> None:
+def _check(place: ConfigFile, server: ServerCommand, present: object) -> None:
     """An entry of that name that starts something else is somebody's, and not ours to change."""
     if present is None:
         return

@@ -28,7 +28,7 @@ from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.spec import Json
 
 from .listings import RemoteServer
-from .published import EXTENSION, MOST_BYTES
+from .published_skill import EXTENSION, MOST_BYTES
 
 __all__ = ["Connections", "list_entries"]
 

@@ -40,9 +40,9 @@ async def serving(
     tmp_path: Path, *, mode: Any = "auto", scripts: bool = False, **options: Any
 ) -> AsyncIterator[Client]:  # Any: the SDK's own words
     """The SDK's client, connected within this process to a server over the skills in a home."""
-    live, open_session = app_in(tmp_path).live_skills(scripts=scripts)
-    async with live:
-        served = SkillServer(live, open_session)
+    watcher, open_session = app_in(tmp_path).skill_watcher(scripts=scripts)
+    async with watcher:
+        served = SkillServer(watcher, open_session)
         async with Client(served.server, mode=mode, cache=None, **options) as client:
             yield client
 

@@ -16,9 +16,9 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from builders import skill_text
-from metier.mcp.published import EXTENSION
+from metier.mcp.published_skill import EXTENSION
 
-__all__ = ["Stranger", "entry_of", "stranger"]
+__all__ = ["FakeMcpServer", "entry_of", "fake_mcp_server"]
 
 JSON = dict[str, Any]  # Any: JSON, and often wrong on purpose
 
@@ -36,7 +36,7 @@ def entry_of(name: str, files: dict[str, bytes], *, path: str | None = None, **h
 
 
 @dataclass
-class Stranger:
+class FakeMcpServer:
     entries: list[JSON] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     """By URI."""
@@ -58,7 +58,7 @@ class Stranger:
         return entry
 
 
-def _server(state: Stranger) -> Server[Any]:
+def _server(state: FakeMcpServer) -> Server[Any]:
     async def listed(_: Any, params: types.PaginatedRequestParams) -> JSON:
         return state.page(params.cursor) if state.page else {"skills": state.entries}
 
@@ -77,7 +77,7 @@ def _server(state: Stranger) -> Server[Any]:
     async def nothing(_: Any, __: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=[])
 
-    server: Server[Any] = Server("stranger", on_list_resources=nothing, on_read_resource=read)
+    server: Server[Any] = Server("fake_mcp_server", on_list_resources=nothing, on_read_resource=read)
     if state.extension:
         server.extensions = {EXTENSION: {}}
     server.add_request_handler("skills/list", types.PaginatedRequestParams, listed)
@@ -85,9 +85,9 @@ def _server(state: Stranger) -> Server[Any]:
 
 
 @contextmanager
-def stranger(**options: Any) -> Iterator[Stranger]:
+def fake_mcp_server(**options: Any) -> Iterator[FakeMcpServer]:
     """One that serves meanwhile. What it offers may be changed at any time."""
-    state = Stranger(**options)
+    state = FakeMcpServer(**options)
     app = _server(state).streamable_http_app()
 
     async def heard(scope: Any, receive: Any, send: Any) -> None:

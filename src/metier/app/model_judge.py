@@ -20,14 +20,14 @@ from metier.scan import NoOpinionError, Question, ScanReport, ask, consider
 from metier.scan.opinion import PROMPT_VERSION
 from metier.spec import Files
 
-__all__ = ["Case", "Judging"]
+__all__ = ["JudgeCase", "ModelJudge"]
 
 _AT_ONCE = 4
 _SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgeCase:
     """A skill, and what the rules say of it."""
 
     name: str
@@ -36,7 +36,7 @@ class Case:
 
 
 @dataclass(slots=True, kw_only=True)
-class Judging:
+class ModelJudge:
     chat: Chat
     where: Endpoint
     cache: SkillCache
@@ -46,10 +46,10 @@ class Judging:
     """What went wrong, in whole sentences."""
     _away: str = ""
 
-    async def __call__(self, cases: Sequence[Case], told: Callable[[int], None] = lambda _: None) -> list[ScanReport]:
+    async def __call__(self, cases: Sequence[JudgeCase], told: Callable[[int], None] = lambda _: None) -> list[ScanReport]:
         """Their reports, in order, each with the model's findings where it had an answer."""
 
-        async def one(case: Case) -> ScanReport:
+        async def one(case: JudgeCase) -> ScanReport:
             report = await self._judged(case)
             told(1)
             return report
@@ -61,7 +61,7 @@ class Judging:
             self.notes.append(f"no model judged {which}: {self._away}; the rules' answer stands")
         return reports
 
-    async def _judged(self, case: Case) -> ScanReport:
+    async def _judged(self, case: JudgeCase) -> ScanReport:
         # In a thread: a skill of a few megabytes must not keep the answers for others waiting.
         question = await asyncio.to_thread(ask, case.files, case.report)
         key = self._key(question)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from builders import skill_text
-from mcp_stranger import entry_of
+from mcp_fake_server import entry_of
 from metier.errors import ConfigError, NotFoundError, RefusedError, UnavailableError
 from metier.mcp.listings import Listings, RemoteServer, read_servers
-from metier.mcp.remote import RemoteSkill, labelled, offer_of_remote, read_entry
-from metier.mcp.remote_files import RemoteFiles
+from metier.mcp.remote_files import RemoteSkillFiles
+from metier.mcp.remote_skill import RemoteSkill, labelled, offer_of_remote, read_entry
 
 TEXT = skill_text("refunds", head="metadata:\n  version: 1.0\nversion: 2\n").encode()
 FILES = {"SKILL.md": TEXT, "notes.md": b"notes", "scripts/go.sh": b"echo refunded\n"}
@@ -117,8 +117,8 @@ class Server:
         return self.files[uri.removeprefix("skill://refunds/")]
 
 
-def files(tmp_path: Path, fetch: Server | None, entry: dict[str, Any] | None = None) -> RemoteFiles:
-    return RemoteFiles(skill(entry), cache=str(tmp_path / "cache"), fetch=fetch)
+def files(tmp_path: Path, fetch: Server | None, entry: dict[str, Any] | None = None) -> RemoteSkillFiles:
+    return RemoteSkillFiles(skill(entry), cache=str(tmp_path / "cache"), fetch=fetch)
 
 
 def test_only_what_is_read_is_fetched_and_only_once(tmp_path: Path) -> None:

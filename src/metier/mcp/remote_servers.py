@@ -14,15 +14,15 @@ from metier.catalog import Entry, SourceOffers
 from metier.errors import NotFoundError, UnavailableError
 
 from .listings import Listings, read_servers
-from .remote_files import RemoteFiles
+from .remote_files import RemoteSkillFiles
 
 if TYPE_CHECKING:
-    from .connecting import Connections
+    from .connections import Connections
 
-__all__ = ["Neighbours", "needs_sdk"]
+__all__ = ["RemoteServers", "needs_sdk"]
 
 
-class Neighbours:
+class RemoteServers:
     def __init__(self, table: object, *, cache: str, environment: Mapping[str, str]) -> None:
         """`table` is `skills.mcp` of a configuration; `cache` a folder in which nobody looks for skills."""
         self.servers = read_servers(table)
@@ -36,18 +36,18 @@ class Neighbours:
     def connections(self) -> Connections:
         # Imported here: the SDK takes most of a second, and nearly every command does without it.
         try:
-            from .connecting import Connections
+            from .connections import Connections
         except ImportError as error:
             raise needs_sdk() from error
         return Connections({server.name: server for server in self.servers}, self._environment)
 
-    def files(self, entry: Entry, *, offline: bool = False) -> RemoteFiles:
+    def files(self, entry: Entry, *, offline: bool = False) -> RemoteSkillFiles:
         """The files of a skill; those that are needed are fetched, unless offline."""
         for server in self.servers:
             for skill in self.listings.of(server).skills if server.enabled else ():
                 if skill.folder == entry.folder:
                     fetch = None if offline else lambda name, uri: self.connections.read(name, uri)
-                    return RemoteFiles(skill, cache=self._cache, fetch=fetch)
+                    return RemoteSkillFiles(skill, cache=self._cache, fetch=fetch)
         raise NotFoundError(f"no server lists {entry.name!r} any more", hint="see `metier mcp list`")
 
 

@@ -17,12 +17,12 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from .live import Changed
+from .watcher import ListChanges
 
-__all__ = ["Telling"]
+__all__ = ["ChangeNotifier"]
 
 
-class Telling:
+class ChangeNotifier:
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
         self._sessions: set[ServerSession] = set()
@@ -35,7 +35,7 @@ class Telling:
         # The SDK has no public way from a session to the end of its connection, and without one they would pile up.
         session._connection.exit_stack.callback(self._sessions.discard, session)  # noqa: SLF001
 
-    async def __call__(self, changed: Changed) -> None:
+    async def __call__(self, changed: ListChanges) -> None:
         if changed.resources:
             await self._bus.publish(ResourcesListChanged())
         if changed.prompts:

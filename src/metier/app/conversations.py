@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from . import App
 
-__all__ = ["Talking"]
+__all__ = ["Conversations"]
 
 
-class Talking:
+class Conversations:
     """A part of App."""
 
     @cached_property

@@ -21,7 +21,7 @@ from metier.spec import SKILL_FILE, Json, is_name, resource_path, split_document
 from metier.spec import yaml as head_yaml
 from metier.spec.yaml import MapNode
 
-from .published import MOST_BYTES, MOST_FILES, Listed
+from .published_skill import MOST_BYTES, MOST_FILES, ListedFile
 
 __all__ = ["RemoteSkill", "labelled", "offer_of_remote", "read_entry"]
 
@@ -35,7 +35,7 @@ class RemoteSkill:
     """What the user calls the server: with the URI it is the skill's identity, and its name alone never is."""
     uri: str
     frontmatter: Mapping[str, Json]
-    files: Mapping[str, Listed] | None
+    files: Mapping[str, ListedFile] | None
     """By path; None where the server makes them up as it goes, so that nothing can be verified."""
     uris: Mapping[str, str] = field(default_factory=dict)
     """Of the files, as the server writes them."""
@@ -79,7 +79,7 @@ class RemoteSkill:
             listed = self.files[path]
             if len(data) != listed.size:
                 raise self._refused(f"sent {len(data):,} bytes as {path!r}, and listed {listed.size:,}", "size")
-            if Listed.of(data).digest != listed.digest:
+            if ListedFile.of(data).digest != listed.digest:
                 raise self._refused(f"sent other content as {path!r} than it listed", "digest")
         if path == SKILL_FILE and not _says(data, self.frontmatter):
             raise self._refused("sent a SKILL.md that says other things than its listing", "frontmatter")
@@ -135,12 +135,12 @@ def offer_of_remote(skill: RemoteSkill) -> Offer:
     return Offer(skill.folder, number, len(text), skill.label, about, flags, needs, text)
 
 
-def _files(server: str, uri: str, root: str, resources: object) -> tuple[dict[str, Listed], dict[str, str]]:
+def _files(server: str, uri: str, root: str, resources: object) -> tuple[dict[str, ListedFile], dict[str, str]]:
     if not isinstance(resources, list):
         raise _invalid(server, f"{uri} lists no resources")
     if len(resources) > MOST_FILES:
         raise _invalid(server, f"{uri} has {len(resources):,} files, and {MOST_FILES} are allowed")
-    files: dict[str, Listed] = {}
+    files: dict[str, ListedFile] = {}
     uris: dict[str, str] = {}
     for row in resources:
         fields = row if isinstance(row, dict) else {}
@@ -154,7 +154,7 @@ def _files(server: str, uri: str, root: str, resources: object) -> tuple[dict[st
         path = _path(server, uri, where[len(root) + 1 :])
         if path in files:
             raise _invalid(server, f"{uri} lists {path!r} twice")
-        files[path], uris[path] = Listed(size, digest), where
+        files[path], uris[path] = ListedFile(size, digest), where
     if any(parent in files for path in files for parent in _parents(path)):
         raise _invalid(server, f"{uri} lists a file as a folder")
     if SKILL_FILE not in files:

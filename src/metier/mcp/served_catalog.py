@@ -1,6 +1,6 @@
 """What the server offers at one moment: a catalog, and of it the skills that the extension can have.
 
-An offering never changes. A change on disk makes another one, in which only the skills that changed were read again.
+A served catalog never changes. A change on disk makes another one, in which only the skills that changed were read again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from metier.errors import NotFoundError
 from metier.spec import Json, Manifest
 
 from .media import DIRECTORY, media_type
-from .published import Published, Withheld, path_in, publish
+from .published_skill import PublishedSkill, WithheldSkill, path_in, publish_entry
 
-__all__ = ["Offering", "offering_of"]
+__all__ = ["ServedCatalog", "serve_catalog"]
 
 _ABOUT_PEOPLE = ("user-invocable", "argument-hint", "parameters", "user_invocable", "argument_hint")
 
 
 @dataclass(frozen=True)  # no slots: what is asked for at every request is worked out once
-class Offering:
+class ServedCatalog:
     catalog: Catalog
-    published: Mapping[str, Published] = field(default_factory=dict)
+    published: Mapping[str, PublishedSkill] = field(default_factory=dict)
     """By name. Also those that are closed to models: a person may still ask for one by its URI."""
-    withheld: tuple[Withheld, ...] = ()
+    withheld: tuple[WithheldSkill, ...] = ()
 
     @cached_property
-    def listed(self) -> tuple[Published, ...]:
+    def listed(self) -> tuple[PublishedSkill, ...]:
         """What `skills/list` names, in the order of names."""
         return tuple(each for _, each in sorted(self.published.items()) if each.source.is_for_models)
 
@@ -43,18 +43,18 @@ class Offering:
         found = {entry.name: _about(entry) for entry in served(self.catalog)}
         return {name: manifest for name, manifest in found.items() if manifest.extensions.user_invocable}
 
-    def skill(self, uri: str) -> Published:
+    def skill(self, uri: str) -> PublishedSkill:
         """The skill whose SKILL.md has this URI, summed up anew: whoever asks for one wants to know how it is now."""
         name, path = path_in(uri)
         known = self.published.get(name)
         if known is None or known.uri != uri or not path:
             raise NotFoundError(f"no skill has the URI {uri!r}", hint="see skills/list")
-        fresh = publish(known.source)
-        if isinstance(fresh, Withheld):
+        fresh = publish_entry(known.source)
+        if isinstance(fresh, WithheldSkill):
             raise NotFoundError(f"the skill {name!r} can no longer be served: {fresh.reason}", hint="see skills/list")
         return fresh
 
-    def file(self, uri: str) -> tuple[Published, str]:
+    def file(self, uri: str) -> tuple[PublishedSkill, str]:
         """The skill and the path of a file that is listed."""
         name, path = path_in(uri)
         known = self.published.get(name)
@@ -76,18 +76,20 @@ class Offering:
         return [_child(known, f"{prefix}{child}", is_folder=folder) for child, folder in sorted(names.items())]
 
 
-def offering_of(catalog: Catalog, *, before: Offering | None = None, touched: Iterable[str] = ()) -> Offering:
+def serve_catalog(catalog: Catalog, *, before: ServedCatalog | None = None, touched: Iterable[str] = ()) -> ServedCatalog:
     """The offering of a catalog. Of `before` is taken what is unchanged; `touched` are folders in which something is new."""
     changed = frozenset(touched)
-    known: dict[Entry, Published | Withheld] = {}
+    known: dict[Entry, PublishedSkill | WithheldSkill] = {}
     if before is not None:
         known |= {each.source: each for each in before.published.values()}
         known |= {each.source: each for each in before.withheld}
-    found = [known[entry] if entry in known and entry.folder not in changed else publish(entry) for entry in served(catalog)]
-    return Offering(
+    found = [
+        known[entry] if entry in known and entry.folder not in changed else publish_entry(entry) for entry in served(catalog)
+    ]
+    return ServedCatalog(
         catalog,
-        {each.name: each for each in found if isinstance(each, Published)},
-        tuple(each for each in found if isinstance(each, Withheld)),
+        {each.name: each for each in found if isinstance(each, PublishedSkill)},
+        tuple(each for each in found if isinstance(each, WithheldSkill)),
     )
 
 
@@ -103,7 +105,7 @@ def _about(entry: Entry) -> Manifest:
     return Manifest(name=entry.name, description=entry.description)
 
 
-def _child(skill: Published, path: str, *, is_folder: bool) -> dict[str, Json]:
+def _child(skill: PublishedSkill, path: str, *, is_folder: bool) -> dict[str, Json]:
     name = path.rpartition("/")[2]
     if is_folder:
         return {"uri": skill.uri_of(path), "name": name, "mimeType": DIRECTORY}

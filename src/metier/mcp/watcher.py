@@ -1,4 +1,4 @@
-"""The offering as it is now, kept current by a thread that watches the disk.
+"""The served as it is now, kept current by a thread that watches the disk.
 
 The first one is made in that thread too, so that the server answers a handshake before it has read a single skill.
 """
@@ -16,27 +16,27 @@ from typing import Self
 from metier.runtime import Tool
 from metier.sources import Update
 
-from .offering import Offering, offering_of
+from .served_catalog import ServedCatalog, serve_catalog
 from .tools import OpenSession, server_tools
 
-__all__ = ["Changed", "Live", "Moment", "Watch"]
+__all__ = ["ListChanges", "SkillWatcher", "Snapshot", "WatchCatalog"]
 
 _log = logging.getLogger(__name__)
 
-Watch = Callable[[threading.Event], Iterator[Update]]
+WatchCatalog = Callable[[threading.Event], Iterator[Update]]
 """First the catalog as it is, then an update for each change, until the event is set."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """What is offered now, and the tools over it."""
 
-    offering: Offering
+    catalog: ServedCatalog
     tools: tuple[Tool, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ListChanges:
     """Which of the lists a client may hold are no longer right."""
 
     resources: bool
@@ -44,16 +44,16 @@ class Changed:
     tools: bool
 
 
-class Live:
+class SkillWatcher:
     """A context: what is offered is looked for and watched from its start to its end."""
 
-    def __init__(self, watch: Watch, open_session: OpenSession, *, scripts: bool) -> None:
+    def __init__(self, watch: WatchCatalog, open_session: OpenSession, *, scripts: bool) -> None:
         self._watch, self._open_session, self._scripts = watch, open_session, scripts
         self._stop = threading.Event()
         self._arrived = asyncio.Event()
-        self._moment: Moment | Exception = RuntimeError("nothing has arrived")
-        self._tell: Callable[[Changed], Awaitable[None]] | None = None
-        self._telling: set[asyncio.Task[None]] = set()
+        self._snapshot: Snapshot | Exception = RuntimeError("nothing has arrived")
+        self._notify: Callable[[ListChanges], Awaitable[None]] | None = None
+        self._notifying: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         # A daemon: whoever ends the server does not wait for a search of the disk to finish.
@@ -65,50 +65,50 @@ class Live:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        for task in tuple(self._telling):
+        for task in tuple(self._notifying):
             task.cancel()
 
-    async def now(self) -> Moment:
+    async def now(self) -> Snapshot:
         await self._arrived.wait()
-        if isinstance(self._moment, Exception):
-            raise self._moment
-        return self._moment
+        if isinstance(self._snapshot, Exception):
+            raise self._snapshot
+        return self._snapshot
 
-    def on_change(self, tell: Callable[[Changed], Awaitable[None]]) -> None:
-        self._tell = tell
+    def on_change(self, notify: Callable[[ListChanges], Awaitable[None]]) -> None:
+        self._notify = notify
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        before: Offering | None = None
+        before: ServedCatalog | None = None
         try:
             for update in self._watch(self._stop):
                 touched = [change.entry.folder for change in update.changes]
-                offering = offering_of(update.catalog, before=before, touched=touched)
-                moment = Moment(offering, server_tools(offering, self._open_session, scripts=self._scripts))
-                loop.call_soon_threadsafe(self._take, moment, before)
-                before = offering
+                served = serve_catalog(update.catalog, before=before, touched=touched)
+                snapshot = Snapshot(served, server_tools(served, self._open_session, scripts=self._scripts))
+                loop.call_soon_threadsafe(self._take, snapshot, before)
+                before = served
         except Exception as error:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._fail, error)
 
-    def _take(self, moment: Moment, before: Offering | None) -> None:
-        self._moment = moment
+    def _take(self, snapshot: Snapshot, before: ServedCatalog | None) -> None:
+        self._snapshot = snapshot
         self._arrived.set()
-        if before is not None and self._tell is not None:
-            task = asyncio.ensure_future(self._tell(_changed(before, moment.offering)))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+        if before is not None and self._notify is not None:
+            task = asyncio.ensure_future(self._notify(_changed(before, snapshot.catalog)))
+            self._notifying.add(task)
+            task.add_done_callback(self._notifying.discard)
 
     def _fail(self, error: Exception) -> None:
-        """Told to whoever waits for the first moment; after that, the last good one stays."""
+        """Told to whoever waits for the first snapshot; after that, the last good one stays."""
         if not self._arrived.is_set():
-            self._moment = error
+            self._snapshot = error
             self._arrived.set()
         else:
             _log.warning("changes on disk are no longer seen: %s", error)
 
 
-def _changed(before: Offering, after: Offering) -> Changed:
-    return Changed(
+def _changed(before: ServedCatalog, after: ServedCatalog) -> ListChanges:
+    return ListChanges(
         resources=[each.entry for each in before.listed] != [each.entry for each in after.listed],
         prompts=before.for_people != after.for_people,
         tools=before.for_models != after.for_models,

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from metier.errors import ConflictError, UsageError
 
-from .http import Http
-from .live import Live
+from .http import HttpOptions
 from .server import SkillServer
 from .tools import OpenSession
+from .watcher import SkillWatcher
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
@@ -33,23 +33,25 @@ _WAITING = 128
 """Connections that may wait to be answered."""
 
 
-async def serve_stdio(live: Live, open_session: OpenSession) -> None:
+async def serve_stdio(watcher: SkillWatcher, open_session: OpenSession) -> None:
     """Until the client closes our input."""
     from mcp.server.stdio import stdio_server
 
     # AsyncFile is more than the SDK uses of it: it only asks for one line after the other.
-    async with live, stdio_server(stdin=cast("AsyncFile[str]", input_lines(0))) as (receive, send):
-        served = SkillServer(live, open_session)
+    async with watcher, stdio_server(stdin=cast("AsyncFile[str]", input_lines(0))) as (receive, send):
+        served = SkillServer(watcher, open_session)
         await served.server.run(receive, send, served.options)
 
 
-async def serve_http(live: Live, open_session: OpenSession, http: Http, *, ready: Callable[[str], None]) -> None:
+async def serve_http(
+    watcher: SkillWatcher, open_session: OpenSession, http: HttpOptions, *, ready: Callable[[str], None]
+) -> None:
     """Until we are told to end. `ready` hears the address once clients can connect."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    async with live:
-        served = SkillServer(live, open_session)
+    async with watcher:
+        served = SkillServer(watcher, open_session)
         security = TransportSecuritySettings(allowed_hosts=http.allowed_hosts, allowed_origins=http.allowed_origins)
         app: Asgi = served.server.streamable_http_app(host=http.host, transport_security=security)
         if http.token is not None:
@@ -61,7 +63,7 @@ async def serve_http(live: Live, open_session: OpenSession, http: Http, *, ready
         try:
             await uvicorn.Server(config).serve(sockets=[bound])
         finally:
-            served.telling.close()
+            served.notifier.close()
             bound.close()
 
 
@@ -130,7 +132,7 @@ def guarded(app: Asgi, token: str) -> Asgi:
     return guard
 
 
-def _bound(http: Http) -> socket.socket:
+def _bound(http: HttpOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
