@@ -20,13 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from metier.scan.known.hosts import urls_in
-from metier.scan.notes import is_mention
-from metier.scan.orders import units
+from metier.scan.collector import mention_strength
+from metier.scan.data.hosts import urls_in
 from metier.scan.purpose import Purpose
-from metier.scan.subject import Limits, read_subject
-from metier.scan.text import Kind, Text
-from metier.scan.wording import Page, read_weights, signs
+from metier.scan.rules.sentence_rules import read_sentences
+from metier.scan.rules.wording_model import WordingContext, features_of, load_model
+from metier.scan.subject import ScanLimits, read_subject
+from metier.scan.text import SkillText, TextKind
 from metier.selection.container import Array
 from metier.spec import MemoryFiles
 
@@ -60,7 +60,7 @@ def main() -> None:
     harmless = [signs_of(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
     ordinary = [one for one in map(read_ordinary, read_skills(options.data)) if one is not None]
     print(f"{len(harmful)} harmful sentences, {len(ordinary)} ordinary skills, {time.time() - begin:.0f} s", flush=True)
-    reviews = read_weights().reviews
+    reviews = load_model().reviews
     for name, folds in (("families unseen", by_family(harmful)), ("families known", by_turn(harmful))):
         if not options.quick:
             reviews = cross_validate(name, harmful, folds, ordinary, harmless)
@@ -86,34 +86,34 @@ def read_ordinary(skill: tuple[str, bytes]) -> Ordinary | None:
     files = MemoryFiles({"SKILL.md": data})
     if any(name in source for name in OTHERS):
         return None
-    subject = read_subject(files, None, Limits())
+    subject = read_subject(files, None, ScanLimits())
     if subject.purpose.is_security:
         # Whatever such a page says is weighed as spoken of, and never blocks.
         return None
     mentioned = Counter(url.label for text in subject.raw for url in urls_in(text.text))
-    page = Page(subject.purpose, mentioned)
+    page = WordingContext(subject.purpose, mentioned)
     found, counts = [], []
     for text in subject.texts:
-        if text.kind is Kind.PROSE:
-            for start, sentence, whole in units(text):
-                seen, length = signs(whole, page)
+        if text.kind is TextKind.PROSE:
+            for start, sentence, whole in read_sentences(text):
+                seen, length = features_of(whole, page)
                 if length >= 5:
                     found.append((frozenset(seen), length))
-                    counts.append(not is_mention(text, start, start + len(sentence)))
+                    counts.append(not mention_strength(text, start, start + len(sentence)))
     return Ordinary(source.partition("/")[0], tuple(found), tuple(counts))
 
 
 def read_harmful(path: Path) -> Iterator[tuple[str, Signs]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         family, words = line.split("\t")
-        for _, _, whole in units(Text("SKILL.md", Kind.PROSE, words)):
+        for _, _, whole in read_sentences(SkillText("SKILL.md", TextKind.PROSE, words)):
             found = signs_of(whole)
             if found[1] >= 5:
                 yield family, found
 
 
 def signs_of(words: str) -> Signs:
-    seen, length = signs(words, Page(Purpose(), Counter(url.label for url in urls_in(words))))
+    seen, length = features_of(words, WordingContext(Purpose(), Counter(url.label for url in urls_in(words))))
     return frozenset(seen), length
 
 
@@ -177,7 +177,7 @@ def fit(harmful: Sequence[Signs], ordinary: Sequence[Signs], harmless: Sequence[
 
 def table(found: Sequence[Signs], vocabulary: dict[str, int]) -> tuple[Array, Array, Array]:
     """Row and column of each sign that the model knows, and its value."""
-    columns = [[vocabulary[sign] for sign in signs if sign in vocabulary] for signs, _ in found]
+    columns = [[vocabulary[sign] for sign in features_of if sign in vocabulary] for features_of, _ in found]
     rows = np.repeat(np.arange(len(found)), [len(one) for one in columns])
     flat = np.fromiter((column for one in columns for column in one), dtype=np.int64, count=len(rows))
     scale = np.array([max(length, 10) ** -0.5 for _, length in found])

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from metier.scan import ScanReport, Verdict, scan
+from metier.scan import ScanReport, ScanVerdict, scan
 from metier.spec import MemoryFiles
 
 __all__ = ["ATTACKS", "HONEST", "SHAPES", "Attack", "Shape", "scanned", "skill"]
@@ -36,7 +36,7 @@ class Shape:
 class Attack:
     number: int
     category: str
-    verdict: Verdict
+    verdict: ScanVerdict
     files: dict[str, bytes]
     is_blind: bool
     """Written by somebody who had not seen the rules."""
@@ -64,7 +64,7 @@ def _attacks() -> list[Attack]:
         Attack(
             number,
             row["category"],
-            Verdict(row["verdict"]),
+            ScanVerdict(row["verdict"]),
             {path: _bytes(content) for path, content in row["files"].items()},
             is_blind=row.get("by") == "stranger",
         )

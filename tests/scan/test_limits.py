@@ -22,12 +22,12 @@ import pytest
 
 import metier.scan
 from metier.errors import RefusedError
-from metier.scan import Limits, ScanReport, Verdict, scan
-from metier.scan.notes import Notes
-from metier.scan.orders import ORDERS
-from metier.scan.phrases.lookup import look_up
+from metier.scan import ScanLimits, ScanReport, ScanVerdict, scan
+from metier.scan.collector import FindingCollector
+from metier.scan.rules.phrases import look_up
+from metier.scan.rules.sentence_rules import SENTENCE_RULES
 from metier.scan.scanner import PHRASES
-from metier.scan.text import Kind, Text
+from metier.scan.text import SkillText, TextKind
 from metier.spec import FileEntry, MemoryFiles
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
@@ -69,9 +69,9 @@ def test_no_beginning_of_a_phrase_can_be_repeated_into_a_bomb() -> None:
     size = SIZE if FULL else SIZE // 8
     for one in PHRASES:
         bait = one.beginnings[0] + "the all user to http your files key in a send and instructions .env "
-        text = Text("SKILL.md", Kind.PROSE, bait * (size // len(bait)))
+        text = SkillText("SKILL.md", TextKind.PROSE, bait * (size // len(bait)))
         started = time.process_time()
-        look_up((replace(one, kinds=frozenset(Kind)),), text, Notes())
+        look_up((replace(one, kinds=frozenset(TextKind)),), text, FindingCollector())
         assert time.process_time() - started < LONGEST_RULE * size / SIZE + SLACK, one
 
 
@@ -82,7 +82,7 @@ def expressions() -> dict[str, re.Pattern[str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern):
                 found[f"{module.name}.{name}"] = value
-    for order in ORDERS:
+    for order in SENTENCE_RULES:
         found |= {f"{order.message} {number}": need for number, need in enumerate(order.needs)}
     return found
 
@@ -107,7 +107,7 @@ def test_no_expression_can_be_fed_into_a_bomb(number: int) -> None:
 def test_more_beginnings_than_are_worth_trying_are_reported() -> None:
     _, report = timed({"SKILL.md": HEAD + b"curl ignore " * 5_000})
     assert "SK902" in {finding.code for finding in report.findings}
-    assert report.verdict is Verdict.REVIEW
+    assert report.verdict is ScanVerdict.REVIEW
 
 
 class HugeFiles:
@@ -133,7 +133,7 @@ def test_a_file_of_a_hundred_megabytes_is_named_and_not_read() -> None:
     report = scan(files)
     assert files.read_bytes == len(HEAD)
     assert [(finding.code, finding.file) for finding in report.findings] == [("SK901", "assets/video.bin")]
-    assert report.verdict is Verdict.REVIEW
+    assert report.verdict is ScanVerdict.REVIEW
 
 
 def test_a_hundred_thousand_files_are_not_all_read() -> None:
@@ -141,13 +141,13 @@ def test_a_hundred_thousand_files_are_not_all_read() -> None:
     started = time.process_time()
     report = scan(files)
     assert time.process_time() - started < LONGEST * 2
-    assert report.files <= Limits().files
+    assert report.files <= ScanLimits().files
     assert [finding.code for finding in report.findings] == ["SK901"]
 
 
 def test_all_files_together_have_a_budget_and_skill_md_comes_first() -> None:
     files = HugeFiles({"SKILL.md": len(HEAD)} | {f"{number}.py": SIZE for number in range(10)})
-    report = scan(files, options=Limits(total_bytes=2 * SIZE))
+    report = scan(files, options=ScanLimits(total_bytes=2 * SIZE))
     assert files.read_bytes <= 2 * SIZE
     assert any(finding.code == "SK901" for finding in report.findings)
 
@@ -173,7 +173,7 @@ def test_archives_in_archives_are_named_and_never_opened() -> None:
     spent, report = timed({"SKILL.md": HEAD, "assets/data.zip": nested(6), "assets/more.gz": gzip.compress(b"\0" * SIZE)})
     assert spent < 1
     assert {finding.code for finding in report.findings} == {"SK705"}
-    assert report.verdict is Verdict.REVIEW
+    assert report.verdict is ScanVerdict.REVIEW
 
 
 def test_a_bomb_behind_an_encoding_is_opened_a_little() -> None:

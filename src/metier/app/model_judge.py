@@ -16,8 +16,8 @@ from metier.errors import MetierError
 from metier.evals.chat import Chat, Endpoint
 from metier.evals.parallel import run_parallel
 from metier.install.cache import SkillCache
-from metier.scan import NoOpinionError, Question, ScanReport, ask, consider
-from metier.scan.opinion import PROMPT_VERSION
+from metier.scan import JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
+from metier.scan.model_opinion import PROMPT_VERSION
 from metier.spec import Files
 
 __all__ = ["JudgeCase", "ModelJudge"]
@@ -63,11 +63,11 @@ class ModelJudge:
 
     async def _judged(self, case: JudgeCase) -> ScanReport:
         # In a thread: a skill of a few megabytes must not keep the answers for others waiting.
-        question = await asyncio.to_thread(ask, case.files, case.report)
+        question = await asyncio.to_thread(judge_question, case.files, case.report)
         key = self._key(question)
         try:
             opinion = question.read(str((self.cache.recall(key) or {}).get("answer", "")), model=self.chat.name)
-            return consider(case.report, opinion)
+            return add_opinion(case.report, opinion)
         except NoOpinionError:
             answer = await self._asked(question)
         if answer is None:
@@ -81,9 +81,9 @@ class ModelJudge:
         if opinion.discarded and not opinion.findings:
             said = f"the model {self.chat.name} says {opinion.verdict} of {case.name}"
             self.notes.append(f"{said} and quotes nothing that stands in its files; the rules' answer stands")
-        return consider(case.report, opinion)
+        return add_opinion(case.report, opinion)
 
-    async def _asked(self, question: Question) -> str | None:
+    async def _asked(self, question: JudgeQuestion) -> str | None:
         if self._away:
             return None
         messages = [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}]
@@ -96,7 +96,7 @@ class ModelJudge:
             self._away = str(error)
         return None
 
-    def _key(self, question: Question) -> str:
+    def _key(self, question: JudgeQuestion) -> str:
         """Of all that an answer depends on. The question holds the contents; what is not in it the model has not seen."""
         asked = sha256(f"{question.system}\0{question.user}".encode("utf-8", "surrogatepass")).hexdigest()
         return f"opinion {PROMPT_VERSION} {self.where.base_url} {self.where.model} {asked}"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from .opinion import NoOpinionError, Question, ask, consider
-    from .report import Capabilities, Finding, Opinion, ScanReport
-    from .rules import RULES, Rule
-    from .scale import Confidence, Reach, Verdict
+    from .model_opinion import JudgeQuestion, NoOpinionError, add_opinion, judge_question
+    from .report import Capabilities, Finding, ModelOpinion, ScanReport
+    from .rules.table import RULES, Rule
+    from .scale import Confidence, ScanReach, ScanVerdict
     from .scanner import scan
-    from .subject import Limits
+    from .subject import ScanLimits
     from .waivers import Waiver, apply_waivers, read_waivers
 
 __all__ = [
@@ -24,18 +24,18 @@ __all__ = [
     "Capabilities",
     "Confidence",
     "Finding",
-    "Limits",
+    "JudgeQuestion",
+    "ModelOpinion",
     "NoOpinionError",
-    "Opinion",
-    "Question",
-    "Reach",
     "Rule",
+    "ScanLimits",
+    "ScanReach",
     "ScanReport",
-    "Verdict",
+    "ScanVerdict",
     "Waiver",
+    "add_opinion",
     "apply_waivers",
-    "ask",
-    "consider",
+    "judge_question",
     "read_waivers",
     "scan",
 ]
@@ -44,12 +44,12 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.scan.opinion": ("NoOpinionError", "Question", "ask", "consider"),
-            "metier.scan.report": ("Capabilities", "Finding", "Opinion", "ScanReport"),
-            "metier.scan.rules": ("RULES", "Rule"),
-            "metier.scan.scale": ("Confidence", "Reach", "Verdict"),
+            "metier.scan.model_opinion": ("NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
+            "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
+            "metier.scan.rules.table": ("RULES", "Rule"),
+            "metier.scan.scale": ("Confidence", "ScanReach", "ScanVerdict"),
             "metier.scan.scanner": ("scan",),
-            "metier.scan.subject": ("Limits",),
+            "metier.scan.subject": ("ScanLimits",),
             "metier.scan.waivers": ("Waiver", "apply_waivers", "read_waivers"),
         },
     )

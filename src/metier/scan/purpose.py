@@ -8,11 +8,11 @@ from functools import cached_property
 
 from metier.values import dataclass
 
-from .expressions import expression
+from .patterns import lazy_pattern
 
-__all__ = ["Purpose", "speaks_of_network"]
+__all__ = ["Purpose", "mentions_network"]
 
-_SECURITY = expression(
+_SECURITY = lazy_pattern(
     r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
     r"[- ]?security"
     r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
@@ -25,7 +25,7 @@ _SECURITY = expression(
     r"|privilege escalation|reverse[- ]shells?|blue team|intrusion|indicators? of compromise|(?:detects?"
     r"|hunts?) (?:malicious|suspicious)"
 )
-_NETWORK = expression(
+_NETWORK = lazy_pattern(
     r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
     r"|email"
     r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "
@@ -59,12 +59,12 @@ class Purpose:
     @cached_property
     def is_network(self) -> bool:
         """It says that it talks to others."""
-        return speaks_of_network(self.words)
+        return mentions_network(self.words)
 
     def mentions(self, reasons: Iterable[str]) -> bool:
         return any(reason in self.words for reason in reasons)
 
 
-def speaks_of_network(words: str) -> bool:
+def mentions_network(words: str) -> bool:
     """Do these words explain why a skill talks to others?"""
     return bool(_NETWORK.search(words))

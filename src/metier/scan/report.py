@@ -5,10 +5,10 @@ from __future__ import annotations
 from metier.spec import Problem, Report, Severity
 from metier.values import dataclass, field
 
-from .rules import RULES, Rule
-from .scale import Confidence, Reach, Verdict, judge, severity_of
+from .rules.table import RULES, Rule
+from .scale import Confidence, ScanReach, ScanVerdict, severity_of, verdict_for
 
-__all__ = ["Capabilities", "Finding", "Opinion", "ScanReport"]
+__all__ = ["Capabilities", "Finding", "ModelOpinion", "ScanReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Finding:
     code: str
     message: str
     confidence: Confidence
-    reach: Reach
+    reach: ScanReach
     file: str = "SKILL.md"
     line: int | None = None
     column: int | None = None
@@ -35,8 +35,8 @@ class Finding:
         return RULES[self.code]
 
     @property
-    def verdict(self) -> Verdict:
-        return Verdict.PASS if self.waived else judge(self.confidence, self.reach)
+    def verdict(self) -> ScanVerdict:
+        return ScanVerdict.PASS if self.waived else verdict_for(self.confidence, self.reach)
 
     @property
     def severity(self) -> Severity:
@@ -74,11 +74,11 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class ModelOpinion:
     """What a model said of a skill, as far as it counts; see `opinion`."""
 
     model: str
-    verdict: Verdict
+    verdict: ScanVerdict
     """Its own word. What decides are its findings."""
     findings: tuple[Finding, ...] = ()
     discarded: int = 0
@@ -92,18 +92,18 @@ class ScanReport:
     capabilities: Capabilities = field(default_factory=Capabilities)
     files: int = 0
     """How many files were read."""
-    opinion: Opinion | None = None
+    opinion: ModelOpinion | None = None
     """A model's, where one was asked; its findings are among the others."""
 
     @property
-    def verdict(self) -> Verdict:
-        return max((finding.verdict for finding in self.findings), key=lambda one: one.rank, default=Verdict.PASS)
+    def verdict(self) -> ScanVerdict:
+        return max((finding.verdict for finding in self.findings), key=lambda one: one.rank, default=ScanVerdict.PASS)
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ScanReach:
         """The blast radius: how far the findings that made the verdict would reach."""
         counted = (finding.reach for finding in self.findings if finding.verdict is self.verdict and not finding.waived)
-        return max(counted, key=lambda one: one.rank, default=Reach.SKILL)
+        return max(counted, key=lambda one: one.rank, default=ScanReach.SKILL)
 
     @property
     def report(self) -> Report:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from metier.spec import Severity
 
-__all__ = ["Confidence", "Reach", "Verdict", "judge", "severity_of"]
+__all__ = ["Confidence", "ScanReach", "ScanVerdict", "severity_of", "verdict_for"]
 
 
 class Confidence(StrEnum):
@@ -28,7 +28,7 @@ class Confidence(StrEnum):
         return tuple(Confidence)[max(0, self.rank - by)]
 
 
-class Reach(StrEnum):
+class ScanReach(StrEnum):
     """The blast radius."""
 
     SKILL = "skill"
@@ -45,7 +45,7 @@ class Reach(StrEnum):
         return ("skill", "project", "machine", "accounts").index(self.value)
 
 
-class Verdict(StrEnum):
+class ScanVerdict(StrEnum):
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     REVIEW = "review"
     """A person should read the findings before the skill is used."""
@@ -56,14 +56,14 @@ class Verdict(StrEnum):
         return ("pass", "review", "block").index(self.value)
 
 
-def judge(confidence: Confidence, reach: Reach) -> Verdict:
-    if reach is Reach.SKILL or confidence is Confidence.LOW:
-        return Verdict.PASS
-    if reach is Reach.PROJECT:
-        return Verdict.REVIEW if confidence is Confidence.HIGH else Verdict.PASS
-    return Verdict.BLOCK if confidence is Confidence.HIGH else Verdict.REVIEW
+def verdict_for(confidence: Confidence, reach: ScanReach) -> ScanVerdict:
+    if reach is ScanReach.SKILL or confidence is Confidence.LOW:
+        return ScanVerdict.PASS
+    if reach is ScanReach.PROJECT:
+        return ScanVerdict.REVIEW if confidence is Confidence.HIGH else ScanVerdict.PASS
+    return ScanVerdict.BLOCK if confidence is Confidence.HIGH else ScanVerdict.REVIEW
 
 
-def severity_of(verdict: Verdict) -> Severity:
+def severity_of(verdict: ScanVerdict) -> Severity:
     """The same as validate and lint weigh it."""
-    return {Verdict.PASS: Severity.INFO, Verdict.REVIEW: Severity.WARNING, Verdict.BLOCK: Severity.ERROR}[verdict]
+    return {ScanVerdict.PASS: Severity.INFO, ScanVerdict.REVIEW: Severity.WARNING, ScanVerdict.BLOCK: Severity.ERROR}[verdict]

@@ -5,35 +5,35 @@ from __future__ import annotations
 from metier.spec import Files
 from metier.values import dataclass, field, replace
 
-from .binaries import judge_binary
-from .deeds import judge_deeds, judge_embedded
-from .dependencies import judge_dependencies
-from .flows import follow
-from .hidden import judge_hidden, visible
-from .javascript.judge import judge_javascript
-from .known.hosts import urls_in
-from .layers import layers
-from .lures import judge_addresses, judge_lures, judge_packages
-from .notes import Notes
-from .obscurity import judge_obscurity
-from .orders import judge_orders, units
-from .phrases.instructions import INSTRUCTIONS
-from .phrases.lookup import look_up
-from .phrases.misdeeds import MISDEEDS
-from .phrases.outlets import OUTLETS
-from .phrases.secrecy import SECRECY
-from .phrases.signatures import SIGNATURES
-from .python.judge import judge_python
-from .remote import judge_remote
+from .collector import FindingCollector
+from .data.hosts import urls_in
+from .data.instructions import INSTRUCTIONS
+from .data.misdeeds import MISDEEDS
+from .data.outlets import OUTLETS
+from .data.secrecy import SECRECY
+from .data.signatures import SIGNATURES
+from .readers.encoded_text import decode_texts
 from .report import Finding, ScanReport
-from .rules import RULES
-from .scale import Confidence, Verdict
-from .scope import judge_scope
-from .sendings import judge_sendings
-from .shell.judge import judge_shell
-from .subject import Limits, Subject, read_subject
-from .text import Kind, Text
-from .wording import judge_wording
+from .rules.binaries import judge_binary
+from .rules.data_flow import judge_data_flow
+from .rules.dependencies import judge_dependencies
+from .rules.exfiltration_prose import judge_exfiltration_prose
+from .rules.hidden_text import judge_hidden, visible_text
+from .rules.javascript import judge_javascript
+from .rules.obfuscation import judge_obfuscation
+from .rules.phrases import look_up
+from .rules.prerequisites import judge_addresses, judge_packages, judge_prerequisites
+from .rules.python import judge_python
+from .rules.remote_instructions import judge_remote_instructions
+from .rules.scope import judge_scope
+from .rules.script_behaviour import judge_embedded_downloads, judge_script
+from .rules.sentence_rules import judge_sentences, read_sentences
+from .rules.shell import judge_shell
+from .rules.table import RULES
+from .rules.wording_model import judge_wording
+from .scale import Confidence, ScanVerdict
+from .subject import ScanLimits, ScanSubject, read_subject
+from .text import SkillText, TextKind
 
 __all__ = ["PHRASES", "scan"]
 
@@ -45,23 +45,23 @@ _MOST_INNER = 400
 _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 
 
-def scan(files: Files, *, folder: str | None = None, options: Limits = Limits()) -> ScanReport:  # noqa: B008 - frozen
+def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanLimits()) -> ScanReport:  # noqa: B008 - frozen
     """What a skill could do and what looks bad about it. The same bytes always give the same report."""
     subject = read_subject(files, folder, options)
-    notes = Notes(subject.purpose)
+    notes = FindingCollector(subject.purpose)
     for path, why in subject.unread:
         notes.add("SK901", f"not scanned: {why}", file=path)
     scanner = _Scanner(subject, notes, options)
-    notes.mentioned.update(url.label for text in subject.raw if text.kind is Kind.PROSE for url in urls_in(text.text))
-    told = "\n".join(text.low for text in subject.texts if text.kind is Kind.PROSE or text.is_shown)
+    notes.mentioned.update(url.label for text in subject.raw if text.kind is TextKind.PROSE for url in urls_in(text.text))
+    told = "\n".join(text.low for text in subject.texts if text.kind is TextKind.PROSE or text.is_shown)
     for text in subject.raw:
         judge_hidden(text, notes)
         judge_dependencies(text, notes)
-        if text.kind is Kind.PROSE:
+        if text.kind is TextKind.PROSE:
             judge_packages(text, notes)
-        judge_obscurity(text, notes)
-        judge_deeds(text, told, notes)
-        plain = visible(text)
+        judge_obfuscation(text, notes)
+        judge_script(text, told, notes)
+        plain = visible_text(text)
         if plain is not None:
             scanner.again(plain)
         scanner.uncover(text)
@@ -70,13 +70,13 @@ def scan(files: Files, *, folder: str | None = None, options: Limits = Limits())
     for path, data in subject.binaries.items():
         judge_binary(path, data, notes)
     judge_scope(subject, notes, scanner.judge)
-    follow(notes)
+    judge_data_flow(notes)
     chained = notes.findings.values() if subject.purpose.is_security else _chained(notes)
     findings = tuple(sorted(chained, key=lambda one: one.order))
     return ScanReport(findings=findings, capabilities=notes.capabilities(), files=len(subject.raw) + len(subject.binaries))
 
 
-def _chained(notes: Notes) -> list[Finding]:
+def _chained(notes: FindingCollector) -> list[Finding]:
     """Doubts of two kinds in one skill are no doubts any more.
 
     Malicious skills take a median of three steps of an attack (arXiv 2602.06547); of 12,000 ordinary ones a handful shows two.
@@ -84,7 +84,7 @@ def _chained(notes: Notes) -> list[Finding]:
     doubtful = {
         key: RULES[one.code].category
         for key, one in notes.findings.items()
-        if one.verdict is Verdict.REVIEW and key not in notes.spoken_of and RULES[one.code].category not in _NO_STEP
+        if one.verdict is ScanVerdict.REVIEW and key not in notes.spoken_of and RULES[one.code].category not in _NO_STEP
     }
     if len(set(doubtful.values())) < 2:
         return list(notes.findings.values())
@@ -93,9 +93,9 @@ def _chained(notes: Notes) -> list[Finding]:
 
 @dataclass(slots=True)
 class _Scanner:
-    subject: Subject
-    notes: Notes
-    limits: Limits
+    subject: ScanSubject
+    notes: FindingCollector
+    limits: ScanLimits
     depth: int = 0
     layer: int = 0
     inner_left: int = _MOST_INNER
@@ -104,16 +104,16 @@ class _Scanner:
     def __post_init__(self) -> None:
         self.decoded_left = self.limits.decoded_bytes
 
-    def judge(self, text: Text) -> None:
+    def judge(self, text: SkillText) -> None:
         """One piece of text: its phrases and its language."""
         # What a document shows as inline code was looked up with the prose around it.
         look_up(_SHAPES if text.is_inline else PHRASES, text, self.notes)
-        judge_embedded(text, self.notes)
+        judge_embedded_downloads(text, self.notes)
         self._language(text)
 
-    def again(self, plain: Text) -> None:
+    def again(self, plain: SkillText) -> None:
         """A file as a model reads it. What only shows now was hidden, whatever it is."""
-        notes = Notes()
+        notes = FindingCollector()
         look_up(_TOLD, plain, notes)
         known = {(one.code, one.line) for one in self._phrases_of(plain.path)}
         for finding in notes.findings.values():
@@ -129,31 +129,31 @@ class _Scanner:
                 )
 
     def _phrases_of(self, path: str) -> list[Finding]:
-        notes = Notes()
+        notes = FindingCollector()
         for text in self.subject.raw:
             if text.path == path:
                 look_up(_TOLD, text, notes)
         return list(notes.findings.values())
 
-    def _language(self, text: Text) -> None:
+    def _language(self, text: SkillText) -> None:
         notes = self.notes
-        if text.kind in (Kind.SHELL, Kind.POWERSHELL):
+        if text.kind in (TextKind.SHELL, TextKind.POWERSHELL):
             judge_shell(text, notes, inner=self._inner)
-        elif text.kind is Kind.PYTHON:
+        elif text.kind is TextKind.PYTHON:
             judge_python(text, notes, inner=self._inner)
-        elif text.kind is Kind.JAVASCRIPT:
+        elif text.kind is TextKind.JAVASCRIPT:
             judge_javascript(text, notes, inner=self._inner)
-        elif text.kind is Kind.PROSE:
-            judge_lures(text, notes)
-            judge_sendings(text, notes)
-            judge_remote(text, notes)
-            said = units(text)
-            judge_orders(text, said, notes)
+        elif text.kind is TextKind.PROSE:
+            judge_prerequisites(text, notes)
+            judge_exfiltration_prose(text, notes)
+            judge_remote_instructions(text, notes)
+            said = read_sentences(text)
+            judge_sentences(text, said, notes)
             judge_wording(text, said, notes)
         elif not text.is_shown:
             judge_addresses(text, notes)
 
-    def _inner(self, text: Text) -> None:
+    def _inner(self, text: SkillText) -> None:
         """Code that other code hands to an interpreter."""
         if self.depth >= _DEEPEST or self.inner_left <= 0:
             self.notes.add("SK902", "code in code in code: not all of it was read", file=text.path)
@@ -165,11 +165,11 @@ class _Scanner:
         self.uncover(text)
         self.depth -= 1
 
-    def uncover(self, text: Text) -> None:
+    def uncover(self, text: SkillText) -> None:
         """What is encoded in a text, and in that, is judged like any other text."""
         if self.layer >= self.limits.decoded_layers or self.decoded_left <= 0:
             return
-        for plain in layers(text, limit=self.decoded_left):
+        for plain in decode_texts(text, limit=self.decoded_left):
             self.decoded_left -= len(plain.text)
             before = set(self.notes.findings)
             self.layer += 1
@@ -178,7 +178,7 @@ class _Scanner:
             self.layer -= 1
             self._report_layer(plain, [self.notes.findings[key] for key in self.notes.findings if key not in before])
 
-    def _report_layer(self, plain: Text, found: list[Finding]) -> None:
+    def _report_layer(self, plain: SkillText, found: list[Finding]) -> None:
         """An encoding with something grave behind it is grave itself."""
         grave = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
         if grave:

@@ -12,15 +12,15 @@ from metier.errors import NotFoundError
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, parse
 from metier.values import dataclass, field
 
-from .markdown import cut
 from .purpose import Purpose
-from .text import Kind, Text, kind_of
+from .readers.markdown import split_document
+from .text import SkillText, TextKind, kind_of
 
-__all__ = ["Limits", "Subject", "read_subject"]
+__all__ = ["ScanLimits", "ScanSubject", "read_subject"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ScanLimits:
     """How much is read. What lies beyond is named in the report, never silently passed."""
 
     file_bytes: int = 1024 * 1024
@@ -31,12 +31,12 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Subject:
+class ScanSubject:
     manifest: Manifest | None = None
     purpose: Purpose = field(default_factory=Purpose)
-    raw: list[Text] = field(default_factory=list)
+    raw: list[SkillText] = field(default_factory=list)
     """Whole files that are text."""
-    texts: list[Text] = field(default_factory=list)
+    texts: list[SkillText] = field(default_factory=list)
     """The same, documents cut into prose and code."""
     binaries: dict[str, bytes] = field(default_factory=dict)
     """The beginning of every other file."""
@@ -45,8 +45,8 @@ class Subject:
     """File and reason."""
 
 
-def read_subject(files: Files, folder: str | None, limits: Limits) -> Subject:
-    subject = Subject()
+def read_subject(files: Files, folder: str | None, limits: ScanLimits) -> ScanSubject:
+    subject = ScanSubject()
     entries = list(islice(files.list(), limits.files + 1))
     if len(entries) > limits.files:
         subject.unread.append((entries[limits.files].path, f"and everything after it: more than {limits.files:,} files"))
@@ -59,7 +59,7 @@ def read_subject(files: Files, folder: str | None, limits: Limits) -> Subject:
         left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
     _introduce(subject, folder)
     for text in subject.raw:
-        subject.texts += cut(text) if text.kind is Kind.PROSE else [text]
+        subject.texts += split_document(text) if text.kind is TextKind.PROSE else [text]
     return subject
 
 
@@ -67,7 +67,7 @@ def _is_data(path: str) -> bool:
     return path.lower().endswith((".json", ".csv", ".xml", ".svg", ".html", ".css", ".lock", ".xsd", ".ttf", ".map", ".tsv"))
 
 
-def _read(files: Files, entry: FileEntry, limit: int, subject: Subject) -> int:
+def _read(files: Files, entry: FileEntry, limit: int, subject: ScanSubject) -> int:
     """How many bytes were used up."""
     try:
         data = files.read(entry.path, limit=limit) if entry.size <= limit else None
@@ -84,7 +84,7 @@ def _read(files: Files, entry: FileEntry, limit: int, subject: Subject) -> int:
     if text is None:
         subject.binaries[entry.path] = data
     else:
-        subject.raw.append(Text(entry.path, kind_of(entry.path, text), text))
+        subject.raw.append(SkillText(entry.path, kind_of(entry.path, text), text))
     return len(data)
 
 
@@ -107,7 +107,7 @@ def _decoded(data: bytes) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _introduce(subject: Subject, folder: str | None) -> None:
+def _introduce(subject: ScanSubject, folder: str | None) -> None:
     first = next((text for text in subject.raw if text.path == SKILL_FILE), None)
     parsed = parse(first.text.encode("utf-8", "replace"), folder=folder) if first else None
     manifest = parsed.manifest if parsed else None

@@ -6,16 +6,16 @@ from enum import StrEnum
 
 from metier.values import dataclass, field
 
-from .expressions import expression
+from .patterns import lazy_pattern
 
-__all__ = ["APART", "Kind", "Text", "excerpt_of", "kind_of", "lowered", "revealed", "words"]
+__all__ = ["GAP", "SkillText", "TextKind", "escape_invisible", "excerpt_of", "kind_of", "lowered", "words"]
 
 
-APART = " \x1e "
+GAP = " \x1e "
 """Stands in `Text.around` where the piece itself was."""
 
 
-class Kind(StrEnum):
+class TextKind(StrEnum):
     PROSE = "prose"
     """What a model reads as instructions: Markdown without its code."""
     SHELL = "shell"
@@ -27,24 +27,30 @@ class Kind(StrEnum):
 
 
 _ENDINGS = {
-    ".md": Kind.PROSE, ".mdx": Kind.PROSE, ".markdown": Kind.PROSE, ".txt": Kind.PROSE, ".rst": Kind.PROSE,
-    ".sh": Kind.SHELL, ".bash": Kind.SHELL, ".zsh": Kind.SHELL, ".command": Kind.SHELL, ".ksh": Kind.SHELL,
-    ".py": Kind.PYTHON, ".pyw": Kind.PYTHON, ".pth": Kind.PYTHON,
-    ".js": Kind.JAVASCRIPT, ".mjs": Kind.JAVASCRIPT, ".cjs": Kind.JAVASCRIPT, ".ts": Kind.JAVASCRIPT,
-    ".tsx": Kind.JAVASCRIPT, ".jsx": Kind.JAVASCRIPT, ".mts": Kind.JAVASCRIPT, ".cts": Kind.JAVASCRIPT,
-    ".ps1": Kind.POWERSHELL, ".psm1": Kind.POWERSHELL, ".bat": Kind.POWERSHELL, ".cmd": Kind.POWERSHELL,
+    ".md": TextKind.PROSE, ".mdx": TextKind.PROSE, ".markdown": TextKind.PROSE, ".txt": TextKind.PROSE, ".rst": TextKind.PROSE,
+    ".sh": TextKind.SHELL, ".bash": TextKind.SHELL, ".zsh": TextKind.SHELL, ".command": TextKind.SHELL, ".ksh": TextKind.SHELL,
+    ".py": TextKind.PYTHON, ".pyw": TextKind.PYTHON, ".pth": TextKind.PYTHON,
+    ".js": TextKind.JAVASCRIPT, ".mjs": TextKind.JAVASCRIPT, ".cjs": TextKind.JAVASCRIPT, ".ts": TextKind.JAVASCRIPT,
+    ".tsx": TextKind.JAVASCRIPT, ".jsx": TextKind.JAVASCRIPT, ".mts": TextKind.JAVASCRIPT, ".cts": TextKind.JAVASCRIPT,
+    ".ps1": TextKind.POWERSHELL, ".psm1": TextKind.POWERSHELL, ".bat": TextKind.POWERSHELL, ".cmd": TextKind.POWERSHELL,
 }  # fmt: skip
-_INTERPRETERS = (("python", Kind.PYTHON), ("node", Kind.JAVASCRIPT), ("deno", Kind.JAVASCRIPT), ("bun", Kind.JAVASCRIPT),
-                 ("sh", Kind.SHELL), ("pwsh", Kind.POWERSHELL))  # fmt: skip
+_INTERPRETERS = (
+    ("python", TextKind.PYTHON),
+    ("node", TextKind.JAVASCRIPT),
+    ("deno", TextKind.JAVASCRIPT),
+    ("bun", TextKind.JAVASCRIPT),
+    ("sh", TextKind.SHELL),
+    ("pwsh", TextKind.POWERSHELL),
+)
 # What would move a terminal's cursor, hide, or reorder: an excerpt shows its code point instead.
-_UNSHOWN = expression(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
+_UNSHOWN = lazy_pattern(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
                       r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SkillText:
     path: str
-    kind: Kind
+    kind: TextKind
     text: str
     first: int = 1
     """The file's line on which this piece starts."""
@@ -62,7 +68,7 @@ class Text:
     """The same length, lowercase, on one line, without emphasis: what phrases are looked up in."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", lowered(self.text, is_prose=self.kind is Kind.PROSE))
+        object.__setattr__(self, "low", lowered(self.text, is_prose=self.kind is TextKind.PROSE))
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column in the file."""
@@ -72,9 +78,11 @@ class Text:
         start = self.text.rfind("\n", 0, at) + 1
         return self.first + lines, at - start + (1 if lines else self.column)
 
-    def within(self, kind: Kind, code: str, *, line: int, column: int = 1) -> Text:
+    def within(self, kind: TextKind, code: str, *, line: int, column: int = 1) -> SkillText:
         """Code that this text hands to an interpreter: it stands where this stands, and is shown as this is shown."""
-        return Text(self.path, kind, code, first=line, column=column, via=self.via, is_shown=self.is_shown, around=self.around)
+        return SkillText(
+            self.path, kind, code, first=line, column=column, via=self.via, is_shown=self.is_shown, around=self.around
+        )
 
     def line_around(self, at: int) -> str:
         start = self.text.rfind("\n", 0, at) + 1
@@ -100,7 +108,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def kind_of(path: str, text: str) -> Kind:
+def kind_of(path: str, text: str) -> TextKind:
     name = path.rpartition("/")[2].lower()
     dot = name.rfind(".")
     found = _ENDINGS.get(name[dot:]) if dot > 0 else None
@@ -112,16 +120,16 @@ def kind_of(path: str, text: str) -> Kind:
             if word in first:
                 return kind
     if name in ("dockerfile", "makefile", "justfile", "procfile"):
-        return Kind.SHELL
-    return Kind.OTHER if dot > 0 else Kind.PROSE
+        return TextKind.SHELL
+    return TextKind.OTHER if dot > 0 else TextKind.PROSE
 
 
-def revealed(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Invisible and directional characters, and those a terminal would obey, as their code points."""
     return _UNSHOWN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
 
 
 def excerpt_of(text: str, limit: int = 160) -> str:
     """One safe line: invisible and directional characters as their code points, and no longer than `limit`."""
-    flat = " ".join(revealed(text[: limit * 2].translate(_BLANK)).split())
+    flat = " ".join(escape_invisible(text[: limit * 2].translate(_BLANK)).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

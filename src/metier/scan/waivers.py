@@ -21,7 +21,7 @@ from metier.errors import ConfigError
 from metier.values import dataclass, replace
 
 from .report import Finding, ScanReport
-from .rules import RULES
+from .rules.table import RULES
 
 __all__ = ["Waiver", "apply_waivers", "read_waivers"]
 

@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
-from metier.scan import RULES, Finding, Opinion, ScanReport, Verdict, Waiver, apply_waivers, read_waivers
+from metier.scan import RULES, Finding, ModelOpinion, ScanReport, ScanVerdict, Waiver, apply_waivers, read_waivers
 from metier.scan import scan as scan_files
 from metier.sources import DiskFiles
 from metier.spec import Files
@@ -27,8 +27,8 @@ from .explain import PAGES
 
 __all__ = ["report_lines", "scan"]
 
-_SIGNS = {Verdict.PASS: ("✓", "green"), Verdict.REVIEW: ("?", "yellow"), Verdict.BLOCK: ("✗", "red")}
-_LIMITS = {"block": Verdict.BLOCK.rank, "review": Verdict.REVIEW.rank, "never": Verdict.BLOCK.rank + 1}
+_SIGNS = {ScanVerdict.PASS: ("✓", "green"), ScanVerdict.REVIEW: ("?", "yellow"), ScanVerdict.BLOCK: ("✗", "red")}
+_LIMITS = {"block": ScanVerdict.BLOCK.rank, "review": ScanVerdict.REVIEW.rank, "never": ScanVerdict.BLOCK.rank + 1}
 _MOST_SHOWN = 12
 _JUDGE_HINT = "`metier skill scan NAME --judge [--model NAME]`; see docs/scan.md"
 
@@ -86,7 +86,7 @@ def scan(
         for one, report in zip(subjects, reports, strict=True)
     ]
     failed = sum(one.report.verdict.rank >= _LIMITS[fail_on] for one in scanned)
-    counts = {str(verdict): sum(one.report.verdict is verdict for one in scanned) for verdict in Verdict}
+    counts = {str(verdict): sum(one.report.verdict is verdict for one in scanned) for verdict in ScanVerdict}
     return Result(
         data={"scanned": len(scanned), "failed": failed, **counts, "skills": [_row(one) for one in scanned]},
         lines=lambda terminal: _lines(scanned, counts, terminal),
@@ -166,7 +166,7 @@ def _text(scanned: Sequence[_Scanned], form: str, base: str) -> str | None:
 
 
 # What GitHub's code scanning sorts by.
-_SECURITY_SEVERITY = {Verdict.PASS: "3.0", Verdict.REVIEW: "6.0", Verdict.BLOCK: "9.0"}
+_SECURITY_SEVERITY = {ScanVerdict.PASS: "3.0", ScanVerdict.REVIEW: "6.0", ScanVerdict.BLOCK: "9.0"}
 _PROPERTIES = {
     rule.code: {
         "tags": ["security", rule.category, *filter(None, (rule.owasp, rule.aitech))],
@@ -201,7 +201,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judge_row(opinion: Opinion) -> dict[str, Any]:
+def _judge_row(opinion: ModelOpinion) -> dict[str, Any]:
     return {
         "model": opinion.model, "verdict": opinion.verdict, "findings": len(opinion.findings), "discarded": opinion.discarded,
     }  # fmt: skip
@@ -232,14 +232,14 @@ def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) 
     yield from _finding_lines(report, terminal)
 
 
-def _said(opinion: Opinion) -> str:
+def _said(opinion: ModelOpinion) -> str:
     found = len(opinion.findings)
     thrown = f", {opinion.discarded} thrown out: not in the files" if opinion.discarded else ""
     return f"judge: model {opinion.model} says {opinion.verdict}; {found} finding{'s' * (found != 1)}{thrown}"
 
 
 def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:
-    grave = [finding for finding in report.findings if finding.verdict is not Verdict.PASS]
+    grave = [finding for finding in report.findings if finding.verdict is not ScanVerdict.PASS]
     for finding in grave[:_MOST_SHOWN]:
         severity = terminal.paint(finding.severity, _SIGNS[finding.verdict][1])
         yield f"  {one_line(finding.problem.where)}: {severity} {finding.code}: {one_line(finding.message)}"

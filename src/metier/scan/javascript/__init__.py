@@ -1,1 +1,0 @@
-"""What JavaScript and TypeScript do, by their tokens."""

@@ -1,1 +1,0 @@
-"""Phrases that are looked up in any text, as data."""

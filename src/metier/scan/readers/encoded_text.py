@@ -1,0 +1,145 @@
+"""Encoded text brought back: base64, hex, escapes, character codes, gzip, rot13, reversal. Then it is scanned like any other.
+
+Only what decodes to readable text comes back; images and keys do not, and stay what they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from metier.scan.patterns import lazy_pattern
+from metier.scan.text import SkillText, TextKind
+
+__all__ = ["decode_texts"]
+
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
+_HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,32768}")
+_ESCAPES = lazy_pattern(r"(?:\\{1,2}x[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}u00[0-9a-fA-F]{2}){8,8192}|(?:\\{1,2}[0-7]{3}){8,8192}")
+_CODES = lazy_pattern(r"(?:\d{2,3}\s{0,2},\s{0,2}){9,4096}\d{2,3}")
+_PERCENT = lazy_pattern(r"(?:[\w.-]{0,8}%[0-9a-fA-F]{2}){10,4096}")
+_QUOTED = lazy_pattern(r"[\"']([^\"'\n]{16,4000})[\"']")
+_MOST = 60
+_READABLE = frozenset(range(32, 127)) | {9, 10, 13}
+_TELLING = lazy_pattern(
+    r"import |exec|eval|curl|wget|http|bash|sh -c|/bin/|os\.|subprocess|require\(|function|powershell|ignore|instruction"
+    r"|base64|passw|\.ssh|\$\(|<script|cmd|iex|socket|chmod|user|send|run |rm -"
+)
+
+
+def decode_texts(text: SkillText, *, limit: int) -> Iterator[SkillText]:
+    """Readable text behind each encoding, at most `limit` characters of it."""
+    left = limit
+    seen: set[str] = set()
+    for name, at, plain in islice(_candidates(text.text), _MOST * 6):
+        if plain in seen or len(plain) > left:
+            continue
+        seen.add(plain)
+        left -= len(plain)
+        line, column = text.place(at)
+        via = f"{name} in {text.via}" if text.via else name
+        yield SkillText(text.path, _kind(plain, text.kind), plain, first=line, column=column, via=via)
+
+
+def _candidates(text: str) -> Iterator[tuple[str, int, str]]:
+    for found in islice(_BASE64.finditer(text), _MOST * 4):
+        if not _looks_random(found[0]):
+            continue
+        plain = _from_bytes(_unbase64(found[0]))
+        if plain:
+            yield "base64", found.start(), plain
+    for found in islice(_HEX.finditer(text), _MOST):
+        plain = _from_bytes(bytes.fromhex(found[0]))
+        if plain:
+            yield "hex", found.start(), plain
+    for found in islice(_ESCAPES.finditer(text), _MOST):
+        base = 8 if found[0].lstrip("\\")[0] not in "xu" else 16
+        codes = re.findall(r"[0-7]{3}" if base == 8 else r"[xu](?:00)?([0-9a-fA-F]{2})", found[0])
+        plain = _readable("".join(chr(int(code, base)) for code in codes))
+        if plain:
+            yield "escapes", found.start(), plain
+    for found in islice(_CODES.finditer(text), _MOST):
+        codes = [int(code) for code in re.findall(r"\d+", found[0])]
+        plain = _readable("".join(map(chr, codes))) if all(9 <= code < 127 for code in codes) else ""
+        if plain:
+            yield "character codes", found.start(), plain
+    for found in islice(_PERCENT.finditer(text), _MOST):
+        plain = _readable(re.sub(r"%([0-9a-fA-F]{2})", lambda code: chr(int(code[1], 16)), found[0]))
+        if plain:
+            yield "percent encoding", found.start(), plain
+    yield from _turned(text)
+
+
+def _turned(text: str) -> Iterator[tuple[str, int, str]]:
+    """Strings that a script says it will reverse or rotate."""
+    low = text[:200_000].lower()
+    turns: list[tuple[str, Callable[[str], str]]] = []
+    if "rot13" in low or "rot_13" in low or ("a-za-z" in low.replace(" ", "") and "n-za-m" in low.replace(" ", "")):
+        turns.append(("rot13", lambda word: codecs.decode(word, "rot13")))
+    if "[::-1]" in low or ".reverse()" in low or "reversed(" in low or "| rev" in low:
+        turns.append(("reversal", lambda word: word[::-1]))
+    for name, turn in turns:
+        for found in islice(_QUOTED.finditer(text), _MOST):
+            plain = turn(found[1])
+            if _TELLING.search(plain) and not _TELLING.search(found[1]):
+                yield name, found.start(1), plain
+
+
+def _looks_random(word: str) -> bool:
+    """Paths and long identifiers use the same letters; encodings mix them."""
+    if word.endswith("="):
+        return True
+    return (
+        bool(re.search(r"[0-9]", word) and re.search(r"[a-z]", word) and re.search(r"[A-Z]", word))
+        and word.count("/") * 8 < len(word)
+        and word.count("-") * 6 < len(word)
+    )
+
+
+def _unbase64(word: str) -> bytes:
+    word = word.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(word + "=" * (-len(word) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _from_bytes(data: bytes) -> str:
+    if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
+        try:
+            data = zlib.decompressobj(wbits=47).decompress(data, 128 * 1024)
+        except zlib.error:
+            return ""
+    if len(data) > 8 and data[1::2].count(0) > len(data) // 2 - 2:
+        # PowerShell's -EncodedCommand is UTF-16.
+        data = data[::2]
+    if len(data) < 12 or sum(byte in _READABLE for byte in data[:4_096]) < 0.97 * min(len(data), 4_096):
+        return ""
+    return data.decode("utf-8", "replace")
+
+
+def _readable(plain: str) -> str:
+    good = sum(ord(char) in _READABLE for char in plain[:4_096])
+    return plain if len(plain) >= 8 and good >= 0.97 * min(len(plain), 4_096) else ""
+
+
+def _kind(plain: str, outer: TextKind) -> TextKind:
+    if re.search(r"^\s*(?:import|from|def|exec\(|print\()\b", plain) or "__import__" in plain:
+        return TextKind.PYTHON
+    if re.search(r"require\(|=>|\bfunction\b|\bconst \w|process\.env", plain):
+        return TextKind.JAVASCRIPT
+    if (
+        re.search(r"^\s*(?:#!/|/bin/|curl|wget|bash|sh|sudo|echo|cd|export|rm|nohup|\(?nc|chmod|python3? -c|eval)\b", plain)
+        or "$(" in plain
+        or "| sh" in plain
+        or "|sh" in plain
+        or "| bash" in plain
+        or "|bash" in plain
+    ):
+        return TextKind.SHELL
+    return TextKind.PROSE if outer is TextKind.PROSE or " " in plain else outer

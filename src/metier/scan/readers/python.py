@@ -1,0 +1,206 @@
+"""One Python file as a tree whose names are known: what was imported as what, and which texts are spelled out where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from threading import Lock
+from warnings import catch_warnings, simplefilter
+
+from metier.scan.collector import FindingCollector
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText
+from metier.values import dataclass, field
+
+__all__ = ["Node", "PythonModule", "read_module"]
+
+_quiet = Lock()
+"""Warnings are switched off for the whole process, so one at a time."""
+_LONGEST = 256 * 1024
+_MOST_NODES = 150_000
+Node = tuple[ast.AST, str]
+"""A node and the name of the function it is in."""
+
+
+@dataclass(slots=True)
+class PythonModule:
+    text: SkillText
+    notes: FindingCollector
+    inner: Callable[[SkillText], None]
+    aliases: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
+    locals: dict[str, frozenset[str]] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    """The calls whose result a name was given."""
+    calls: list[ast.Call] = field(default_factory=list)
+    loops: list[ast.AST] = field(default_factory=list)
+    work_left: int = 1_000_000
+
+    def within(self, node: ast.AST) -> Iterator[ast.AST]:
+        """A node and what is in it; the work of all such walks together is bounded, whatever nests in whatever."""
+        for inner in ast.walk(node):
+            self.work_left -= 1
+            if self.work_left < 0:
+                return
+            yield inner
+
+    def at(self, node: ast.AST) -> int:
+        line = getattr(node, "lineno", 1) - 1
+        return self.lines[line] + getattr(node, "col_offset", 0) if line < len(self.lines) else 0
+
+    def find(self, code: str, message: str, node: ast.AST, confidence: Confidence | None = None) -> None:
+        self.notes.find(
+            code, message, text=self.text, at=min(self.at(node), max(0, len(self.text.text) - 1)), confidence=confidence
+        )
+
+    def dotted(self, node: ast.AST) -> str:
+        """`subprocess.run` of whatever name it was imported under; empty for what is no plain name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < 12:
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Call):
+            parts.append(self.named_by(node) or self.dotted(node.func) + "()")
+        elif isinstance(node, ast.Name):
+            parts.append(self.aliases.get(node.id, node.id))
+        else:
+            parts.append("")
+        return ".".join(reversed(parts))
+
+    def named_by(self, node: ast.Call) -> str:
+        """`__import__("os")` and `getattr(os, "system")` are what they name."""
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in ("__import__", "import_module") and node.args:
+            return self.string(node.args[0])
+        if name == "getattr" and len(node.args) > 1 and (attribute := self.string(node.args[1])):
+            return f"{self.dotted(node.args[0])}.{attribute}"
+        return ""
+
+    def string(self, node: ast.AST | None, depth: int = 0) -> str:
+        """The text a node spells out, with `{}` for what is only known later; empty if it spells nothing."""
+        if node is None or depth > 8:
+            return ""
+        if isinstance(node, ast.Constant):
+            value = node.value
+            return value if isinstance(value, str) else value.decode("latin-1") if isinstance(value, bytes) else ""
+        if isinstance(node, ast.Name):
+            return self.constants.get(node.id, "")
+        if isinstance(node, ast.Attribute):
+            return self.constants.get(node.attr, "")
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self.string(part, depth + 1) or "{}" for part in node.values)[:20_000]
+        if isinstance(node, ast.FormattedValue):
+            return self.string(node.value, depth + 1) or "{}"
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod, ast.Div)):
+            left, right = self.string(node.left, depth + 1), self.string(node.right, depth + 1)
+            glue = "/" if isinstance(node.op, ast.Div) and (left or right) else ""
+            return (left + glue + right)[:20_000]
+        if isinstance(node, ast.Subscript):
+            return self.string(node.value, depth + 1)[::-1] if _is_reversal(node.slice) else ""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return " ".join(self.string(item, depth + 1) or "{}" for item in node.elts[:64])[:20_000]
+        if isinstance(node, ast.Call):
+            return self._called_string(node, depth)
+        return ""
+
+    def _called_string(self, node: ast.Call, depth: int) -> str:
+        name = self.dotted(node.func)
+        if name.endswith(
+            (".expanduser", "Path", ".expandvars", ".abspath", "str", ".format", ".strip", ".encode", ".joinpath", ".resolve")
+        ):
+            inside = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else None
+            return "/".join(
+                filter(None, (self.string(inside, depth + 1), *(self.string(one, depth + 1) for one in node.args[:4])))
+            )
+        if name.endswith("path.join"):
+            return "/".join(self.string(one, depth + 1) or "{}" for one in node.args[:8])
+        if name.endswith("Path.home"):
+            return "~"
+        if name.endswith(".join") and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
+            return "".join(self.string(item, depth + 1) for item in node.args[0].elts[:200])
+        if name == "chr" and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, int):
+            return chr(node.args[0].value) if 0 < node.args[0].value < 0x110000 else ""
+        return ""
+
+
+def _is_reversal(node: ast.AST) -> bool:
+    """`[::-1]`"""
+    step = node.step if isinstance(node, ast.Slice) and node.lower is None and node.upper is None else None
+    return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and isinstance(step.operand, ast.Constant)
+
+
+def read_module(
+    text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]
+) -> tuple[PythonModule, list[Node]] | None:
+    """The file's tree, flat; None if it is no Python that we can read."""
+    if len(text.text) > _LONGEST:
+        notes.add("SK902", "the script is too large to be read as Python", file=text.path, line=text.first)
+        return None
+    try:
+        with _quiet, catch_warnings():
+            # What the parser thinks of a stranger's style is nobody's concern here.
+            simplefilter("ignore")
+            tree = ast.parse(text.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    lines = [0]
+    for line in text.text.split("\n"):
+        lines.append(lines[-1] + len(line) + 1)
+    module = PythonModule(text, notes, inner, lines=lines)
+    nodes: list[Node] = []
+    for node, scope in _walk(tree):
+        nodes.append((node, scope))
+        if len(nodes) >= _MOST_NODES:
+            notes.add("SK902", "the script is too large to follow to its end", file=text.path)
+            break
+    _prepare(module, nodes)
+    return module, nodes
+
+
+def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the name of the function it is in, without recursion."""
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, scope = waiting.pop()
+        yield node, scope
+        inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else scope
+        waiting.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+
+def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:
+    """Imports, constants and local names, wherever in the file they stand."""
+    local: dict[str, set[str]] = {}
+    module.calls = [node for node, _ in nodes if isinstance(node, ast.Call)]
+    module.loops = [node for node, _ in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    for node, scope in nodes:
+        if isinstance(node, ast.Import):
+            module.aliases.update(
+                {
+                    (one.asname or one.name.partition(".")[0]): (one.name if one.asname else one.name.partition(".")[0])
+                    for one in node.names
+                }
+            )
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            module.aliases.update({one.asname or one.name: f"{node.module}.{one.name}" for one in node.names})
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            arguments = node.args
+            names = (*arguments.args, *arguments.kwonlyargs, *arguments.posonlyargs)
+            local.setdefault(node.name, set()).update(one.arg for one in names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and scope:
+            local.setdefault(scope, set()).add(node.id)
+    module.locals = {scope: frozenset(names) for scope, names in local.items()}
+    for node, _ in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            made = module.named_by(node.value) if isinstance(node.value, ast.Call) else ""
+            if made:
+                module.aliases[node.targets[0].id] = made
+            calls = " ".join(module.dotted(inner.func) for inner in module.within(node.value) if isinstance(inner, ast.Call))
+            if calls:
+                module.origins[node.targets[0].id] = f"{module.origins.get(node.targets[0].id, '')} {calls}"[:2_000]
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            value = module.string(node.value)
+            if value and len(module.constants) < 5_000:
+                # Two values under one name: both are possible, so both are looked at.
+                known = module.constants.get(node.targets[0].id, "")
+                module.constants[node.targets[0].id] = f"{known} {value}".strip()[:20_000] if known != value else value

@@ -1,0 +1,309 @@
+"""Where data goes in Python: assignments, arguments, returns, secrets, downloads and sinks, as steps for `flows`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from metier.scan.collector import FlowStep
+from metier.scan.data.hosts import HostReputation, Url, download_risk, is_unknown_host, reputation_of, urls_in
+from metier.scan.data.secrets import SECRET_COMMANDS, SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence
+from metier.scan.text import words
+
+from .python import PythonModule
+
+__all__ = ["FETCHES", "SENDS", "SHELLS", "note_step"]
+
+SHELLS = words(
+    "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output subprocess.check_call "
+    "subprocess.getoutput subprocess.getstatusoutput commands.getoutput pty.spawn asyncio.create_subprocess_shell "
+    "asyncio.create_subprocess_exec os.execv os.execvp os.execl os.spawnl os.posix_spawn pexpect.spawn os.startfile"
+)
+FETCHES = lazy_pattern(
+    r"(?:requests|httpx|urllib3?|aiohttp|session|client)\b.*\.(?:get|request|urlopen|urlretrieve|Request)$"
+    r"|(?:.*\.)?(?:urlopen|urlretrieve)$|wget\.download$"
+)
+_RECEIVES = lazy_pattern(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
+SENDS = lazy_pattern(
+    r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\b.*\.(?:post|put|patch|request|send)$"
+    r"|urllib\.request\.(?:urlopen|Request)$|urlopen$"
+    r"|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_file"
+    r"|upload_fileobj|send_text|websocket_send|request)$"
+    r"|websocket\.\w+$|socket\.(?:send|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$"
+    r"|dns\.resolver\.\w+$"
+)
+_CLOUD_IDENTITY = lazy_pattern(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal")
+_LISTENS = lazy_pattern(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")
+_SECRET_CALLS = {
+    "keyring.get_password": "the keyring",
+    "keyring.get_credential": "the keyring",
+    "browser_cookie3.chrome": "browser logins",
+    "browser_cookie3.load": "browser logins",
+    "win32crypt.CryptUnprotectData": "browser logins",
+}
+_DECODES = lazy_pattern(
+    r"(?:.*\.)?(?:b64decode|b32decode|b85decode|a85decode|b16decode|unhexlify|fromhex|decodebytes|decompress"
+    r"|urlsafe_b64decode)$"
+)
+_RUNS_TEXT = words(
+    "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval os.system os.popen subprocess.getoutput "
+    "pickle.loads pickle.load dill.loads dill.load cloudpickle.loads cloudpickle.load marshal.loads joblib.load "
+    "types.FunctionType code.interact runpy.run_path importlib.import_module"
+)
+"""Calls that run what they are given; loading a pickle is one of them."""
+_INTERPRETER = lazy_pattern(
+    r"(?:/usr)?(?:/bin/)?(?:(?:ba|z|da)?sh|python3?|node|perl|ruby|powershell|pwsh|osascript)(?:\.exe)?"
+)
+_HOLDERS = words("ZipFile TarFile PyZipFile BytesIO")
+_FILLS = words("append update extend add write insert setdefault writestr writelines")
+_COPIES = words("copy copy2 copyfile copytree move make_archive urlretrieve rename replace")
+_READS = words(
+    "open read_text read_bytes copy copy2 copyfile copytree connect write add expanduser glob iglob rglob walk listdir"
+)
+
+
+def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value is not None:
+            _add(module, node, node.value, scope, _all_names(targets, scope, module))
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        _add(module, node, node.iter, scope, _names(node.target, scope, module))
+    elif isinstance(node, ast.comprehension):
+        _add(module, node.iter, node.iter, scope, _names(node.target, scope, module))
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        _add(module, node.context_expr, node.context_expr, scope, _names(node.optional_vars, scope, module))
+        _written(node.context_expr, node.optional_vars, scope, module)
+    elif isinstance(node, ast.Return) and node.value is not None and scope:
+        _add(module, node, node.value, scope, {f"{scope})"})
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        arguments = (*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs)
+        names = frozenset(f"{module.text.path}:{node.name}:{one.arg}" for one in arguments if one.arg not in ("self", "cls"))
+        # Whatever a listener is handed comes from whoever is at the other end.
+        fetched = "another machine" if _LISTENS.fullmatch(node.name) else ""
+        module.notes.steps.append(FlowStep(module.text, module.at(node), frozenset({f"{node.name}("}), names, fetched=fetched))
+    elif isinstance(node, ast.Call):
+        _call(node, scope, module)
+
+
+def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
+    called = module.dotted(node.func)
+    last = called.rpartition(".")[2]
+    values = (*node.args, *(key.value for key in node.keywords))
+    sends = _sends(node, called, module)
+    if sends:
+        _uploads(node, sends, module)
+    defines = {f"{last}("} if last else set()
+    if last in _HOLDERS:
+        # What is put into the archive is in the file or buffer that holds it.
+        defines |= _all_names(node.args[:1], scope, module)
+    if isinstance(node.func, ast.Attribute) and last in _FILLS:
+        # What is put into a container is in it.
+        defines |= _names(node.func.value, scope, module)
+    if last in _COPIES and len(node.args) > 1:
+        defines |= _names(node.args[1], scope, module)
+    fetched, sure = _fetched(node, module)
+    if not fetched and last in _FILLS:
+        fetched, sure = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, sure))
+    is_use = sends or last in _COPIES
+    secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
+    url = _address(node, module) if sends else None
+    step = FlowStep(
+        module.text,
+        module.at(node),
+        frozenset(_all_names(values, scope, module)),
+        frozenset(defines),
+        secret=secret,
+        is_explained=is_explained,
+        sends=sends,
+        is_abroad=url is not None and is_unknown_host(url, module.notes.purpose),
+        fetched=fetched,
+        confidence=sure,
+    )
+    module.notes.steps.append(step)
+    _runs(node, called, scope, module)
+
+
+def _runs(node: ast.Call, called: str, scope: str, module: PythonModule) -> None:
+    """A call whose command is a name and not spelled out: `exec(code)`, `os.system(job["cmd"])`, `Popen([path])`."""
+    is_code = called in _RUNS_TEXT or called.endswith((".exec_module", ".runcode", ".runsource"))
+    if not node.args or not (is_code or called in SHELLS):
+        return
+    command = node.args[0]
+    if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
+        # What an interpreter is handed runs, and not the interpreter.
+        is_handed = len(command.elts) > 1 and _INTERPRETER.fullmatch(module.string(command.elts[0]))
+        command = command.elts[1 if is_handed else 0]
+    elif not is_code and not _is_through_shell(node):
+        return
+    is_path = (
+        isinstance(command, ast.Constant) and isinstance(command.value, str) and command.value.startswith(("/", "~", "./"))
+    )
+    if is_path or isinstance(command, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
+        used = frozenset(_names(command, scope, module))
+        module.notes.steps.append(FlowStep(module.text, module.at(node), used, runs=called))
+
+
+def _is_through_shell(node: ast.Call) -> bool:
+    return any(one.arg == "shell" and isinstance(one.value, ast.Constant) and one.value.value is True for one in node.keywords)
+
+
+def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule) -> None:
+    """What is written to `open(path, "w")` is in the file of that path."""
+    if isinstance(opened, ast.Call) and opened.args and module.dotted(opened.func).rpartition(".")[2] == "open":
+        used = frozenset(_names(handle, scope, module))
+        module.notes.steps.append(
+            FlowStep(module.text, module.at(opened), used, frozenset(_names(opened.args[0], scope, module)))
+        )
+
+
+def _uploads(node: ast.Call, sends: str, module: PythonModule) -> None:
+    """A file or a key goes to a host that the skill's name and description do not speak of."""
+    url = _address(node, module)
+    body = [one.value for one in node.keywords if one.arg in ("data", "json", "files", "content", "params")]
+    if url is None or not body:
+        return
+    purpose = module.notes.purpose
+    kind = reputation_of(url, purpose)
+    if kind not in (HostReputation.PLAIN, HostReputation.LOOSE, HostReputation.SHARED) or purpose.mentions((url.label,)):
+        return
+    is_file = any(one.arg == "files" for one in node.keywords) or any(
+        isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
+        for one in body
+        for inner in module.within(one)
+    )
+    if kind is HostReputation.LOOSE:
+        module.find("SK615", f"sends data to {sends}", node)
+    elif is_file:
+        sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
+        module.find("SK615", f"sends a file to {sends}", node, sure)
+
+
+def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
+    fetched, sure = _first_fetched(value, module)
+    secret, is_explained = _secret(value, module)
+    step = FlowStep(
+        module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines), secret=secret,
+        is_explained=is_explained, fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
+    )  # fmt: skip
+    module.notes.steps.append(step)
+
+
+def _is_decoded(node: ast.AST, module: PythonModule) -> bool:
+    return any(isinstance(one, ast.Call) and _DECODES.match(module.dotted(one.func)) for one in module.within(node))
+
+
+def _all_names(nodes: Iterable[ast.AST], scope: str, module: PythonModule) -> set[str]:
+    return {name for node in nodes for name in _names(node, scope, module)}
+
+
+def _names(node: ast.AST, scope: str, module: PythonModule) -> set[str]:
+    """Variables, results of functions and files that an expression speaks of."""
+    used: set[str] = set()
+    path = module.text.path
+    for inner in module.within(node):
+        if isinstance(inner, ast.Name):
+            is_local = inner.id in module.locals.get(scope, frozenset())
+            used.add(f"{path}:{scope if is_local else ''}:{inner.id}")
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in ("self", "cls"):
+            used.add(f"{path}:.{inner.attr}")
+        elif isinstance(inner, ast.Call):
+            last = module.dotted(inner.func).rpartition(".")[2]
+            if last:
+                used.add(f"{last})")
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.startswith(("/", "~/", "./.")):
+            used.add(f"file:{inner.value.rpartition('/')[2]}")
+    used.discard(f"{path}:{scope}:self")
+    return used
+
+
+def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
+    """A strong secret inside an expression, in words, and whether the skill says why it is read."""
+    for inner in module.within(node):
+        if isinstance(inner, (ast.List, ast.Tuple, ast.Set)):
+            if sum(bool(SECRET_NAME.search(module.string(one))) for one in inner.elts[:64]) >= 3:
+                return "keys from the environment", False
+            continue
+        if isinstance(inner, ast.Call):
+            name = module.dotted(inner.func)
+            if name in ("os.environ.items", "os.environ.copy", "os.environ.values") or (
+                name in ("dict", "json.dumps", "str", "repr", "list", "sorted")
+                and inner.args
+                and module.dotted(inner.args[0]) == "os.environ"
+            ):
+                return WHOLE_ENVIRONMENT, False
+            if name in _SECRET_CALLS:
+                return _SECRET_CALLS[name], False
+            if name in SHELLS and inner.args and (printed := _printed(module.string(inner.args[0]))):
+                # Tools print their tokens for their own services; `flows` asks whether it goes to a stranger.
+                return printed, True
+            if name.rpartition(".")[2] not in _READS:
+                continue
+            spelled = module.string(inner.args[0]) if inner.args else module.string(getattr(inner.func, "value", None))
+        elif isinstance(inner, (ast.Constant, ast.BinOp)):
+            spelled = module.string(inner)
+            if _CLOUD_IDENTITY.search(spelled):
+                return "the cloud machine's credentials", False
+            # A sentence that names a place is no path to it.
+            is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or spelled.count(" ") <= spelled.count("/") + 1
+            if not is_path or "://" in spelled or len(spelled) > 200:
+                continue
+        else:
+            continue
+        place = secret_place(spelled, module.notes.purpose) if spelled else None
+        if place:
+            return place
+    return "", False
+
+
+def _printed(command: str) -> str:
+    """The secret that a command prints."""
+    return next((what for spelled, what in SECRET_COMMANDS.items() if command.startswith(" ".join(spelled))), "")
+
+
+def _address(node: ast.Call, module: PythonModule) -> Url | None:
+    values = (*node.args[:2], *(key.value for key in node.keywords if key.arg == "url"))
+    return next(urls_in(" ".join(module.string(one) for one in values)), None)
+
+
+def _first_fetched(node: ast.AST, module: PythonModule) -> tuple[str, Confidence]:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call):
+            found = _fetched(inner, module)
+            if found[0]:
+                return found
+    return "", Confidence.HIGH
+
+
+def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
+    """Where a call brings data from, and how bad it would be to run that."""
+    name = module.dotted(node.func)
+    if _RECEIVES.match(name):
+        return "another machine", Confidence.HIGH
+    if not FETCHES.match(name):
+        return "", Confidence.HIGH
+    url = _address(node, module)
+    if url is None:
+        return "the network", Confidence.MEDIUM
+    return url.host, download_risk(url, module.notes.purpose)
+
+
+def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
+    """Where a call sends data to, in words."""
+    if not SENDS.match(name):
+        return ""
+    # An address that is put together from data carries it just as well as a body.
+    is_made = bool(node.args) and isinstance(node.args[0], (ast.JoinedStr, ast.BinOp))
+    if (
+        not is_made
+        and name.endswith((".get", "Request", "urlopen"))
+        and not any(one.arg in ("data", "params", "json") for one in node.keywords)
+        and len(node.args) < 2
+    ):
+        return ""
+    url = _address(node, module)
+    if url is not None and reputation_of(url, module.notes.purpose) is HostReputation.LOCAL:
+        return ""
+    return url.host if url else f"the network by {name.rpartition('.')[2]}"

@@ -1,0 +1,1 @@
+"""Rules judge what the readers yield, one module for each family; `table` explains every code."""

@@ -1,0 +1,66 @@
+"""From a secret to the network, and from the network to an interpreter, over as many steps and files as it takes.
+
+The languages leave `Step`s in the notes; here they are joined. Names in one file are that file's, names of functions and of
+files are everybody's. Joining ignores order and branches: a script that reads a key and sends it is not made harmless by
+an `if`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+
+from metier.scan.collector import FindingCollector, FlowStep
+from metier.scan.scale import Confidence
+from metier.scan.text import TextKind
+
+__all__ = ["judge_data_flow"]
+
+_MOST_STEPS = 40_000
+_MOST_HOPS = 24
+
+
+def judge_data_flow(notes: FindingCollector) -> None:
+    """A finding for each network call that a secret reaches, and for each interpreter that a download reaches."""
+    steps = notes.steps[:_MOST_STEPS]
+    for origin, step in _joined(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
+        _leaves(origin, step, notes)
+    for origin, step in _joined(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
+        message = f"{step.runs} runs what comes from {origin.fetched}"
+        notes.find("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
+    for _, step in _joined(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
+        notes.find("SK701", f"{step.runs} runs what was decoded", text=step.text, at=step.at)
+
+
+def _joined(
+    steps: list[FlowStep], is_source: Callable[[FlowStep], bool], is_sink: Callable[[FlowStep], bool]
+) -> Iterator[tuple[FlowStep, FlowStep]]:
+    """Every sink that a source reaches, with the nearest of those sources."""
+    if not any(map(is_source, steps)) or not any(map(is_sink, steps)):
+        return
+    users: dict[str, list[FlowStep]] = defaultdict(list)
+    for step in steps:
+        for name in step.uses:
+            users[name].append(step)
+    origins: dict[int, FlowStep] = {}
+    waiting = deque((step, step, 0) for step in steps if is_source(step))
+    while waiting:
+        step, origin, hops = waiting.popleft()
+        if id(step) in origins or hops > _MOST_HOPS:
+            continue
+        origins[id(step)] = origin
+        waiting.extend((user, origin, hops + 1) for name in step.defines for user in users[name] if id(user) not in origins)
+    yield from ((origins[id(step)], step) for step in steps if is_sink(step) and id(step) in origins)
+
+
+def _leaves(origin: FlowStep, sink: FlowStep, notes: FindingCollector) -> None:
+    if origin.is_explained and not sink.is_abroad:
+        return
+    if origin.text.path == sink.text.path:
+        # Tokens of a fragment say less than a tree of a whole script.
+        sure = Confidence.MEDIUM if sink.text.is_shown and sink.text.kind is TextKind.JAVASCRIPT else None
+        notes.find("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
+        return
+    line, _ = origin.text.place(origin.at)
+    message = f"{origin.secret}, read in {origin.text.path}:{line}, would be sent to {sink.sends}"
+    notes.find("SK612", message, text=sink.text, at=sink.at)

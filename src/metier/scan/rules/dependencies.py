@@ -1,0 +1,153 @@
+"""Packages a skill brings along: how they are named, where they come from, what runs when they are installed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import is_unknown_host, urls_in
+from metier.scan.data.packages import similar_package
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText, TextKind
+
+__all__ = ["judge_dependencies"]
+
+_INSTALL = lazy_pattern(
+    r"(?:^|[\s`;&|])(?P<tool>(?:uv )?pip3? install|python3? -m pip install|pipx install|uv (?:pip install"
+    r"|add|tool install)|poetry add|npm (?:install|i|add)"
+    r"|pnpm (?:add|install|i)|yarn (?:global )?add|bun (?:add|install))(?P<rest>[ \t][^\n;&|`#]{1,400})"
+)
+_NAME = lazy_pattern(r"(?P<name>@?[A-Za-z0-9][\w./-]{0,100}?)(?P<version>(?:\[[\w,-]+\])?(?:[=<>~!]=?|@)[^\s,]+)?")
+_REQUIREMENT = lazy_pattern(
+    r"^(?P<name>[A-Za-z0-9][\w.-]{0,100})(?:\[[\w, -]{0,100}\])?\s{0,4}(?P<version>[=<>~!@][^#;\n]{0,200})?", re.MULTILINE
+)
+_LIFECYCLE = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+_MOST = 300
+
+
+def judge_dependencies(text: SkillText, notes: FindingCollector) -> None:
+    name = text.path.rpartition("/")[2].lower()
+    if name == "package.json":
+        _package_json(text, notes)
+    elif re.fullmatch(r"requirements[\w.-]*\.(?:txt|in)", name):
+        _requirements(text, notes)
+    elif name in ("conftest.py", "sitecustomize.py", "usercustomize.py") or name.endswith(".pth"):
+        sure = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
+        notes.add("SK507", f"{name} is run by Python or pytest by itself", file=text.path, confidence=sure)
+    if (text.kind in (TextKind.SHELL, TextKind.PROSE, TextKind.POWERSHELL) and "install" in text.low) or " add " in text.low:
+        _commands(text, notes)
+
+
+def _commands(text: SkillText, notes: FindingCollector) -> None:
+    for found in islice(_INSTALL.finditer(text.text), _MOST):
+        registry = "PyPI" if re.search(r"pip|uv|poetry", found["tool"]) else "npm"
+        at = found.start("tool")
+        words = found["rest"].split()
+        _foreign(found["rest"], text, at, notes)
+        skip = False
+        for word in words[:30]:
+            if skip or word.startswith(("-", ".", "/", "$", "<", "[", '"<')):
+                skip = (
+                    word
+                    in (
+                        "-r",
+                        "-c",
+                        "--index-url",
+                        "-i",
+                        "--extra-index-url",
+                        "-f",
+                        "--find-links",
+                        "-t",
+                        "--target",
+                        "--prefix",
+                    )
+                    and not skip
+                )
+                continue
+            spelled = _NAME.fullmatch(word.strip("'\""))
+            if spelled and "://" not in word:
+                _slip(spelled["name"], registry, text, at, notes)
+
+
+def _foreign(rest: str, text: SkillText, at: int, notes: FindingCollector) -> None:
+    """An index or an archive that is not the registry's."""
+    index = re.search(r"(?:--(?:extra-)?index-url|-i|--registry|--find-links|-f)[= ](https?://\S+)", rest)
+    for url in urls_in(rest):
+        if (
+            re.search(
+                r"(?:^|\.)(?:pypi\.org|pythonhosted\.org|npmjs\.org|pytorch\.org|nvidia\.com|github\.com|gitlab\.com"
+                r"|tsinghua\.edu\.cn|aliyun\.com"
+                r"|huggingface\.co|googleapis\.com|npmmirror\.com|microsoft\.com|jfrog\.io|cloudsmith\.io)$",
+                url.host,
+            )
+            or url.is_placeholder
+        ):
+            continue
+        what = "an index" if index else "an archive"
+        # An index that stands in for the public one answers for every name, also for those of its own.
+        is_own = url.label in rest.replace(url.text, "") or notes.purpose.mentions((url.label,))
+        is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, notes.purpose)
+        is_grave = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
+        sure = Confidence.HIGH if is_grave else None
+        notes.find("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
+
+
+def _slip(name: str, registry: str, text: SkillText, at: int, notes: FindingCollector) -> None:
+    other = similar_package(name, registry)
+    if other:
+        others = sum(one.code == "SK802" and repr(name) not in one.message for one in notes.findings.values())
+        sure = Confidence.HIGH if others else None
+        notes.find("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at, confidence=sure)
+
+
+def _requirements(text: SkillText, notes: FindingCollector) -> None:
+    for found in islice(_REQUIREMENT.finditer(text.text), _MOST):
+        if not found["version"]:
+            notes.find("SK801", f"{found['name']} has no version", text=text, at=found.start())
+        _slip(found["name"], "PyPI", text, found.start(), notes)
+    for line in text.text.split("\n")[:_MOST]:
+        if line.startswith(("--index-url", "--extra-index-url", "-i ")):
+            _foreign(line, text, text.text.find(line), notes)
+
+
+def _package_json(text: SkillText, notes: FindingCollector) -> None:
+    try:
+        package = json.loads(text.text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(package, dict):
+        return
+    scripts = package.get("scripts")
+    for hook, command in _pairs(scripts):
+        if hook in _LIFECYCLE and command:
+            is_grave = re.search(r"curl|wget|base64|https?://|eval|/dev/|bash -c|node -e|powershell", command)
+            plain = re.fullmatch(
+                r"(?:husky(?: install)?|tsc|npm run [\w:-]+|patch-package|playwright install[\w -]*|prisma generate"
+                r"|\S*build\S*|electron-builder \S+)(?: \|\| true)?",
+                command,
+            )
+            sure = Confidence.HIGH if is_grave else Confidence.LOW if plain else Confidence.MEDIUM
+            notes.find(
+                "SK507",
+                f"npm runs {command[:80]!r} at {hook}",
+                text=text,
+                at=max(text.text.find(f'"{hook}"'), 0),
+                confidence=sure,
+            )
+    for group in ("dependencies", "devDependencies", "optionalDependencies"):
+        for name, version in _pairs(package.get(group)):
+            at = max(text.text.find(f'"{name}"'), 0)
+            _slip(name, "npm", text, at, notes)
+            if version in ("*", "latest", ""):
+                notes.find("SK801", f"{name} has no version", text=text, at=at)
+            elif version.startswith("http://") or (version.startswith("https://") and "github.com" not in version):
+                notes.find("SK803", f"{name} comes from {version[:80]}", text=text, at=at)
+
+
+def _pairs(value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        yield from ((key, item) for key, item in islice(value.items(), _MOST) if isinstance(key, str) and isinstance(item, str))

@@ -1,0 +1,129 @@
+"""Prose that has an agent send its user's work to an address that the skill is not about.
+
+An address in a sentence is ordinary, and so is sending. What is not: an order to send what the user has to a host or mailbox
+that neither the name nor the description speaks of, and that the page names for nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText
+
+__all__ = ["judge_exfiltration_prose"]
+
+_SENDS = lazy_pattern(
+    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b"
+    r"|(?:invite|cc|bcc|add|copy|notify|include|subscribe)(?:s|ing)?[ `\"']{1,3}\x1e"
+    r"|(?:is|are|gets?|be) (?:sent|copied|mailed|e-?mailed|forwarded|uploaded|shared|submitted)\b"
+    r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
+    r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"
+    r"|append)(?:s|ing)? "
+    r"(?:all|any|every|each|the|a|an|this|these|it|them|your|their|its|user|full|entire|complete|final|extracted"
+    r"|generated|collected"
+    r"|finished|both|everything|to)\b)"
+)
+_DATA = lazy_pattern(
+    r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?|codebase"
+    r"|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?|employees?"
+    r"|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings|logs?|prompts?"
+    r"|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version|spreadsheets?"
+    r"|presentations?|slides|photos?|images?|contacts?|notes"
+    r"|metadata|details"
+    r"|information|summary|summaries|request|usage|statistics|telemetry|forms?|applications?|them|everything)\b"
+)
+_ALWAYS = lazy_pattern(
+    r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
+    r"|must|make sure|ensure)\b"
+)
+_INTAKE = lazy_pattern(
+    r"upload|collect|ingest|backup|back-up|intake|sync|telemetry|track|submit|report|harvest|gather|exfil|/log|mirror"
+)
+_MAIL = lazy_pattern(r"[\w.+-]{2,40}@(?P<host>[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3})")
+_SAMPLE = lazy_pattern(
+    r"^(?:your|my)?-?(?:example|company|domain|acme|test|email|mail|corp|org|foo|bar|host|site|startup|business)\."
+)
+_COPIES = lazy_pattern(
+    r"\b(?:cc|bcc|copy|copies|forward|blind|archive|back(?:s)? ?up|in addition|additionally|as well|too|also|duplicate"
+    r"|rights|access|attendee|recipient|invite|on file|a record)\b"
+)
+_CONTACT = lazy_pattern(
+    r"\bcontact\b|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
+)
+_OPEN = lazy_pattern(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no log-?in")
+# What is the user's, and not a question or a report about the skill itself.
+_WORK = lazy_pattern(
+    r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
+    r"|summar(?:y|ies)"
+    r"|transcripts?|recordings?|exports?|conversations?|history|source code|code|photos?|forms?|resumes?|results?|drafts?"
+    r"|minutes|csvs?"
+    r"|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?|payroll|statements?|notes"
+    r"|attachments?)\b"
+)
+_SPOKEN = lazy_pattern(
+    r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
+    r"|usage)\b"
+    r"|[\"“]send|->|→|=>"
+)
+_ENDS = lazy_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
+_FAR = 260
+_MOST = 200
+
+
+def judge_exfiltration_prose(text: SkillText, notes: FindingCollector) -> None:
+    for url in islice(urls_in(text.text), _MOST):
+        sure = _of_url(url, text, notes)
+        if sure is not None:
+            start, _ = _sentence(text, url.at, url.at + len(url.text))
+            notes.find("SK613", f"has the user's data sent to {url.host}", text=text, at=start, confidence=sure)
+    for found in islice(_MAIL.finditer(text.low), _MOST):
+        if _SAMPLE.search(found["host"]) or notes.purpose.mentions((found["host"].partition(".")[0],)):
+            continue
+        start, sentence = _sentence(text, found.start(), found.end())
+        if not _SENDS.search(sentence) or _CONTACT.search(sentence):
+            continue
+        if _COPIES.search(sentence) or _ALWAYS.search(sentence):
+            notes.find("SK409", f"slips {found[0]} into what is sent", text=text, at=start)
+        elif _WORK.search(sentence) and not _SPOKEN.search(sentence):
+            notes.find("SK613", f"has the user's work mailed to {found[0]}", text=text, at=start)
+
+
+def _of_url(url: Url, text: SkillText, notes: FindingCollector) -> Confidence | None:
+    kind = reputation_of(url, notes.purpose)
+    if kind not in (HostReputation.PLAIN, HostReputation.LOOSE, HostReputation.SHARED) or url.is_placeholder:
+        return None
+    if notes.purpose.mentions((url.label,)) or re.search(
+        r"github|gitlab|/docs?/|^docs?\.|\.(?:md|html?|pdf|png|jpe?g|csv|txt|svg|gif)$", url.host + url.path
+    ):
+        return None
+    _, sentence = _sentence(text, url.at, url.at + len(url.text))
+    if not (_SENDS.search(sentence) and _DATA.search(sentence)):
+        return None
+    if text.low.count(url.label) > 3:
+        # A page that keeps naming a service is about that service.
+        return None
+    signs = sum((
+        kind is HostReputation.LOOSE or url.is_plain_http,
+        _INTAKE.search(url.text.lower()) is not None,
+        _ALWAYS.search(sentence) is not None,
+        not notes.purpose.is_network,
+        _OPEN.search(sentence) is not None,
+    ))  # fmt: skip
+    return Confidence.HIGH if signs >= 2 else Confidence.MEDIUM if signs else None
+
+
+def _sentence(text: SkillText, start: int, end: int) -> tuple[int, str]:
+    """Where the sentence around an address starts, and its words without the address."""
+    before, after = text.text[max(0, start - _FAR) : start], text.text[end : end + _FAR // 2]
+    ends = list(_ENDS.finditer(before))
+    first = ends[-1].end() if ends else 0
+    last = _ENDS.search(after)
+    low = text.low
+    begin = start - len(before) + first
+    begin += len(low[begin:start]) - len(low[begin:start].lstrip(" `"))
+    return begin, f"{low[begin:start]} \x1e {low[end : end + (last.start() if last else len(after))]}"

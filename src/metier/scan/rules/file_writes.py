@@ -1,0 +1,101 @@
+"""Files that commands write, by redirection, tee, cp and their like: start files, jobs, keys, the agent's own."""
+
+from __future__ import annotations
+
+import re
+
+from metier.scan.collector import FindingCollector
+from metier.scan.patterns import lazy_pattern
+from metier.scan.readers.shell import Pipeline, ShellCommand
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText
+
+__all__ = ["GRAVE_JOB", "judge_writes"]
+
+_STARTUP = lazy_pattern(
+    r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
+    r"|profile|bash_login|zlogin"
+    r"|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
+)
+_JOBS = lazy_pattern(
+    r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
+    r"|\.config/autostart/"
+    r"|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
+)
+_AGENT_FILES = lazy_pattern(
+    r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md"
+    r"|copilot-instructions\.md|\.cursorrules"
+    r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json"
+    r"|\.cursor/mcp\.json"
+    r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
+)
+_ORDINARY_LINE = lazy_pattern(
+    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:[\w/~$][\w./-]* "
+    r")*(?:init|hook|shellenv|env"
+    r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
+    r"|\[\[?.*)$"
+)
+GRAVE_JOB = lazy_pattern(
+    r"(?:curl|wget)[^\n]{0,300}\|\s{0,8}(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]{0,200}(?:curl|/tmp/|nohup)"
+)
+
+
+def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
+    """Files that are written by redirection, tee, cp and their like."""
+    targets = [target for operator, target in command.redirects if operator in (">", ">>", "&>", "&>>", ">|")]
+    if command.name == "tee":
+        targets += [word for word in command.arguments if not word.startswith("-")]
+    elif command.name in ("cp", "mv", "ln", "install", "ditto", "rsync") and len(command.words) > 2:
+        targets.append(command.words[-1])
+    for target in targets:
+        low = target.lower()
+        if low.startswith(("~", "/", "$home")) and not low.startswith(("/dev/", "/tmp")):  # noqa: S108 - a word, no file
+            notes.use("writes", target)
+        if _STARTUP.search(low):
+            _startup(command, pipeline, text, notes, target)
+        elif _JOBS.search(low):
+            # A job that takes Apple's name is nobody's but Apple's.
+            written = f"{' '.join(command.words)} {command.body} {low}".lower()
+            sure = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
+            notes.find("SK512", f"writes a job into {target}", text=text, at=command.at, confidence=sure)
+        elif "authorized_keys" in low:
+            # Whose keys may log in already may also log in elsewhere, if the owner says so.
+            is_copy = any("authorized_keys" in word for word in command.arguments[:-1])
+            sure = Confidence.MEDIUM if is_copy else None
+            notes.find("SK513", "adds a key that may log in", text=text, at=command.at, confidence=sure)
+        elif _AGENT_FILES.search(low):
+            sure = (
+                Confidence.MEDIUM
+                if low.endswith(("soul.md", "memory.md", "settings.json", "settings.local.json"))
+                else Confidence.LOW
+            )
+            notes.find("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
+        elif "sudoers" in low:
+            wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
+            notes.find(
+                "SK522",
+                "changes who may become root",
+                text=text,
+                at=command.at,
+                confidence=Confidence.HIGH if wide else Confidence.MEDIUM,
+            )
+        elif "/.git/hooks/" in low or low.startswith(".git/hooks/"):
+            notes.find("SK507", "installs a git hook", text=text, at=command.at, confidence=Confidence.LOW)
+        elif re.search(r"/dev/(?:sd|nvme|hd|disk|mmcblk)", low):
+            notes.find("SK531", f"overwrites {target}", text=text, at=command.at)
+        elif low.startswith("/var/log/") and command.name in ("", ":", "echo", "cat", "true") and not command.arguments:
+            notes.find("SK533", f"empties {target}", text=text, at=command.at)
+        elif low.endswith(("_history",)):
+            notes.find("SK533", "overwrites the shell's history", text=text, at=command.at)
+
+
+def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector, target: str) -> None:
+    written = "\n".join((command.body, *(" ".join(one.arguments) for one in pipeline if one.name in ("echo", "printf"))))
+    lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
+    is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
+    is_grave = "ld.so.preload" in target or re.search(
+        r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|LD_PRELOAD|BASH_ENV=|DYLD_INSERT|&\s*$|python\S* -c|preload",
+        written,
+    )
+    sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
+    notes.find("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)

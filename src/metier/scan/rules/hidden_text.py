@@ -1,0 +1,287 @@
+"""Text that a model reads and a person does not see: tags, bidi, zero width, comments, styles, image metadata.
+
+Honest uses pass: emoji are joined by zero-width joiners, Indic and Persian words need joiners, flags of regions are spelled in
+tags, and comments that only name a tool or a licence give no orders.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence, ScanReach
+from metier.scan.text import SkillText, TextKind
+
+__all__ = ["hidden_in_image", "judge_hidden", "visible_text"]
+
+_SUSPECT = lazy_pattern(
+    "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
+)
+_TAGS = lazy_pattern("[\U000e0020-\U000e007f][\U000e0000-\U000e007f]{3,}")
+_FLAG = lazy_pattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,6}\U000e007f")
+_BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT = lazy_pattern("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ZERO = lazy_pattern("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u00ad]")
+_JOINED = lazy_pattern(
+    "[\u0600-\u06ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u2190-\u21ff\u2300-\u23ff\u2b00-\u2bff]"
+)
+_SELECTORS = lazy_pattern("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
+_LINK_COMMENT = lazy_pattern(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
+_INVISIBLE = lazy_pattern(
+    r"<(?P<tag>\w{1,12})\s[^>]{0,200}?(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden"
+    r"|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0[^.]"
+    r"|color\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?|transparent)\b)"
+    r"[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
+    re.DOTALL | re.IGNORECASE,
+)
+_ORDERS = lazy_pattern(
+    r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must"
+    r"|note)|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
+    r"|do not (?:tell|mention|reveal|inform)"
+    r"|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override|message)|exfiltrate|"
+    r"(?:ai|llm|assistant|agent|model|claude)s?(?: \w+){0,3}[:,] (?:please|you|run|execute|read|send|ignore|always)|hidden "
+    r"instruction|curl |wget |base64 -|\.ssh/|\.env\b[^.]{0,40}(?:send|post|upload))",
+    re.IGNORECASE,
+)
+_STRONG = lazy_pattern(
+    r"(?:assistant|agent|\bai\b|llm|model|system)\b[^\n]{0,120}(?:must|first|read|open|request|send|paste|include"
+    r"|when this skill|upload|run)\b[^\n]{0,300}"
+    r"(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential|do not (?:describe|disclose|mention|tell|show"
+    r"|report))|not shown to (?:people|users|readers)"
+    r"|(?:read|open|include|collect|copy|encode|base64)\b[^\n]{0,80}(?:~/\.|\$home/\.|\.ssh\b|\.aws\b|\.env\b|id_rsa"
+    r"|id_ed25519|keychain)[^\n]{0,200}"
+    r"(?:https?://|send|post|upload|append|paste|encode)"
+    r"|(?:no need to|without) (?:mention|tell|bring|inform|show|ask)\w*[^\n]{0,40}(?:user|it up|them|this)"
+    r"|ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
+    r"|secretly|hidden instruction|system override"
+    r"|curl [^\n]{0,200}\|\s*(?:ba)?sh|\.ssh/id_|(?:send|post|upload) [^\n]{0,100}https?://|(?:run"
+    r"|execute) [^\n]{0,60}(?:curl|base64|sh -c)",
+    re.IGNORECASE,
+)
+_MOST_BLANK = 120
+_MIXED = lazy_pattern(r"(?<![A-Za-z])[A-Za-z]{1,40}[\u0430-\u044f\u0410-\u042f\u03b1-\u03c9\u0391-\u03a9]{1,40}[A-Za-z]{1,40}")
+_LOOKALIKES = str.maketrans("аеорсухівкмнтАВЕКМНОРСТУХοαινρτυκΑΒΕΗΙΚΜΝΟΡΤΥΧ", "aeopcyxibkmhtABEKMHOPCTYXoaivptukABEHIKMNOPTYX")
+_MOST = 200
+_MOST_COMMENTS = 5_000
+
+
+def judge_hidden(text: SkillText, notes: FindingCollector) -> None:
+    """All hidden text of one whole file."""
+    if not text.text.isascii():
+        if _SUSPECT.search(text.text):
+            _tags(text, notes)
+            _bidi(text, notes)
+            _zero_width(text, notes)
+        _alphabets(text, notes)
+    if text.kind is TextKind.PROSE or text.path.endswith((".html", ".htm", ".svg", ".xml")):
+        _comments(text, notes)
+        _styles(text, notes)
+
+
+def visible_text(text: SkillText) -> SkillText | None:
+    """The text as a model reads it: invisible characters out, look-alike letters back; None where nothing changes."""
+    if text.text.isascii():
+        return None
+    plain = _SUSPECT.sub("", text.text)
+    if _MIXED.search(plain):
+        plain = plain.translate(_LOOKALIKES)
+    wide = re.sub("[\uff01-\uff5e]+", lambda found: "".join(chr(ord(char) - 0xFEE0) for char in found[0]), plain)
+    if wide == text.text or len(text.text) - len(wide) + sum(a != b for a, b in zip(wide, text.text, strict=False)) == 0:
+        return None
+    return SkillText(text.path, text.kind, wide, first=text.first, via="")
+
+
+def _tags(text: SkillText, notes: FindingCollector) -> None:
+    plain = _FLAG.sub("", text.text)
+    found = _TAGS.search(plain)
+    if found:
+        spelled = "".join(chr(ord(char) - 0xE0000) for char in found[0] if 0xE0020 <= ord(char) <= 0xE007E)
+        notes.find(
+            "SK411",
+            f"invisible tag characters spell {spelled[:120]!r}",
+            text=text,
+            at=max(text.text.find(found[0]), 0),
+            is_settled=True,
+        )
+    hidden = _SELECTORS.search(text.text)
+    if hidden:
+        notes.find(
+            "SK413",
+            f"{len(hidden[0])} variation selectors in a row carry hidden bytes",
+            confidence=Confidence.HIGH,
+            text=text,
+            at=hidden.start(),
+            is_settled=True,
+        )
+
+
+def _bidi(text: SkillText, notes: FindingCollector) -> None:
+    for found in islice(_BIDI.finditer(text.text), _MOST):
+        line = text.line_around(found.start())
+        overrides = found[0] in "\u202d\u202e"
+        if _RIGHT_TO_LEFT.search(line) and not overrides:
+            continue
+        is_code = text.kind is not TextKind.PROSE or overrides
+        notes.find(
+            "SK412",
+            f"U+{ord(found[0]):04X} changes the order in which a line reads",
+            confidence=Confidence.HIGH if is_code and overrides else Confidence.MEDIUM,
+            text=text,
+            at=found.start(),
+            is_settled=True,
+        )
+        return
+
+
+def _zero_width(text: SkillText, notes: FindingCollector) -> None:
+    """Inside Latin words, or many of them: none of that is typing."""
+    inside = runs = 0
+    first = -1
+    for found in islice(_ZERO.finditer(text.text), 20_000):
+        at = found.start()
+        before, after = text.text[max(0, at - 2) : at], text.text[at + 1 : at + 3]
+        if (at == 0 and found[0] == "\ufeff") or _JOINED.search(before) or _JOINED.search(after):
+            continue
+        if found[0] == "\u00ad":
+            continue
+        runs += bool(after[:1] and _ZERO.match(after[:1]))
+        inside += before[-1:].isalpha() and before[-1:].isascii() and after[:1].isalpha() and after[:1].isascii()
+        first = at if first < 0 else first
+    if runs >= 8:
+        notes.find(
+            "SK413",
+            f"{runs} zero-width characters in runs can spell hidden text",
+            confidence=Confidence.HIGH,
+            text=text,
+            at=max(first, 0),
+            is_settled=True,
+        )
+    elif inside >= 3:
+        notes.find(
+            "SK413", f"{inside} words are broken up by zero-width characters", text=text, at=max(first, 0), is_settled=True
+        )
+
+
+def _alphabets(text: SkillText, notes: FindingCollector) -> None:
+    for found in islice(_MIXED.finditer(text.text), 20):
+        plain = found[0].translate(_LOOKALIKES)
+        if plain.isascii() and len(plain) > 3:
+            notes.find("SK417", f"{found[0]!r} looks like {plain!r}", text=text, at=found.start(), is_settled=True)
+
+
+def _comments(text: SkillText, notes: FindingCollector) -> None:
+    links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
+    for start, body in (*_html_comments(text.text), *links):
+        strong = _STRONG.search(body)
+        orders = strong or _ORDERS.search(body)
+        if orders:
+            sure = Confidence.HIGH if strong else Confidence.LOW
+            notes.find("SK414", "a comment gives orders", text=text, at=start + orders.start(), confidence=sure)
+
+
+def _html_comments(text: str) -> Iterator[tuple[int, str]]:
+    """Where each comment's words start, and the words; one that is never closed is read for a while."""
+    at = text.find("<!--")
+    for _ in range(_MOST_COMMENTS):
+        if at < 0:
+            return
+        end = text.find("-->", at + 4)
+        yield at + 4, text[at + 4 : min(end if end >= 0 else len(text), at + 4_004)]
+        at = text.find("<!--", end + 3) if end >= 0 else -1
+
+
+def _behind_blank_lines(text: str) -> int:
+    """Where text goes on after more blank lines than anybody scrolls past; -1 if it never does."""
+    if "\n\n\n\n" not in text:
+        return -1
+    blank = at = 0
+    for line in text.split("\n"):
+        if line and not line.isspace():
+            if blank >= _MOST_BLANK and at > blank:
+                return at
+            blank = 0
+        else:
+            blank += 1
+        at += len(line) + 1
+    return -1
+
+
+def _styles(text: SkillText, notes: FindingCollector) -> None:
+    if "style" in text.low:
+        for found in islice(_INVISIBLE.finditer(text.text), 20):
+            if _ORDERS.search(found["text"]):
+                notes.find(
+                    "SK416",
+                    "invisible markup gives orders",
+                    text=text,
+                    at=found.start("text"),
+                    confidence=Confidence.HIGH,
+                )
+    behind = _behind_blank_lines(text.text) if text.kind is TextKind.PROSE else -1
+    if behind >= 0:
+        notes.find("SK416", "more than a hundred blank lines push text out of sight", text=text, at=behind, is_settled=True)
+
+
+def hidden_in_image(path: str, data: bytes, notes: FindingCollector) -> None:
+    """Metadata of PNG, JPEG, GIF and WebP that gives orders."""
+    for name, words in islice(_image_texts(data), 64):
+        orders = _ORDERS.search(words)
+        if orders:
+            start = max(0, orders.start() - 40)
+            notes.add(
+                "SK415",
+                f"the metadata ({name}) gives orders",
+                file=path,
+                excerpt=words[start : start + 200],
+                confidence=Confidence.HIGH if _STRONG.search(words) else Confidence.MEDIUM,
+                reach=ScanReach.MACHINE,
+            )
+
+
+def _image_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        yield from _png(data)
+    elif data.startswith(b"\xff\xd8"):
+        yield from _jpeg(data)
+    elif data.startswith((b"GIF8", b"RIFF")):
+        at = data.find(b"!\xfe") if data.startswith(b"GIF8") else max(data.find(b"EXIF"), data.find(b"XMP "))
+        if at >= 0:
+            yield "comment", data[at : at + 8_192].decode("utf-8", "replace")
+
+
+def _png(data: bytes) -> Iterator[tuple[str, str]]:
+    at = 8
+    while at + 12 <= len(data):
+        (size,) = struct.unpack(">I", data[at : at + 4])
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + min(size, 65_536)]
+        if kind in (b"tEXt", b"iTXt", b"zTXt", b"eXIf"):
+            key, _, rest = body.partition(b"\0")
+            packed = (
+                rest[1:] if kind == b"zTXt" else rest[4:].split(b"\0", 1)[-1] if kind == b"iTXt" and rest[:1] == b"\1" else b""
+            )
+            yield kind.decode(), f"{key.decode('latin-1')} {(_inflated(packed) or rest).decode('utf-8', 'replace')}"
+        at += 12 + size
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, 65_536)
+    except zlib.error:
+        return b""
+
+
+def _jpeg(data: bytes) -> Iterator[tuple[str, str]]:
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
+        size = int.from_bytes(data[at + 2 : at + 4], "big")
+        if data[at + 1] in (0xFE, 0xE1, 0xED):
+            yield (
+                "comment" if data[at + 1] == 0xFE else "EXIF",
+                data[at + 4 : at + 2 + min(size, 65_536)].decode("utf-8", "replace"),
+            )
+        at += 2 + max(size, 2)

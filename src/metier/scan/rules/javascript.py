@@ -1,0 +1,121 @@
+"""What JavaScript and TypeScript do: each call with its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import urls_in
+from metier.scan.data.secrets import secret_place
+from metier.scan.patterns import lazy_pattern
+from metier.scan.readers.javascript import JavaScriptSource, JavaScriptToken, read_script
+from metier.scan.readers.javascript_flow import READS, RUNS, SENDS, note_steps
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText, TextKind
+
+__all__ = ["judge_javascript"]
+
+_MOST_CALLS = 6_000
+_EXECUTES = ("eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "setTimeout")
+_DECODES = lazy_pattern(r"\batob\b|Buffer\.+from|fromCharCode|unescape|decodeURIComponent$|inflateSync$|gunzipSync$")
+_ANSWERS = lazy_pattern(r"\bfetch\b|axios|responseText|res\.data|response\.data")
+_WRITES = lazy_pattern(r"(?:^|\.)(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream)$")
+_INTERPOLATED = lazy_pattern(r"\$\{([^}]{1,200})\}")
+
+
+def judge_javascript(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+    """All that JavaScript has to say. Commands that it starts go to `inner`."""
+    script = read_script(text)
+    at, left = 0, _MOST_CALLS
+    while at < len(script.tokens) and left:
+        name, after = script.dotted(script.tokens, at)
+        if name and after < len(script.tokens) and script.tokens[after].text == "(":
+            left -= 1
+            _call(name, script.tokens[at].at, script.arguments(after), script, notes, inner)
+        at = max(after, at + 1)
+    if script.is_cut or not left:
+        notes.add("SK902", "the script is too large to follow to its end", file=text.path, line=text.first)
+    _hands_over_a_shell(script, notes)
+    _locks(script, notes)
+    note_steps(script, notes)
+
+
+def _hands_over_a_shell(script: JavaScriptSource, notes: FindingCollector) -> None:
+    """A socket and a shell in one script, with pipes between them."""
+    names = {token.text for token in script.tokens if token.kind == "name"}
+    if not (names & {"Socket", "createConnection", "connect"} and names & {"spawn", "exec"} and names & {"pipe", "stdin"}):
+        return
+    for token in script.tokens:
+        if token.kind == "string" and re.fullmatch(
+            r"['\"`](?:/bin/)?(?:ba|z|da)?sh['\"`]|['\"`](?:cmd|powershell)(?:\.exe)?['\"`]", token.text
+        ):
+            notes.find("SK504", "connects a shell to a socket", text=script.text, at=token.at)
+            return
+
+
+def _locks(script: JavaScriptSource, notes: FindingCollector) -> None:
+    """Encryption, a home folder and deletion in one script."""
+    names = {token.text for token in script.tokens if token.kind == "name"}
+    if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
+        is_grave = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
+        place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
+        sure = Confidence.HIGH if is_grave else Confidence.MEDIUM
+        notes.find("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
+
+
+def _call(
+    name: str,
+    at: int,
+    arguments: list[JavaScriptToken],
+    script: JavaScriptSource,
+    notes: FindingCollector,
+    inner: Callable[[SkillText], None],
+) -> None:
+    last = name.rpartition(".")[2]
+    if last in RUNS and (name.startswith(("child_process", "cp.", "require", "exec", "spawn", "fork")) or "." not in name):
+        _starts(at, arguments, script, inner)
+    elif name in _EXECUTES and arguments:
+        _executes(name, at, arguments, script, notes)
+    elif READS.search(name) or _WRITES.search(name):
+        _file(name, at, arguments, script, notes)
+    if SENDS.match(name):
+        for url in urls_in(script.strings(arguments)):
+            if not url.is_placeholder:
+                notes.use("network", url.host)
+
+
+def _starts(at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, inner: Callable[[SkillText], None]) -> None:
+    command = script.strings(arguments)
+    if command.strip():
+        text = script.text
+        inner(text.within(TextKind.SHELL, _INTERPOLATED.sub("$VALUE", command), line=text.place(at)[0]))
+
+
+def _executes(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> None:
+    spelled = ".".join(one.text for one in arguments if one.kind == "name" or one.text == ".").replace("...", ".")
+    if _DECODES.search(spelled):
+        notes.find("SK701", f"{name} runs what it has decoded", text=script.text, at=at)
+    elif name == "setTimeout":
+        return
+    elif _ANSWERS.search(spelled):
+        notes.find("SK505", f"{name} runs what the network answers", text=script.text, at=at)
+    elif arguments[0].kind != "string":
+        notes.find("SK706", f"{name} runs text made by the script", text=script.text, at=at)
+
+
+def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> None:
+    path = "/".join(part for part in script.strings(arguments[:24]).split() if part not in ("utf8", "utf-8"))
+    found = secret_place(path, notes.purpose)
+    writes = _WRITES.search(name) is not None
+    if found and not writes:
+        notes.find("SK601", f"reads {found[0]}", text=script.text, at=at, confidence=Confidence.LOW if found[1] else None)
+        notes.use("secrets", found[0])
+    elif writes and "authorized_keys" in path:
+        notes.find("SK513", "adds a key that may log in", text=script.text, at=at)
+    elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile)\b", path):
+        notes.find("SK511", f"writes to {path}", text=script.text, at=at)
+    elif writes and re.search(r"LaunchAgents|systemd|/etc/cron|autostart", path):
+        notes.find("SK512", f"writes a job into {path}", text=script.text, at=at)
+    if path.startswith(("/", "~")):
+        notes.use("writes" if writes else "reads", path)

@@ -1,0 +1,218 @@
+"""Lures: prose that walks a person or an agent into installing something. The most common malicious skill of all.
+
+Two shapes: a prerequisite that comes as an archive with a password or from a place nobody answers for, and a command to be
+copied from a page into a terminal. Each needs several signs within a few lines of each other, because each alone is ordinary.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText
+
+__all__ = ["judge_addresses", "judge_packages", "judge_prerequisites"]
+
+_PROGRAM = lazy_pattern(r"\.(?:zip|rar|7z|exe|msi|dmg|pkg|scr|bat|cmd|ps1|apk|jar|iso|tar\.gz|tgz|appimage|vbs)(?:$|[?#])")
+_WINDOWS_OR_MAC = lazy_pattern(r"\b(?:windows|macos|mac os|mac)\b")
+_PASSWORD = lazy_pattern(
+    r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
+    r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
+    r"|for the "
+    r"(?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
+)
+_COPY = lazy_pattern(
+    r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
+    r"|(?:terminal|powershell)[^.\n]{0,60}(?:paste|run|execute|enter)|installation (?:command|script)"
+)
+_FOLLOW = lazy_pattern(
+    r"follow (?:the|its|all|these|those|every)\b[^.\n]{0,40}(?:steps?|instructions?|guide|directions|procedure|commands?|setup)"
+    r"|(?:complete|finish|perform|do) (?:the|its|all|every)[^.\n]{0,30}(?:steps?|set-?up|installation)"
+    r"|(?:steps?|instructions?|set-?up|installer)[^.\n]{0,40}(?:there|on (?:that|this) page|at|here):?"
+)
+_REQUIRED = lazy_pattern(
+    r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download"
+    r"|active)|required (?:for|to|before|utility|tool"
+    r"|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)|running|first use|proceeding"
+    r"|continuing)"
+    r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
+    r"|installed|run)|utility|agent|helper|companion|driver|installed)"
+    r"|required once|\(required\)|none of the \w+ (?:work|function)|do not (?:go on|continue|proceed) (?:until|before)"
+    r"|is not bundled|needs? (?:the|an?) [`*\w-]{2,40}"
+    r"|talks to [^.\n]{2,40} through|will not (?:work|function)|won't (?:work|function)|without (?:it|this"
+    r"|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
+    r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
+)
+_STARTED = lazy_pattern(
+    r"double-click|follow the installer|run the (?:file|installer|setup)|(?:run|launch|start|open|execute) (?:it"
+    r"|the (?:app|installer|file|program|binary|setup)"
+    r"|`?\w+\.(?:exe|app|msi|pkg|dmg))"
+)
+# What nobody has to say who sends a program that a system trusts.
+_COAXED = lazy_pattern(
+    r"run anyway|open anyway|smartscreen|is damaged|false positive|add an? (?:exclusion|exception)|(?:turn off|disable"
+    r"|pause) (?:the |your )?"
+    r"(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
+    r"|admin(?:istrator)? password|as administrator"
+)
+_ALL_DEPENDS = lazy_pattern(
+    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works|here works|will"
+    r" work)"
+    r"|none of the|rejects? all|must (?:have|be running"
+    r"|be active)|only works? (?:when|after|with)|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless"
+    r"|stops) without|without (?:it|\w+),? (?:the|all|no)"
+)
+_SET_UP = lazy_pattern(
+    r"setup|set-up|install|download|update|activat|(?:^|[.-])(?:get|dl|files?)[.-]|(?:tool|agent|core|cli|auth)s?[.-]"
+    r"|\.(?:top|xyz|site|online|click|icu|live"
+    r"|fun|space|website|store|cfd|sbs|lol)$"
+)
+_DOCUMENT = lazy_pattern(
+    r"github\.com/[^/]+/[^/]+/?$|//docs?\.|/docs?/|\.(?:md|html?|pdf|png|jpe?g)$|//(?:www\.)?(?:youtube|twitter|x"
+    r"|reddit|medium)\.com"
+)
+_PACKAGE = lazy_pattern(
+    r"\b(?:npx (?:-y |--yes )?|bunx |pnpm dlx |uvx |pipx run |pip3? install (?:-u |--upgrade )?|npm (?:i|install) (?:-g "
+    r"|--global )"
+    r"|git clone (?:https://)?github\.com/)(?P<name>@?[a-z0-9][\w.@/-]{2,80})"
+)
+_KNOWN_SCOPE = lazy_pattern(
+    r"^@?(?:modelcontextprotocol|anthropic|openai|angular|vercel|google|microsoft|aws|azure|playwright|github|cloudflare"
+    r"|supabase|stripe"
+    r"|sentry|expo|nestjs|vue|svelte|prisma|storybook|typescript|tailwindcss|shadcn|eslint|prettier|requests|numpy|pandas"
+    r"|torch|clawhub"
+    r"|skills|uv|ruff|pytest|wrangler|create-)\b"
+)
+_FIRST = lazy_pattern(
+    r"\bfirst\b|before (?:anything|you|using|any|the first|use|starting)|prerequisites?|must (?:be |first"
+    r" )?(?:run|install)|setup|required"
+)
+_SURE = 4
+_INSTALL = lazy_pattern(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
+_ARCHIVE_NAME = lazy_pattern(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
+_NEAR = 700
+_MOST = 300
+
+
+def judge_prerequisites(text: SkillText, notes: FindingCollector) -> None:
+    """One document's prose."""
+    low = text.low
+    for url in islice(urls_in(text.text), _MOST):
+        kind = reputation_of(url, notes.purpose)
+        if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder:
+            continue
+        near = low[max(0, url.at - _NEAR // 2) : url.at + _NEAR]
+        close = low[max(0, url.at - 240) : url.at + len(url.text) + 240]
+        if _is_archive_with_password(url, close):
+            notes.find(
+                "SK503",
+                f"an archive from {url.host} is to be opened with a password and run",
+                text=text,
+                at=url.at,
+                is_settled=True,
+            )
+        elif _is_page_of_commands(url, kind, close):
+            sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
+            message = f"a command is to be copied from {url.host} into a terminal"
+            notes.find("SK503", message, text=text, at=url.at, confidence=sure, is_settled=True)
+        elif _is_unknown_program(url, kind, near, close):
+            sure = Confidence.HIGH if _is_odd(url, kind) or _signs(url, near, close, low) >= _SURE else Confidence.MEDIUM
+            notes.find(
+                "SK503",
+                f"a program from {url.host} must be installed first",
+                text=text,
+                at=url.at,
+                confidence=sure,
+                is_settled=True,
+            )
+        elif kind is HostReputation.LOOSE and _REQUIRED.search(close) and _FOLLOW.search(close):
+            message = f"the steps of a page on {url.host} are to be followed first"
+            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
+        elif is_unknown_host(url, notes.purpose) and _signs(url, near, close, low) >= _SURE:
+            message = f"nothing works before something from {url.host} is installed"
+            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
+        elif kind is HostReputation.LOOSE and not _is_public_share(url):
+            notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
+
+
+def judge_packages(text: SkillText, notes: FindingCollector) -> None:
+    """A package that nobody speaks of, to be run before anything works. What a vendor's skill needs bears the vendor's name."""
+    for found in islice(_PACKAGE.finditer(text.low), _MOST):
+        names = [part for part in re.split(r"[@/._-]+", found["name"].split("@latest")[0]) if len(part) > 3]
+        is_spoken_of = notes.purpose.mentions(names) or _KNOWN_SCOPE.search(found["name"]) or text.low.count(found["name"]) > 3
+        near = text.low[max(0, found.start() - 240) : found.end() + 240]
+        if not is_spoken_of and _ALL_DEPENDS.search(near) and _FIRST.search(near):
+            message = f"nothing works before the package {found['name'][:60]} has run"
+            notes.find("SK503", message, text=text, at=found.start(), is_settled=True)
+
+
+def judge_addresses(text: SkillText, notes: FindingCollector) -> None:
+    """Configuration that leads a program to a place nobody answers for."""
+    for url in islice(urls_in(text.text), _MOST):
+        if reputation_of(url, notes.purpose) is HostReputation.LOOSE and not url.is_placeholder and not _is_public_share(url):
+            notes.find("SK506", f"points to {url.host}", text=text, at=url.at)
+
+
+def _is_archive_with_password(url: Url, close: str) -> bool:
+    is_archive = _PROGRAM.search(url.text.lower()) or "/releases" in url.path or _ARCHIVE_NAME.search(close)
+    return bool(is_archive and _PASSWORD.search(close))
+
+
+def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
+    """A page to visit, and a terminal to paste into what stands there."""
+    if not (_COPY.search(close) and _INSTALL.search(close)) or "github" in url.host:
+        return False
+    return kind in (HostReputation.LOOSE, HostReputation.SHARED) or bool(
+        re.search(r"\b(?:copy|paste)\b", close) and _REQUIRED.search(close)
+    )
+
+
+def _is_unknown_program(url: Url, kind: HostReputation, near: str, close: str) -> bool:
+    """Needed before anything works, for more than one system or as a program, and fetched by hand."""
+    if not (_REQUIRED.search(near) and _INSTALL.search(close)):
+        return False
+    is_program = _PROGRAM.search(url.text.lower()) is not None
+    if kind in (HostReputation.PLAIN, HostReputation.OWN):
+        return is_program and bool(_WINDOWS_OR_MAC.search(close) or _STARTED.search(close))
+    if kind is HostReputation.SHARED and "github" in url.host:
+        return is_program and bool(_WINDOWS_OR_MAC.search(close))
+    return is_program or bool(_WINDOWS_OR_MAC.search(close) and re.search(r"install", close))
+
+
+def _signs(url: Url, near: str, close: str, low: str) -> int:
+    """How much speaks for a lure, where something is to be installed: what depends on it, what it is, where it comes from."""
+    if not _INSTALL.search(close) or _DOCUMENT.search(url.text.lower()):
+        return 0
+    return (
+        (2 if _ALL_DEPENDS.search(near) else 1 if _REQUIRED.search(near) else 0)
+        + (_PROGRAM.search(url.text.lower()) is not None)
+        + (_WINDOWS_OR_MAC.search(close) is not None)
+        + (_STARTED.search(close) is not None)
+        + (_SET_UP.search(url.host) is not None)
+        + 2 * (_COAXED.search(low[max(0, url.at - _NEAR) : url.at + 2 * _NEAR]) is not None)
+    )
+
+
+def _is_odd(url: Url, kind: HostReputation) -> bool:
+    """Free hosting for a program that everything depends on, or a place nobody answers for."""
+    return kind is HostReputation.LOOSE or (
+        kind is HostReputation.SHARED and not re.search(r"github\.|githubusercontent|gitlab|sourceforge|codeberg", url.host)
+    )
+
+
+def _is_public_share(url: Url) -> bool:
+    return url.host in (
+        "t.co",
+        "goo.gl",
+        "bit.ly",
+        "gist.github.com",
+        "telegra.ph",
+        "mega.nz",
+        "we.tl",
+        "wetransfer.com",
+        "t.ly",
+    )

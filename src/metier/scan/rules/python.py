@@ -1,0 +1,312 @@
+"""What Python does, by its syntax tree: calls, the code they make, the files they touch.
+
+Nothing is run. Names are followed through imports (`import os as o`), and constants are put together where the source
+spells them out (`"cu" + "rl"`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
+from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
+from metier.scan.patterns import lazy_pattern
+from metier.scan.readers.python import PythonModule, read_module
+from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, note_step
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText, TextKind, words
+
+__all__ = ["judge_python"]
+
+_EXECUTES = frozenset(
+    (
+        "exec",
+        "eval",
+        "builtins.exec",
+        "builtins.eval",
+        "__builtins__.exec",
+        "__builtins__.eval",
+        "compile",
+        "runpy.run_path",
+        "importlib.import_module",
+        "types.FunctionType",
+    )
+)
+_DECODES = lazy_pattern(
+    r"b64decode|b32decode|b85decode|a85decode|unhexlify|fromhex|decompress|marshal\.loads|codecs\.decode|decodebytes|rot13"
+    r"|pickle\.loads|dill\.loads"
+)
+_WRITES = lazy_pattern(r"w|a|x|\+")
+_HIDDEN_NAMES = words(
+    "os subprocess socket base64 urllib urllib.request requests ctypes marshal zlib exec eval system popen urlopen b64decode "
+    "check_output Popen __import__ compile"
+)
+_LISTS = words("walk rglob glob iglob iterdir listdir scandir")
+_WALLET = lazy_pattern(r"0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|T[1-9A-HJ-NP-Za-km-z]{33}")
+_SPIES = lazy_pattern(
+    r"pynput\.keyboard\.Listener|keyboard\.(?:on_press|hook|record)|pyperclip\.paste|ImageGrab\.grab|mss\.mss"
+    r"|sounddevice\.rec|cv2\.VideoCapture"
+)
+
+
+def judge_python(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+    """All that Python text has to say; nothing if it is no Python."""
+    read = read_module(text, notes, inner=inner)
+    if read is None:
+        return
+    module, nodes = read
+    _locks(module)
+    _wipes(module)
+    for node, scope in nodes:
+        if isinstance(node, ast.Call):
+            _call(node, module)
+        elif isinstance(node, ast.While):
+            _loop(node, module)
+        note_step(node, scope, module)
+    if module.work_left < 0:
+        notes.add("SK902", "the script nests too deeply to follow to its end", file=text.path)
+
+
+def _call(node: ast.Call, module: PythonModule) -> None:
+    name = module.dotted(node.func)
+    if name in SHELLS or name.endswith((".create_subprocess_shell", ".exec_command")):
+        _starts(node, module)
+    elif name in _EXECUTES:
+        _executes(node, name, module)
+    elif (
+        name in ("__import__", "getattr")
+        and node.args
+        and not module.string(node.args[-1])
+        and _DECODES.search(ast.dump(node)[:4_000])
+    ):
+        module.find("SK703", "imports a module whose name is hidden", node)
+    elif name in ("open", "io.open", "codecs.open") or name.endswith(
+        (".read_text", ".read_bytes", ".write_text", ".write_bytes", ".open")
+    ):
+        _opens(node, name, module)
+    elif name in ("shutil.rmtree", "os.remove", "os.unlink"):
+        _deletes(node, module)
+    elif _SPIES.search(name):
+        module.find(
+            "SK604",
+            "records keys, clipboard, screen or camera",
+            node,
+            _sure_of_spying(name, module),
+        )
+    elif name in ("__import__", "importlib.import_module", "getattr") and _is_pieced(node, module):
+        module.find("SK703", "hides what it calls by putting its name together", node, Confidence.HIGH)
+    elif (
+        name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+    ):
+        module.find("SK522", "becomes root", node, Confidence.MEDIUM)
+    elif (
+        name in ("json.dumps", "str", "repr", "pprint.pprint", "pickle.dumps", "yaml.dump")
+        and node.args
+        and _is_environment(node.args[0], module)
+    ):
+        module.find("SK602", "collects all environment variables", node)
+        module.notes.use("secrets", WHOLE_ENVIRONMENT)
+    elif name in ("pip.main", "pip._internal.main") and node.args:
+        line = module.text.first + node.lineno - 1
+        module.inner(module.text.within(TextKind.SHELL, f"pip {module.string(node.args[0])}", line=line))
+    elif name == "pyperclip.copy" and node.args and _WALLET.fullmatch(module.string(node.args[0])):
+        module.find("SK604", "puts a wallet's address into the clipboard", node, Confidence.HIGH)
+    elif name == "marshal.loads":
+        module.find("SK703", "loads compiled code from data", node)
+    _capability(node, name, module)
+
+
+def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
+    """`__import__("o" + "s")`: nobody spells a name of the standard library in pieces."""
+    spelled = node.args[-1] if node.args else None
+    if module.dotted(node.func) == "getattr":
+        spelled = node.args[1] if len(node.args) > 1 else None
+    return isinstance(spelled, (ast.BinOp, ast.Call)) and module.string(spelled) in _HIDDEN_NAMES
+
+
+def _sure_of_spying(name: str, module: PythonModule) -> Confidence:
+    sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
+    if "Listener" not in name and "keyboard" not in name:
+        # Once is a tool; for ever, and sent away, is a spy.
+        return Confidence.HIGH if sends and _loops_for_ever(module) else Confidence.LOW
+    return Confidence.HIGH if sends else Confidence.MEDIUM
+
+
+def _loops_for_ever(module: PythonModule) -> bool:
+    return any(
+        isinstance(loop.test, ast.Constant) and bool(loop.test.value) for loop in module.loops if isinstance(loop, ast.While)
+    )
+
+
+def _is_environment(node: ast.AST, module: PythonModule) -> bool:
+    if isinstance(node, ast.Call) and module.dotted(node.func) == "dict" and node.args:
+        node = node.args[0]
+    return module.dotted(node) == "os.environ"
+
+
+def _starts(node: ast.Call, module: PythonModule) -> None:
+    command = module.string(
+        node.args[0] if node.args else next((one.value for one in node.keywords if one.arg in ("args", "cmd")), None)
+    )
+    if not command:
+        if node.args and FETCHES.match(_first_call(node.args[0], module)):
+            module.find("SK505", "runs what the network answers", node)
+        return
+    line = module.text.first + getattr(node, "lineno", 1) - 1
+    kind = TextKind.SHELL
+    # `["bash", "-c", "..."]`: the last word is a script of its own.
+    words = node.args[0].elts if node.args and isinstance(node.args[0], ast.List) else []
+    if len(words) >= 3 and module.string(words[1]) in ("-c", "-lc", "/c", "-Command"):
+        command = module.string(words[2])
+        is_python = "python" in module.string(words[0]) or module.dotted(words[0]) == "sys.executable"
+        kind = TextKind.PYTHON if is_python else TextKind.SHELL
+    module.inner(module.text.within(kind, command.replace("{}", "$VALUE"), line=line))
+
+
+def _first_call(node: ast.AST, module: PythonModule) -> str:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call):
+            name = module.dotted(inner.func)
+            if FETCHES.match(name):
+                return name
+    return ""
+
+
+def _executes(node: ast.Call, name: str, module: PythonModule) -> None:
+    if not node.args or name in ("importlib.import_module", "runpy.run_path"):
+        return
+    argument = node.args[0]
+    spelled = module.string(argument)
+    calls = [module.dotted(inner.func) for inner in module.within(argument) if isinstance(inner, ast.Call)]
+    origin = _origins(argument, module)
+    if any(FETCHES.match(one) for one in (*calls, *origin)):
+        module.find("SK505", f"{name} runs what the network answers", node)
+    elif "chr" in calls or any(_DECODES.search(one) for one in (*calls, *origin)):
+        module.find("SK701", f"{name} runs what it has decoded", node)
+    elif isinstance(argument, ast.Constant):
+        if name != "compile" and spelled and len(spelled) > 3:
+            line = module.text.first + node.lineno - 1
+            module.inner(module.text.within(TextKind.PYTHON, spelled, line=line))
+    elif name != "compile":
+        module.find("SK706", f"{name} runs text made by the script", node)
+
+
+def _origins(node: ast.AST, module: PythonModule) -> list[str]:
+    """Calls whose result a name was given, one assignment back."""
+    names = sorted({one.id for one in module.within(node) if isinstance(one, ast.Name)})
+    return [call for name in names for call in module.origins.get(name, "").split()]
+
+
+def _opens(node: ast.Call, name: str, module: PythonModule) -> None:
+    target = node.args[0] if name in ("open", "io.open", "codecs.open") and node.args else getattr(node.func, "value", None)
+    path = module.string(target)
+    mode = (
+        module.string(node.args[1])
+        if len(node.args) > 1
+        else next((module.string(one.value) for one in node.keywords if one.arg == "mode"), "")
+    )
+    writes = name.endswith(("write_text", "write_bytes")) or bool(name.endswith("open") and mode and _WRITES.search(mode))
+    if not path:
+        return
+    place = secret_place(path, module.notes.purpose)
+    if place and not writes:
+        module.find("SK601", f"reads {place[0]}", node, Confidence.LOW if place[1] else None)
+        module.notes.use("secrets", place[0])
+    low = path.lower()
+    if writes and "authorized_keys" in low:
+        module.find("SK513", "adds a key that may log in", node)
+    elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile|zshenv)$", low):
+        module.find("SK511", f"writes to {path}", node)
+    elif writes and re.search(r"(?:sitecustomize|usercustomize)\.py$|site-packages/[^/]{1,60}\.pth$", low):
+        module.find("SK511", f"writes to {path}, which every Python runs", node, Confidence.HIGH)
+    elif writes and re.search(r"launchagents|launchdaemons|/etc/cron|systemd/|autostart|/etc/rc\.local", low):
+        module.find("SK512", f"writes a job into {path}", node)
+    elif writes and re.search(r"(?:soul|memory|claude|agents)\.md$|\.claude/settings", low):
+        module.find("SK406", f"writes to {path}", node, Confidence.MEDIUM if low.startswith("~") else Confidence.LOW)
+    if low.startswith(("~", "/")):
+        module.notes.use("writes" if writes else "reads", path)
+
+
+def _deletes(node: ast.Call, module: PythonModule) -> None:
+    path = module.string(node.args[0]) if node.args else ""
+    if path in ("/", "~", "~/", "/home", "/Users", "/etc", "~/Documents", "~/Desktop"):
+        module.find("SK531", f"deletes {path}", node)
+    elif path.endswith("_history"):
+        module.find("SK533", "deletes the shell's history", node)
+
+
+def _loop(node: ast.While, module: PythonModule) -> None:
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    leaves = any(isinstance(inner, (ast.Break, ast.Return, ast.Raise, ast.Await, ast.Yield)) for inner in module.within(node))
+    waits = any(
+        isinstance(inner, ast.Call)
+        and re.search(r"sleep|wait|recv|accept|get|input|read|poll|select|serve|exit|join", module.dotted(inner.func))
+        for inner in module.within(node)
+    )
+    if endless and not leaves and not waits:
+        forks = any(
+            isinstance(inner, ast.Call)
+            and module.dotted(inner.func) in ("os.fork", "subprocess.Popen", "multiprocessing.Process")
+            for inner in module.within(node)
+        )
+        module.find("SK541", "a loop without end or pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+
+
+def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
+    if name in ("os.getenv", "os.environ.get") and node.args:
+        variable = module.string(node.args[0])
+        if SECRET_NAME.search(variable):
+            module.notes.use("secrets", variable)
+    if FETCHES.match(name) or SENDS.match(name):
+        for argument in (*node.args[:3], *(one.value for one in node.keywords if one.arg in ("url", "host"))):
+            for url in urls_in(module.string(argument)):
+                if not url.is_placeholder or reputation_of(url, module.notes.purpose) is HostReputation.LOOSE:
+                    module.notes.use("network", url.host)
+
+
+def _wipes(module: PythonModule) -> None:
+    """A loop over the whole home that deletes or overwrites what it meets."""
+    for loop in module.loops:
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and _is_home(loop.iter, module):
+            for node in module.within(loop):
+                if isinstance(node, ast.Call) and _destroys(node, module):
+                    module.find("SK531", "goes through the whole home and destroys what it meets", node)
+                    return
+
+
+def _is_home(node: ast.AST, module: PythonModule) -> bool:
+    for inner in module.within(node):
+        if isinstance(inner, ast.Call) and module.dotted(inner.func).rpartition(".")[2] in _LISTS:
+            places = (inner.args[0] if inner.args else None, getattr(inner.func, "value", None))
+            if any(module.string(place).removesuffix("/*").removesuffix("/**") in ("~", "/") for place in places):
+                return True
+    return False
+
+
+def _destroys(node: ast.Call, module: PythonModule) -> bool:
+    name = module.dotted(node.func)
+    if name in ("shutil.rmtree", "os.remove", "os.unlink") or name.endswith(".unlink"):
+        return True
+    return name == "open" and len(node.args) > 1 and module.string(node.args[1]) in ("wb", "w")
+
+
+def _locks(module: PythonModule) -> None:
+    """Encryption, a walk over folders and deletion in one script: each is ordinary, together they are ransom."""
+    text = module.text.text
+    walks = re.search(r"os\.walk\(|\.rglob\(|glob\(", text)
+    locks = re.search(r"Fernet\(|AES\.new\(|ChaCha20|\.encrypt\(", text)
+    removes = re.search(
+        r"os\.(?:remove|unlink|rename)\(|\.unlink\(|\.(?:locked|encrypted|enc)['\"]|open\([^)]{1,60}['\"]wb['\"]", text
+    )
+    if walks and locks and removes:
+        is_grave = re.search(r"ransom|bitcoin|\.locked|~|Path\.home|expanduser|your files", text, re.IGNORECASE)
+        module.notes.find(
+            "SK532",
+            "encrypts files folder by folder",
+            text=module.text,
+            at=locks.start(),
+            confidence=Confidence.HIGH if is_grave else Confidence.MEDIUM,
+        )

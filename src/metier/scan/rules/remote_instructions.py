@@ -1,0 +1,102 @@
+"""Pages on the network that an agent is told to obey, now and again, whatever they will say then.
+
+To read a page and work by it is ordinary: that is what documentation is for. What is not: a page of a stranger that is asked
+again and again, that stands above the user or the skill, that holds commands, or that nobody may see.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText
+
+__all__ = ["judge_remote_instructions"]
+
+_FETCHES = lazy_pattern(
+    r"(?<!\w)(?:fetch|read|get|download|load|open|visit|retrieve|pull|check|curl|request|poll|consult|query|call|post|refresh"
+    r"|ask|look"
+    r" up|go to|wget)(?:es|s|ing)?\b"
+)
+_OBEYS = lazy_pattern(
+    r"(?<!\w)(?:follow|execute|obey|run|perform|carry out|apply|do|adopt|act on|comply with|implement|work through|complete"
+    r"|use)(?:s|ing)?"
+    r"(?: (?:all|any|the|its|every|whatever|exactly|only|these|those|each|of|new|current|further|latest|same|in order))* "
+    r"(?:(?:steps?|instructions?|commands?|directions|directives|orders|tasks?|rules|profile|plan|playbook|jobs?|prompt"
+    r"|actions?)\b"
+    r"(?: (?:in|from|there|it|that|they|returned|listed|given|found|you|to|exactly|as)\b|[.,;`]|$)"
+    r"|(?:it|them|that|those)(?: (?:in place of|instead of|over|exactly|to the letter|in order|as written|without)|[.,;`]|$)"
+    r"|what(?:ever)? (?:it|they|the \w+|you (?:get|find)|`?\w+`?|comes back) ?(?:says?|tells?|asks?|contains?|wants?|returns?"
+    r"|orders?|[.,;`]))"
+)
+_AGAIN = lazy_pattern(
+    r"(?<!\w)(?:every (?:\w+ )?(?:minutes?|hours?|days?|times?|sessions?|requests?|runs?|uses?"
+    r"|conversations?|weeks?|turns?"
+    r"|morning|message|prompt|task)|each (?:time|session|request|run|use|day|conversation|task|turn)|on (?:activation"
+    r"|start-?up"
+    r"|load\b|every|each)|periodically|heartbeat|hourly|daily|once (?:a|an|per) (?:minute|hour|day|session)|at the"
+    r" (?:start|beginning)"
+    r" of|(?:very )?first (?:action|step|thing)|before (?:anything|doing|answering|each|every|any|you (?:answer|start"
+    r"|do|begin)))"
+)
+"""Asked again and again."""
+_ABOVE = lazy_pattern(
+    r"(?<!\w)(?:takes? (?:precedence|priority)|overrid\w+|overrul\w+|supersed\w+|replaces? (?:this|these|the|any"
+    r"|what)|whatever"
+    r"|in place of|exactly|to the letter|without (?:question|asking|confirm\w*|review\w*)|is right|no matter|newer"
+    r" than (?:this|these)"
+    r"|higher priority|skip asking|no human|adopt)\b"
+)
+"""Above the skill and its user."""
+_COMMANDS = lazy_pattern(r"(?<!\w)(?:shell commands?|commands?|execute|scripts?|terminal|bash|code blocks?)\b")
+"""Not text to know, but commands."""
+_UNSEEN = lazy_pattern(
+    r"(?:do not|don't|never) (?:paste|show|mention|tell|reveal|display|print|summari[sz]e|quote|share|discuss"
+    r"|disclose)|proprietary"
+    r"|(?<!\w)silent(?:ly)?\b"
+)
+"""Nobody may see it."""
+_STAYS = lazy_pattern(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.md|crontab|cron job")
+"""It stays."""
+_SIGNS = (_AGAIN, _ABOVE, _COMMANDS, _UNSEEN, _STAYS)
+_FOR_AGENTS = lazy_pattern(
+    r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook|rules|agent"
+    r"|heartbeat|route"
+    r"|config|bootstrap|policy|orders)s?(?:/|$|\?)"
+)
+_BEFORE, _AFTER, _MOST = 160, 420, 200
+
+
+def judge_remote_instructions(text: SkillText, notes: FindingCollector) -> None:
+    """One document's prose."""
+    for url in islice(urls_in(text.text), _MOST):
+        kind = reputation_of(url, notes.purpose)
+        if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder or f".{url.host}".endswith(".github.com"):
+            continue
+        sure = _weigh(url, text, is_unknown_host(url, notes.purpose))
+        if sure is not None:
+            notes.find("SK405", f"has a page of {url.host} obeyed", text=text, at=_start(text, url), confidence=sure)
+
+
+def _weigh(url: Url, text: SkillText, is_foreign: bool) -> Confidence | None:
+    end = url.at + len(url.text)
+    before, after = text.low[max(0, url.at - _BEFORE) : url.at], text.low[end : end + _AFTER]
+    if not _FETCHES.search(before):
+        return None
+    obeys = _OBEYS.search(after)
+    if obeys is None or "\n#" in text.text[end : end + obeys.start()]:
+        return None
+    near = f"{before} {after}"
+    signs = sum(sign.search(near) is not None for sign in _SIGNS) + (_FOR_AGENTS.search(url.text.lower()) is not None)
+    if signs >= (2 if is_foreign else 3):
+        return Confidence.HIGH
+    return Confidence.MEDIUM if signs >= (1 if is_foreign else 2) else None
+
+
+def _start(text: SkillText, url: Url) -> int:
+    """Where the line of the address starts: a mark before the address is no quotation of what it says."""
+    start = text.text.rfind("\n", 0, url.at) + 1
+    return start + len(text.text[start : url.at]) - len(text.text[start : url.at].lstrip(" \t"))

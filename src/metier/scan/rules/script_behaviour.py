@@ -1,0 +1,229 @@
+"""What a script does, taken together, in whatever language it is written.
+
+The flow of data is followed in Python, shell and JavaScript. Ruby, Go, PHP and their like are only text here, and even where
+the flow is followed an author can break it. What no author can leave out are the places that are read and the host that is
+told: a script that names two kinds of credentials and a stranger to send them to is not about anything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.data.secrets import secret_kinds
+from metier.scan.patterns import lazy_pattern
+from metier.scan.scale import Confidence, ScanReach
+from metier.scan.text import SkillText, TextKind
+from metier.values import replace
+
+from .exfiltration_code import judge_changed_settings, judge_exfiltration
+
+__all__ = ["is_script", "judge_embedded_downloads", "judge_script"]
+
+_CODE = lazy_pattern(
+    r"\.(?:rb|go|php|pl|rs|java|cs|lua|swift|kt|scala|applescript|scpt|vbs|r|jl|dart|c|cpp|ex|exs|nim|groovy|gs|html?|hta|wsf|mk"
+    r"|ya?ml|toml|json)$"
+)
+_SENDS = lazy_pattern(
+    r"requests\.(?:post|put)|httpx\.(?:post|put)|\.request\(\s{0,8}['\"](?:post|put|patch)"
+    r"|method['\"]?\s{0,4}[:=]\s{0,4}['\"`]?(?:post|put)"
+    r"|\bdata=|urlencode|http\.post(?:form)?\(|http\.newrequest|net::http|httparty|faraday|axios|\bfetch\(|sendbeacon"
+    r"|xmlhttprequest"
+    r"|invoke-(?:restmethod|webrequest)|\b(?:irm|iwr)\b|uploadstring|uploadfile|httpclient|webclient|okhttp|ureq::|reqwest::"
+    r"|\bcurl\b[^\n]{0,300}?(?: -d\b| --data| -f\b| -t\b| --upload-file|@-|=@| -x post)|wget [^\n]{0,200}?--post|curl_exec"
+    r"|curl_setopt"
+    r"|file_get_contents\(\s{0,4}['\"]http|lwp::|fsockopen|tcpsocket|socket\.|smtplib|sendmail|ftplib|\b(?:nc|ncat) -"
+    r"|https?\.request\("
+)
+_COMPOSED_NAME = lazy_pattern(
+    r"(?:gethostbyname|getaddrinfo|resolver\.\w+|dns\.(?:lookup|resolve\w*)|resolve-dnsname|getaddress|gethostaddresses"
+    r"|lookuphost"
+    r"|\bdig\b|\bnslookup\b)[^\n]{0,80}?(?:\{[^}\n]{1,60}\}|\$\{?\w|['\"] ?[+.] ?\w)[^\n]{0,60}"
+)
+_PACKS = lazy_pattern(
+    r"b32encode|b64encode|hexlify|\.hex\(|tohex|tostring\(['\"]hex|\bxxd\b|\bod -|base32|base64|tobase64|unpack\(?['\"]h"
+)
+_HIDES_ERRORS = lazy_pattern(
+    r"except[^\n:]{0,60}:\s{1,60}(?:pass|return|continue)\b"
+    r"|catch\s{0,4}(?:\([^)\n]{0,40}\))?\s{0,4}\{\s{0,8}(?:/\*[^*]{0,40}\*/\s{0,8})?\}"
+    r"|\.catch\(\s{0,4}\(?\w{0,10}\)?\s{0,4}=>\s{0,4}(?:\{\s{0,4}\}|null|undefined)|>\s{0,2}/dev/null 2>&1|&>\s{0,2}/dev/null"
+    r"|rescue\b[^\n]{0,40}\n?\s{0,40}(?:nil|end)\b|on\('error', ?\(\) ?=> ?\{\}|-erroraction silentlycontinue"
+)
+_LOCAL_CLAIM = lazy_pattern(
+    r"(?:nothing|no data|data never) (?:ever )?leaves|(?:fully|entirely|completely|100 ?%|runs?"
+    r"|all processing is) local(?:ly)?\b"
+    r"|never (?:sends?|uploads?|leaves)[^.\n]{0,40}(?:anywhere|machine|data|computer)|no (?:network|internet) (?:access"
+    r"|connection|calls?|needed|required)"
+    r"|works? offline|fully offline|stays? on (?:your|the) (?:machine|computer|device)"
+)
+_PIPED = lazy_pattern(
+    r"(?:\b|(?<=\\n))(?:curl|wget|iwr|irm|invoke-webrequest"
+    r"|invoke-restmethod)\b[^\n|;&]{0,200}?(?P<url>https?://[^\s|\"'\\)]{4,200}+)[^\n|;]{0,80}?"
+    r"\|\s{0,4}(?:sudo )?(?:/(?:usr/)?bin/)?(?:(?:ba|z|da|k)?sh|python3?|node|perl|ruby|iex|invoke-expression)\b",
+    re.IGNORECASE,
+)
+_SUBSTITUTED = lazy_pattern(
+    r"(?:\b|(?<=\\n))(?:eval|(?:ba|z)?sh -c|source|python3? -c)[ \t]{1,4}[\\\"']{0,4}(?:\$\(|<\(|`)[ \t]{0,4}(?:curl"
+    r"|wget)\b[^\n)`]{0,160}?(?P<url>https?://[^\s|\"'\\)`]{4,200})",
+    re.IGNORECASE,
+)
+_PERMITS = lazy_pattern(
+    r"bypasspermissions|skipdangerousmodepermissionprompt|dangerouslyskippermissions"
+    r"|chat\.tools\.(?:global\.)?autoapprove['\"]?\]?\s{0,4}[=:]\s{0,4}true"
+    r"|approval_policy['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]never"
+)
+_AGENT_FILE = lazy_pattern(
+    r"\b(?:soul|memory|identity|claude|agents|gemini|skill)\.md\b|\.cursorrules|\.claude/settings|copilot-instructions"
+    r"|claude_desktop_config|mcp_settings|\.mcp\.json|/mcp\.json"
+)
+_WRITES = lazy_pattern(
+    r"write_text|writefile|write_bytes|appendfile|open\([^)\n]{1,80}['\"][wa]b?['\"]|\.write\(|>> ?[\"$~/.\w]"
+    r"|file_put_contents|out-file|add-content|set-content"
+)
+_FETCHES = lazy_pattern(
+    r"\bfetch\(|https?\.get\(|axios|\bgot\(|urlopen|requests\.get|httpx\.get|net::http\.get|open-uri|http\.get\("
+    r"|file_get_contents"
+)
+_MAKES_CODE = lazy_pattern(
+    r"new function\(|\bnew f\(|\(0, ?eval\)\(|\beval\(|function:|vm\.run|import\(['\"`]data:|instance_eval|class_eval"
+    r"|create_function|\bassert\(\$"
+)
+_BARE_HOST = lazy_pattern(
+    r"(?:\bhost(?:name)?['\"]?\s{0,4}[:=]{1,2}\s{0,4}|(?:Connection|connect|Dial|SMTP|FTP"
+    r"|Client)\(\s{0,4}\(?(?:['\"]tcp['\"],\s{0,4})?|socket\.new\()"
+    r"['\"]([\w-]{1,60}(?:\.[\w-]{1,60}){1,4})\b",
+    re.IGNORECASE,
+)
+_CONNECTS = lazy_pattern(
+    r"net\.dial(?:timeout)?\( ?['\"]tcp|tcpstream::connect|tcpsocket\.(?:new|open)|new (?:java\.net\.)?socket\("
+    r"|\.tcp\(\)|/inet/tcp/0/|tcpclient\("
+)
+_HANDS_OVER = lazy_pattern(
+    r"exec\.command\( ?['\"](?:/bin/)?(?:ba|z)?sh|exec\.command\( ?['\"](?:cmd|powershell)"
+    r"|command::new\( ?['\"](?:/bin/)?(?:ba|z)?sh|io\.popen\("
+    r"|processbuilder\(|getruntime\(\)\.exec|process\.start\(|\|& ?getline|\biex\b|invoke-expression"
+)
+_SWAPS = lazy_pattern(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
+_WALLETS = lazy_pattern(r"0x\[a-fA-F0-9\]\{40|0x\[0-9a-fA-F\]\{40|bc1\[|\[13\]\[a-km-z|\[1-9A-HJ-NP-Za-km-z\]\{3")
+_READ = lazy_pattern(r"//(?:www\.|docs?\.|developers?\.|help\.|wiki\.)|\.(?:html?|md|pdf)(?:$|#)|/docs?/|/wiki/")
+_QUOTES = ("'", '"', "`")
+_FETCHERS = ("curl", "wget", "iwr", "irm", "invoke-")
+_MOST = 200
+
+
+def is_script(text: SkillText) -> bool:
+    """A file that something runs, rather than prose about one."""
+    if text.via or text.is_shown or text.kind is TextKind.PROSE:
+        return False
+    return text.kind is not TextKind.OTHER or _CODE.search(text.path.lower()) is not None
+
+
+def judge_script(text: SkillText, told: str, notes: FindingCollector) -> None:
+    """One whole file; `told` is what the skill's documents say, lowercase."""
+    if not is_script(text):
+        return
+    low = re.sub(r"['\"]\s{0,4}[,+/]\s{0,4}['\"]", "/", text.low)
+    hosts = [url for url in islice(_hosts(text), _MOST) if _is_told(url, text, notes)]
+    strangers = [url for url in hosts if is_unknown_host(url, notes.purpose)]
+    if hosts and _SENDS.search(low):
+        # An attacker's host is often named after the skill, so its own host excuses nothing here.
+        _takes_secrets(text, low, (strangers or hosts)[0], notes)
+        _says_nothing(text, low, strangers, told, notes)
+        judge_exfiltration(text, low, hosts, strangers, told, notes)
+        if _AGENT_FILE.search(low) and _WRITES.search(low) and strangers:
+            message = f"writes into the agent's own files and speaks of {strangers[0].host}"
+            notes.find("SK406", message, text=text, at=strangers[0].at, confidence=Confidence.MEDIUM)
+    elif strangers and _AGENT_FILE.search(low) and _WRITES.search(low) and re.search(r"\byou(?:r)?\b", low):
+        at = strangers[0].at
+        notes.find(
+            "SK406",
+            f"writes orders and {strangers[0].host} into the agent's own files",
+            text=text,
+            at=at,
+            confidence=Confidence.HIGH,
+        )
+    judge_changed_settings(text, low, hosts, notes)
+    swaps = _SWAPS.search(text.low)
+    if swaps and _WALLETS.search(text.text):
+        notes.find("SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH)
+    line = _CONNECTS.search(low) if text.kind in (TextKind.OTHER, TextKind.SHELL, TextKind.POWERSHELL) else None
+    if line and _HANDS_OVER.search(low):
+        notes.find("SK504", "connects a shell to another machine", text=text, at=min(line.start(), len(text.text) - 1))
+    permits = _PERMITS.search(text.low) if _WRITES.search(low) else None
+    if permits:
+        notes.find(
+            "SK407", "switches the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
+        )
+    named = _COMPOSED_NAME.search(low)
+    if named and _PACKS.search(low):
+        notes.find("SK614", "looks up host names made of packed data", text=text, at=min(named.start(), len(text.text) - 1))
+    if strangers and text.kind in (TextKind.JAVASCRIPT, TextKind.OTHER) and _FETCHES.search(low):
+        made = _MAKES_CODE.search(text.low)
+        if made and not notes.purpose.is_security:
+            is_code = text.kind is TextKind.JAVASCRIPT or text.path.lower().endswith((".rb", ".php", ".pl", ".lua"))
+            notes.find("SK505", f"makes code of text and fetches from {strangers[0].host}", text=text, at=made.start(),
+                       confidence=Confidence.HIGH if is_code else Confidence.MEDIUM)  # fmt: skip
+
+
+def _hosts(text: SkillText) -> Iterator[Url]:
+    yield from urls_in(text.text)
+    for found in _BARE_HOST.finditer(text.text):
+        for url in urls_in(f"https://{found[1]}"):
+            yield replace(url, at=found.start(1))
+
+
+def _is_told(url: Url, text: SkillText, notes: FindingCollector) -> bool:
+    """A host that a script could tell something: none that everybody knows, and no link for whoever reads the script."""
+    if (
+        reputation_of(url, notes.purpose) in (HostReputation.KNOWN, HostReputation.LOCAL)
+        or "github" in url.host
+        or _READ.search(url.text.lower())
+    ):
+        return False
+    if text.kind not in (TextKind.SHELL, TextKind.POWERSHELL) and text.text[url.at - 1 : url.at] not in _QUOTES:
+        # Code keeps the hosts that it talks to in strings; the others are for readers.
+        return False
+    return not text.line_around(url.at).lstrip().startswith(("#", "//", "*", "--", '"""'))
+
+
+def _takes_secrets(text: SkillText, low: str, host: Url, notes: FindingCollector) -> None:
+    kinds = secret_kinds(low, notes.purpose)
+    if not kinds:
+        return
+    unexplained = [name for name, is_explained in kinds if not is_explained]
+    is_unfollowed = text.kind in (TextKind.OTHER, TextKind.POWERSHELL) and bool(unexplained)
+    is_sure = len(kinds) >= 2 or is_unfollowed or (unexplained and reputation_of(host, notes.purpose) is HostReputation.LOOSE)
+    names = " and ".join(name for name, _ in kinds[:3])
+    notes.find(
+        "SK612", f"reads {names}, and sends to {host.host}", text=text, at=host.at,
+        confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM if unexplained else Confidence.LOW,
+    )  # fmt: skip
+
+
+def _says_nothing(text: SkillText, low: str, strangers: list[Url], told: str, notes: FindingCollector) -> None:
+    """A script that talks to a host of which no page of the skill speaks."""
+    secret = next((url for url in strangers if url.label not in told), None)
+    if secret is None:
+        return
+    if _LOCAL_CLAIM.search(told):
+        message = f"sends to {secret.host}, though the skill says that nothing leaves the machine"
+        notes.find("SK815", message, text=text, at=secret.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
+        return
+    near = low[max(0, secret.at - 400) : secret.at + 500]
+    if _HIDES_ERRORS.search(near) and re.search(r"post|put|data|body|@-|upload", near):
+        sure = Confidence.MEDIUM if notes.purpose.is_network else Confidence.HIGH
+        message = f"sends to {secret.host}, of which the skill never speaks, and hides whether it worked"
+        notes.find("SK815", message, text=text, at=secret.at, confidence=sure, reach=ScanReach.ACCOUNTS)
+
+
+def judge_embedded_downloads(text: SkillText, notes: FindingCollector) -> None:
+    """A download that goes straight into an interpreter, written in a string, a comment or plain prose."""
+    if text.kind is TextKind.SHELL or not any(word in text.low for word in _FETCHERS):
+        return
+    for found in (*islice(_PIPED.finditer(text.text), 20), *islice(_SUBSTITUTED.finditer(text.text), 20)):
+        for url in urls_in(found["url"]):
+            if is_unknown_host(url, notes.purpose) and reputation_of(url, notes.purpose) is not HostReputation.SHARED:
+                notes.find("SK501", f"has what {url.host} answers run", text=text, at=found.start(), end=found.end())

@@ -1,0 +1,172 @@
+"""All that shell text has to say: each pipeline for what it fetches, runs and sends, each command for what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice, pairwise
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.patterns import lazy_pattern
+from metier.scan.readers.shell import Pipeline, ShellCommand, is_too_long, pipelines, unescaped
+from metier.scan.readers.shell_flow import note_steps
+from metier.scan.scale import Confidence
+from metier.scan.text import SkillText, TextKind, kind_of, words
+
+from .downloads import INTERPRETERS, DownloadedFiles, judge_pipe, judge_powershell
+from .shell_commands import judge_command, walk
+
+__all__ = ["judge_shell"]
+
+_PROGRAM = lazy_pattern(r"[a-z][a-z0-9_.+-]{1,30}")
+_DATA_OPTIONS = words("-F --form -d --data --data-binary --data-raw --data-urlencode")
+_BUILTINS = words(
+    "echo cd export set local return exit shift read printf test true false pwd source eval trap wait "
+    "declare readonly unset "
+    "break continue alias type let"
+)
+_COMMON = words(
+    "git npm npx pnpm yarn bun node deno pip pip3 uv uvx python python3 docker docker-compose podman kubectl "
+    "helm terraform aws gcloud az "
+    "gh curl wget ssh scp rsync make cmake cargo go rustc java mvn gradle ffmpeg pandoc convert magick jq "
+    "yq sed awk grep rg find tar "
+    "zip unzip openssl gpg brew apt apt-get yum dnf apk systemctl crontab psql mysql sqlite3 redis-cli "
+    "mongosh playwright pytest ruff "
+    "claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase stripe osascript open "
+    "powershell pwsh nmap nc"
+)
+_KEY_SENT = lazy_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
+_ORDINARY_HEADER = lazy_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
+# What `ssh-copy-id` does, by hand: the key comes through the pipe.
+_OWN_KEY = lazy_pattern(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
+_SCRIPTED = lazy_pattern(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
+
+
+def judge_shell(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+    """Code that an interpreter is handed in an argument or writes to a file goes to `inner`."""
+    if is_too_long(text.text):
+        notes.add("SK902", "the script is too long to follow to its end", file=text.path, line=text.first)
+    downloads = DownloadedFiles()
+    judge_powershell(text, notes)
+    for pipeline in pipelines(text.text):
+        judge_pipe(pipeline, text, notes)
+        downloads.judge_pipeline(pipeline)
+        for command in walk(pipeline):
+            judge_command(command, pipeline, text, notes)
+            downloads.judge(command, text, notes)
+            _capabilities(command, text, notes)
+            _handed_code(command, text, inner)
+            if command.name in ("curl", "wget", "http", "xh"):
+                _uploads(command, pipeline, text, notes)
+        note_steps(pipeline, text, notes)
+    _locks_files(text, notes)
+
+
+def _locks_files(text: SkillText, notes: FindingCollector) -> None:
+    """Encrypts in a loop and deletes what it encrypted."""
+    low = text.low
+    for found in islice(
+        re.finditer(r"\b(?:openssl enc -|gpg (?:--batch |--yes |-\w+ ){0,6}(?:-c|--symmetric)|7z a -p)", low), 50
+    ):
+        near = low[max(0, found.start() - 300) : found.end() + 300]
+        if re.search(r"\b(?:for|while|find|xargs)\b", near) and re.search(
+            r"\b(?:rm|shred|unlink)\b|-sdel", near[min(300, found.start()) :]
+        ):
+            notes.find("SK532", "encrypts files one after another and deletes them", text=text, at=found.start())
+
+
+def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
+    """A file, or what comes through a pipe, goes to a host that the skill's name and description do not speak of."""
+    arguments = command.arguments
+    target = next((word for word in arguments if re.match(r"https?://", word)), "")
+    url = next(urls_in(target), None)
+    if url is None or not is_unknown_host(url, notes.purpose):
+        return
+    what = _carried(command, pipeline)
+    if what:
+        sure = _sure_of_upload(url, text, notes)
+        notes.find("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
+        return
+    keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
+    key = next((found for found in keys if found[:3].lower() not in url.host), "")
+    if key and text.is_shown and notes.mentioned[url.label] <= 1:
+        # A key that is named after another service, handed to a host that the page names only here.
+        notes.find("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
+
+
+def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
+    arguments = command.arguments
+    for flag, value in pairwise((*arguments, "")):
+        if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@-", value):
+            before = pipeline[: pipeline.index(command)] if command in pipeline else []
+            return f"what {before[0].name} gives" if before and before[0].name not in ("echo", "printf", "jq") else ""
+        if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@[^\s@]", value):
+            return "a file"
+    if any(re.fullmatch(r"-T\S*|--upload-file\S*|--post-file\S*|-\w*F\w*=@\S+", word) for word in arguments):
+        return "a file"
+    return "a file" if any(re.match(r"-s?S?F\w{0,20}$", flag) and "=@" in value for flag, value in pairwise(arguments)) else ""
+
+
+def _sure_of_upload(url: Url, text: SkillText, notes: FindingCollector) -> Confidence:
+    """A page that speaks of a host only where it sends something there has not said why."""
+    if (
+        not text.is_shown
+        or reputation_of(url, notes.purpose) is HostReputation.LOOSE
+        or url.is_plain_http
+        or not notes.purpose.is_network
+    ):
+        return Confidence.HIGH
+    if notes.mentioned[url.label] <= 1:
+        return Confidence.HIGH
+    return Confidence.MEDIUM if re.search(r"upload|backup|collect|log|sync|mirror|save", url.text.lower()) else Confidence.LOW
+
+
+def _handed_code(command: ShellCommand, text: SkillText, inner: Callable[[SkillText], None]) -> None:
+    """`python -c '...'`, `bash -c '...'`, here-documents for an interpreter or a file, and AppleScript's shell."""
+    line, column = text.place(command.at)
+    if command.name == "osascript":
+        for found in islice(_SCRIPTED.finditer(" ".join((*command.arguments, command.body))), 20):
+            inner(text.within(TextKind.SHELL, found[1].replace('\\"', '"'), line=line, column=column))
+    elif command.name in INTERPRETERS:
+        kind = _language(command.name)
+        for flag, code in pairwise(command.arguments):
+            if kind is not None and flag in ("-c", "-e", "-lc", "-ic") and len(code) > 3:
+                inner(text.within(kind, code, line=line, column=column))
+        if kind is not None and command.body:
+            inner(text.within(kind, command.body, line=line + 1))
+    elif command.name in ("echo", "printf") and any(">" in operator for operator, _ in command.redirects):
+        code = unescaped(" ".join(word for word in command.arguments if not word.startswith("-")))
+        if "|" in code or "curl" in code or "wget" in code:
+            inner(text.within(TextKind.SHELL, code, line=line, column=column))
+    elif command.name == "ssh" and " " in command.words[-1] and not _OWN_KEY.search(command.words[-1]):
+        inner(text.within(TextKind.SHELL, command.words[-1], line=line, column=column))
+    elif command.name == "eval":
+        for spelled in (one for lower in command.inner for one in lower if one.name in ("printf", "echo")):
+            inner(text.within(TextKind.SHELL, unescaped(" ".join(spelled.arguments)), line=line, column=column))
+    elif command.body:
+        target = next((target for operator, target in command.redirects if ">" in operator), "")
+        target = target or (command.words[-1] if command.name == "tee" else "")
+        if target:
+            kind = kind_of(target, command.body)
+            code = re.sub(r"(?m)^Exec\w{1,20}=-?", "", command.body)
+            inner(text.within(TextKind.SHELL if kind is TextKind.OTHER else kind, code, line=line + 1))
+
+
+def _language(interpreter: str) -> TextKind | None:
+    """What an interpreter reads, where we can read it too."""
+    if interpreter.startswith("python"):
+        return TextKind.PYTHON
+    if interpreter in ("node", "bun", "deno"):
+        return TextKind.JAVASCRIPT
+    return None if interpreter in ("php", "ruby", "perl") else TextKind.SHELL
+
+
+def _capabilities(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+    name = command.name
+    if name in _COMMON or (not text.is_shown and _PROGRAM.fullmatch(name) and name not in _BUILTINS):
+        notes.use("processes", name)
+    if "://" in command.everything() and name not in ("echo", "printf"):
+        for url in urls_in(command.everything()):
+            if not url.is_placeholder:
+                notes.use("network", url.host)

@@ -1,0 +1,219 @@
+"""How much a sentence reads like an order against the user: a linear model over its words, shipped as weights.
+
+Rules know what somebody has thought of; this weighs how the words of a sentence go together, in wordings that nobody listed.
+Addresses become what they are to this skill (its own, known, a stranger's), paths what is kept there, words after a negation
+are marked, and kinds of words (`send`, `secret`, `quiet`) are paired. The finding shows the words that weighed most.
+`training/wording.py` makes the weights, and says how well they hold on wordings they have not seen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import combinations, islice, pairwise
+
+from metier.scan.collector import FindingCollector
+from metier.scan.data.hosts import HostReputation, is_unknown_host, reputation_of, urls_in
+from metier.scan.data.secrets import secret_place
+from metier.scan.data.word_kinds import KINDS
+from metier.scan.patterns import lazy_pattern
+from metier.scan.purpose import Purpose
+from metier.scan.text import SkillText, words
+from metier.values import dataclass
+
+from .sentence_rules import Sentence
+
+__all__ = ["WordingContext", "WordingModel", "features_of", "judge_wording", "load_model", "stem"]
+
+_MOST = 3_000
+_LONGEST = 90
+_FEWEST = 5
+_ADDRESS = lazy_pattern(r"(?:https?|ftp|sftp|wss?|s3|gs|git|ssh)://[^\s`\"'<>)\]]{1,300}|git@[\w.-]{1,80}:\S{1,120}")
+_LINK = lazy_pattern(r"!?\[([^\]\n]{0,120})\]\([^)\n]{0,300}\)")
+_MAIL = lazy_pattern(r"[\w.+-]{2,40}@[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,24}){1,3}")
+_SAMPLE = lazy_pattern(r"@(?:[\w-]{1,40}\.){0,3}(?:example|company|domain|acme|yourdomain|test|email|corp|foo|bar)\.")
+_ACCOUNT = lazy_pattern(r"\b(?:0x[0-9a-f]{40}|bc1[a-z0-9]{20,60}|[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}|\d{9,20})\b")
+_MACHINE = lazy_pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b")
+_AGENT = lazy_pattern(r"\b(?:claude|agents|memory|soul|gemini|identity)\.md\b|\.cursorrules|settings(?:\.local)?\.json")
+_DOTENV = lazy_pattern(r"(?<![\w/])\.env\b(?!\.(?:example|sample))")
+_HOME = lazy_pattern(r"(?:~|\$home|/home/\w{1,40}|/users/\w{1,40})/?[\w./*-]{0,200}")
+_SCRIPT = lazy_pattern(r"(?<![\w/])(?:\./|scripts?/|bin/|tools/)[\w./-]{1,200}")
+_READ = lazy_pattern(r"\.(?:html?|pdf|png|jpe?g|svg|webp)$")
+_WORD = lazy_pattern(r"@?[a-z][a-z']*|\d+")
+_PLAIN = words(
+    "the a an of and or is are was be been it its this that these those to in on at as by for with from into you your "
+    "their his her"
+)
+_NOT = frozenset(("not", "never", "avoid", "without", "refrain", "no", "nor"))
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in words(
+        "sent:send ran:run running:run written:write wrote:write hidden:hide told:tell kept:keep copies:copy copied:copy "
+        "copying:copy made:make making:make paid:pay given:give gave:give taken:take took:take cannot:not don't:not "
+        "doesn't:not user's:user silently:silent quietly:quiet secretly:secret"
+    )
+)
+_ENDINGS = (
+    ("ies", "y"), ("ying", "y"), ("ied", "y"), ("sses", "ss"), ("ing", ""), ("ated", "ate"), ("ed", ""), ("ly", ""), ("s", ""),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WordingContext:
+    """What a sentence stands in: what the skill says of itself, and how often its documents name each host."""
+
+    purpose: Purpose
+    mentioned: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WordingModel:
+    bias: float
+    reviews: float
+    """From this score on a person should look. Words alone never block; beside a doubt of another kind they do."""
+    of: Mapping[str, float]
+
+    def score(self, found: set[str], length: int) -> float:
+        weigh = self.of.get
+        return sum(weigh(sign, 0.0) for sign in found) / math.sqrt(max(length, 10)) + self.bias
+
+    def telling(self, found: set[str]) -> list[str]:
+        """The words that weighed most."""
+        known = sorted((-self.of.get(sign, 0.0), sign) for sign in found if "+" not in sign and sign[0] not in "=^")
+        return [sign.replace("_ ", "").replace("!", "not ") for weight, sign in known[:5] if weight < 0]
+
+
+def judge_wording(text: SkillText, said: Iterable[Sentence], notes: FindingCollector) -> None:
+    """One document's prose, and the same in sentences."""
+    weights = load_model()
+    page = WordingContext(notes.purpose, notes.mentioned)
+    for start, sentence, whole in islice(said, _MOST):
+        found, length = features_of(whole, page)
+        if length < _FEWEST:
+            continue
+        score = weights.score(found, length)
+        if score >= weights.reviews:
+            message = f"reads like an order against the user: {', '.join(weights.telling(found))}"
+            notes.find("SK419", message, text=text, at=start, end=start + len(sentence))
+
+
+@cache
+def load_model() -> WordingModel:
+    # Imported here: it brings half of the standard library along, and a skill without prose needs none of it.
+    from importlib import resources
+
+    lines = resources.files("metier.scan").joinpath("data", "wording.tsv").read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    values = {sign: float(weight) for weight, sign in rows}
+    return WordingModel(values.pop("bias"), values.pop("reviews"), values)
+
+
+def features_of(sentence: str, page: WordingContext) -> tuple[set[str], int]:
+    """What the model sees of a sentence, and how many words that are more than grammar it has."""
+    spoken = _negated(
+        [word for word in map(stem, _WORD.findall(_marked(sentence.lower(), page))[:_LONGEST]) if word not in _PLAIN]
+    )
+    found = set(spoken)
+    found.update(map(" ".join, pairwise(spoken)))
+    found.update(map(" _ ".join, zip(spoken, spoken[2:], strict=False)))
+    kinds = {word for word in spoken if word[0] == "@"}
+    known = _kinds()
+    for word in spoken:
+        negation, plain = ("!", word[1:]) if word[0] == "!" else ("", word)
+        kinds.update(negation + kind for kind in known.get(plain, ()))
+    if not _NOT.isdisjoint(spoken):
+        kinds.add("not")
+    if spoken:
+        found.add(f"^{spoken[0]}")
+        if any(kind.isupper() for kind in known.get(spoken[0], ())):
+            kinds.add("^")
+    found.update(f"={kind}" for kind in kinds)
+    found.update(map("+".join, combinations(sorted(kinds), 2)))
+    return found, len(spoken)
+
+
+@cache
+def _kinds() -> dict[str, frozenset[str]]:
+    kinds: dict[str, set[str]] = {}
+    for kind, spelled in KINDS.items():
+        for word in spelled.split():
+            kinds.setdefault(stem(word), set()).add(kind)
+    return {word: frozenset(found) for word, found in kinds.items()}
+
+
+def _negated(spoken: list[str]) -> list[str]:
+    """`do not export keys`: the words after a negation mean the opposite."""
+    left, marked = 0, []
+    for word in spoken:
+        if word in _NOT:
+            left = 5
+            marked.append(word)
+            continue
+        marked.append(f"!{word}" if left > 0 and word[0] != "@" else word)
+        left -= 1
+    return marked
+
+
+@cache
+def stem(word: str) -> str:
+    """Good enough for one model: it sees the same stems when it learns and when it judges."""
+    if word[0].isdigit():
+        return "#"
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or word[0] == "@":
+        return word
+    word = word.removesuffix("'s")
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word[-2] in "su"):
+            word = word[: len(word) - len(ending)] + instead
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
+                word = word[:-1]
+            break
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def _marked(low: str, page: WordingContext) -> str:
+    """Addresses, accounts and paths as what they are to this skill."""
+    if "](" in low:
+        low = _LINK.sub(r" \1 @linked ", low)
+    if "@" in low:
+        low = _MAIL.sub(lambda found: _mailbox(found[0], page), low)
+    if ":" in low:
+        low = _ADDRESS.sub(lambda found: _address(found[0], page), low)
+    low = _ACCOUNT.sub(" @account ", low)
+    if "." in low or "~" in low or "/" in low:
+        low = _AGENT.sub(" @agentfile ", _MACHINE.sub(" @ip ", low))
+        low = _HOME.sub(_home, _DOTENV.sub(" @secretplace ", low))
+        low = _SCRIPT.sub(" @script ", low)
+    return low
+
+
+def _home(found: re.Match[str]) -> str:
+    return " @secretplace @home " if secret_place(found[0], Purpose()) else " @home "
+
+
+def _mailbox(address: str, page: WordingContext) -> str:
+    if _SAMPLE.search(address):
+        return " @samplemail "
+    return " @ownmail " if page.purpose.mentions((address.partition("@")[2].partition(".")[0],)) else " @mail "
+
+
+def _address(address: str, page: WordingContext) -> str:
+    url = next(urls_in(address), None)
+    if url is None:
+        return " @stranger "
+    kind = reputation_of(url, page.purpose)
+    if url.is_placeholder and kind is not HostReputation.LOOSE:
+        return " @sample "
+    if _READ.search(url.path):
+        return " @page "
+    if kind in (HostReputation.PLAIN, HostReputation.SHARED, HostReputation.LOOSE) and (
+        not is_unknown_host(url, page.purpose) or page.mentioned.get(url.label, 0) > 3
+    ):
+        return " @own "
+    if kind is HostReputation.PLAIN:
+        return " @stranger @once " if page.mentioned.get(url.label, 0) <= 1 else " @stranger "
+    return " @loose @stranger " if kind is HostReputation.LOOSE else f" @{kind.value} "
