@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from metier.archive import unpack
-from metier.install.wellknown import check_digest, read_index
+from metier.install.fetch.wellknown import check_digest, read_index
 from registry.building import Site, archive, site
 
 INDEX = "/.well-known/agent-skills/index.json"

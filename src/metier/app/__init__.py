@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from threading import Event
 
     from metier.catalog import Catalog, CatalogFilters, Entry
-    from metier.install.cache import SkillCache
-    from metier.install.fetching import Access
-    from metier.install.listed import Plugin
-    from metier.install.ports import Scan
-    from metier.install.sight import Sight
-    from metier.install.store import Store
-    from metier.install.targets import Level, Scope
+    from metier.install.configured_plugins import ConfiguredPlugin
+    from metier.install.fetch.cache import SkillCache
+    from metier.install.fetch.job import Access
+    from metier.install.protocols import Scan
+    from metier.install.store import SkillStore
+    from metier.install.targets.agent_visibility import AgentVisibility
+    from metier.install.targets.scope import InstallScope, ScopeLevel
     from metier.mcp.remote_servers import RemoteServers
     from metier.mcp.tools import OpenSession
     from metier.mcp.watcher import SkillWatcher
@@ -110,23 +110,23 @@ class App(Conversations, Registries):
         )
 
     @cached_property
-    def plugins(self) -> tuple[Plugin, ...]:
+    def plugins(self) -> tuple[ConfiguredPlugin, ...]:
         """What the configuration lists under `skills.plugins`."""
         listed = self.settings["skills.plugins"]
         if listed.value is None:
             return ()
-        from metier.install.listed import read_plugins
+        from metier.install.configured_plugins import read_plugins
 
         return read_plugins(listed.value, where=listed.origin)
 
     @cached_property
-    def plugins_level(self) -> Level:
+    def plugins_level(self) -> ScopeLevel:
         """Whose list that is: the project's where its file has one."""
-        from metier.install.targets import Level
+        from metier.install.targets.scope import ScopeLevel
 
         # In the home folder itself, the project's file is the user's.
         of_user = self.settings["skills.plugins"].origin.startswith(f"{self.config_file}:")
-        return Level.USER if of_user else Level.PROJECT
+        return ScopeLevel.USER if of_user else ScopeLevel.PROJECT
 
     @property
     def _plugins_off(self) -> frozenset[str]:
@@ -349,33 +349,33 @@ class App(Conversations, Registries):
 
         return watch(self.places, self.fresh_catalog, stop=stop, files=files)
 
-    def scope(self, level: Level) -> Scope:
+    def scope(self, level: ScopeLevel) -> InstallScope:
         """Where a user's, or this project's, installed skills are."""
-        from metier.install.targets import Level, Scope
+        from metier.install.targets.scope import InstallScope, ScopeLevel
 
-        return Scope(
-            level=level, root=str(self.home) if level is Level.USER else self.folder, home=self.user_home,
+        return InstallScope(
+            level=level, root=str(self.home) if level is ScopeLevel.USER else self.folder, home=self.user_home,
             plugins=self.plugins_dir, environment=self.environment,
         )  # fmt: skip
 
-    def installed(self, level: Level) -> Store:
+    def installed(self, level: ScopeLevel) -> SkillStore:
         """What is installed there, and the way to change it."""
-        from metier.install.store import Store
+        from metier.install.store import SkillStore
 
-        return Store(self.scope(level))
+        return SkillStore(self.scope(level))
 
     @cached_property
-    def sight(self) -> Sight:
+    def sight(self) -> AgentVisibility:
         """Which agents see which skill."""
-        from metier.install.sight import Sight
+        from metier.install.targets.agent_visibility import AgentVisibility
 
-        return Sight(self.user_home, self.folder, self.environment)
+        return AgentVisibility(self.user_home, self.folder, self.environment)
 
     def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
         """What fetching may use: the network unless `offline`, the user's sources, and the cache that projects share."""
         # Any: the fields of Access that only a test or an option sets.
-        from metier.install.auth import parse_header
-        from metier.install.fetching import Access
+        from metier.install.fetch.credentials import parse_header
+        from metier.install.fetch.job import Access
 
         shared = (os.path.join(self.user_home, name, "skills") for name in (".agents", ".claude"))
         return Access(
@@ -387,13 +387,13 @@ class App(Conversations, Registries):
 
     @property
     def skill_cache(self) -> SkillCache:
-        from metier.install.cache import SkillCache
+        from metier.install.fetch.cache import SkillCache
 
         return SkillCache(str(self.home / "cache" / "skills"))
 
     @property
     def scan(self) -> Scan:
         """The judge of what is installed. What passed once is remembered in the cache, by what it contains."""
-        from metier.install.judging import remembering
+        from metier.install.scan_cache import cached_scan
 
-        return remembering(self.skill_cache)
+        return cached_scan(self.skill_cache)

@@ -86,11 +86,11 @@ def resolved(app: App, ref: str) -> tuple[str, ...]:
     if is_name(ref):
         return (app.catalog[ref].name,)
     # Imported here: an agent with plain names must not pay for what knows every kind of address.
-    from metier.install.refs import parse_ref
-    from metier.install.targets import Level
+    from metier.install.refs.parsing import parse_ref
+    from metier.install.targets.scope import ScopeLevel
 
     text = parse_ref(ref, aliases=tuple({"r9s", *(source.name for source in app.access().sources)})).text
-    asked = [entry.name for level in Level for entry in app.installed(level).lock() if entry.asked == text]
+    asked = [entry.name for level in ScopeLevel for entry in app.installed(level).lock() if entry.asked == text]
     names = tuple(name for name in dict.fromkeys(asked) if name in app.catalog)
     if not names:
         raise SkillNotFoundError(ref, hint=f"install it with `metier skill install {ref}`")

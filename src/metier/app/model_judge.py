@@ -15,7 +15,7 @@ from hashlib import sha256
 from metier.errors import MetierError
 from metier.evals.chat import Chat, Endpoint
 from metier.evals.parallel import run_parallel
-from metier.install.cache import SkillCache
+from metier.install.fetch.cache import SkillCache
 from metier.scan import JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
 from metier.scan.model_opinion import PROMPT_VERSION
 from metier.spec import Files

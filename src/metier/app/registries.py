@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.install.auth import Source
+    from metier.install.fetch.credentials import RegistrySource
     from metier.registry.client import RegistryClient
     from metier.registry.logins import Logins
 
@@ -35,9 +35,9 @@ class Registries:
         return Logins(str(self.home / "credentials.toml"))
 
     @cached_property
-    def registries(self) -> tuple[Source, ...]:
+    def registries(self) -> tuple[RegistrySource, ...]:
         """The sources that `ALIAS:name` may name, each with the token that its user has logged in with."""
-        from metier.install.auth import read_sources
+        from metier.install.fetch.credentials import read_sources
         from metier.values import replace
 
         settings = self.settings

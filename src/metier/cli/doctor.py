@@ -14,9 +14,9 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import State
 from metier.errors import MetierError
-from metier.install.doctor import Leftover, find_leftovers
-from metier.install.doctor import repair as repair_scope
-from metier.install.targets import Level
+from metier.install.targets.scope import ScopeLevel
+from metier.install.transaction.doctor import Leftover, find_leftovers
+from metier.install.transaction.doctor import repair as repair_scope
 from metier.runtime.health import health
 from metier.values import dataclass
 
@@ -105,12 +105,12 @@ def _running(app: App) -> Iterator[DoctorCheck]:
 
 
 def _repaired(app: App) -> list[Leftover]:
-    return [left for level in Level for left in repair_scope(app.scope(level))]
+    return [left for level in ScopeLevel for left in repair_scope(app.scope(level))]
 
 
 def _installed(app: App) -> Iterator[DoctorCheck]:
     """What is locked, and what an installer that was killed left behind."""
-    for level in Level:
+    for level in ScopeLevel:
         store = app.installed(level)
         for left in find_leftovers(store.scope):
             yield DoctorCheck("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")

@@ -9,7 +9,7 @@ from metier.archive import SKILL_LIMITS, file_hashes
 from metier.errors import MetierError
 from metier.spec import Files, load
 
-from .plan import edited_files
+from .transaction.plan import edited_files
 
 __all__ = ["changed_files", "diff", "grown_powers"]
 

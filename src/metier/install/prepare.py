@@ -11,19 +11,19 @@ from metier.errors import InvalidSkillError, RefusedError, suggested_name
 from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
 
-from .fetched import FetchedSkill
-from .lock import Locked
-from .ports import Scan
+from .fetch.results import FetchedSkill
+from .lock.lock_file import LockEntry
+from .protocols import Scan
 
 if TYPE_CHECKING:
     from metier.scan import ScanReport
 
-__all__ = ["Prepared", "prepare", "refuse_blocked"]
+__all__ = ["PreparedSkill", "prepare", "refuse_blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    entry: Locked
+class PreparedSkill:
+    entry: LockEntry
     """As the lock will have it, but for where it goes and when."""
     files: Files
     judged: Callable[[], ScanReport | None] = field(default=lambda: None, compare=False, repr=False)
@@ -62,12 +62,12 @@ class Prepared:
         return check(self.files, folder=self.name, verdict=Verdict.STRICT)
 
 
-def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> Prepared:
+def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> PreparedSkill:
     """InvalidSkillError where no model could use it. `name` is another one to have it under."""
     manifest = load(skill.files, folder=_called(skill)).manifest
     chosen = SkillName(name).text if name else _called(skill)
     files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
-    entry = Locked(
+    entry = LockEntry(
         name=chosen,
         origin=skill.origin,
         digest=skill.digest,
@@ -78,10 +78,10 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         dependencies=manifest.extensions.dependencies,
     )
     report = scan(files, folder=chosen) if scan else None
-    return Prepared(entry=entry, files=files, judged=lambda: report)
+    return PreparedSkill(entry=entry, files=files, judged=lambda: report)
 
 
-def refuse_blocked(skills: Iterable[Prepared]) -> None:
+def refuse_blocked(skills: Iterable[PreparedSkill]) -> None:
     """Refused for the first skill that the scan blocks, where there is nobody to ask."""
     for skill in skills:
         if skill.is_blocked:

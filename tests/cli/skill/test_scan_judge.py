@@ -13,7 +13,7 @@ import pytest
 from cli.shell import Ran, Shell
 from metier.app.model_judge import JudgeCase, ModelJudge
 from metier.evals.chat import Endpoint, HttpChat
-from metier.install.cache import SkillCache
+from metier.install.fetch.cache import SkillCache
 from metier.scan import ScanReport, ScanVerdict, scan
 from metier.spec import MemoryFiles
 from metier.testing import Fault, ModelRequest, ModelServer, Said, fails, run_now, says

@@ -35,7 +35,7 @@ _MOST_ANSWERS = 12
 _FRESH_NS = 50_000_000
 AGENT_VARIABLES = ("XDG_CONFIG_HOME", "AUTOHAND_HOME", "CLAUDE_CONFIG_DIR", "CODEWHALE_HOME", "CODEX_HOME", "GROK_HOME",
                    "HERMES_HOME", "VIBE_HOME")  # fmt: skip
-"""They move the folders of agents; see `metier.install.clients`."""
+"""They move the folders of agents; see `metier.hosts.known_hosts`."""
 _asked: list[str] = []
 _pending: list[tuple[str, str, list[Fact]]] = []
 

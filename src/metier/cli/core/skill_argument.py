@@ -14,7 +14,7 @@ from metier.sources.walk import walk
 from metier.spec import Report
 
 if TYPE_CHECKING:
-    from metier.install.listed import Plugin
+    from metier.install.configured_plugins import ConfiguredPlugin
 
 __all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins"]
 
@@ -98,14 +98,14 @@ def _below(path: str, target: str) -> Iterator[str]:
     yield from folders
 
 
-def listing_plugins(app: App, name: str) -> dict[Plugin, tuple[str, ...]]:
+def listing_plugins(app: App, name: str) -> dict[ConfiguredPlugin, tuple[str, ...]]:
     """The rows of the user's own list of plugins that bring this skill, each with the other skills that it brings."""
     # Imported here: most configurations list none.
-    from metier.install.targets import Level
+    from metier.install.targets.scope import ScopeLevel
 
-    if not app.plugins or app.plugins_level is not Level.USER:
+    if not app.plugins or app.plugins_level is not ScopeLevel.USER:
         return {}
-    lock = app.installed(Level.USER).lock()
+    lock = app.installed(ScopeLevel.USER).lock()
     brought = {plugin: tuple(entry.name for entry in lock if plugin.brought(entry)) for plugin in app.plugins}
     return {
         plugin: tuple(other for other in names if other != name)

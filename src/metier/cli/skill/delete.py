@@ -21,13 +21,13 @@ from metier.cli.core.terminal import one_line
 from metier.config import KEYS, change_rows
 from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.install.dependencies import dependents
-from metier.install.steps import Verb
-from metier.install.store import Store
-from metier.install.targets import Level
+from metier.install.store import SkillStore
+from metier.install.targets.scope import ScopeLevel
+from metier.install.transaction.steps import Verb
 from metier.sources import BUNDLED
 
 if TYPE_CHECKING:
-    from metier.install.listed import Plugin
+    from metier.install.configured_plugins import ConfiguredPlugin
 
 __all__ = ["delete"]
 
@@ -79,9 +79,9 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
 
 
-def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
+def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | None:
     """The store that installed it, and its name there, if nothing else can be meant."""
-    stores = [store for level in (Level.PROJECT, Level.USER) if (store := app.installed(level)).exists]
+    stores = [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := app.installed(level)).exists]
     owned = {
         os.path.realpath(path): (store, entry.name)
         for store in stores
@@ -102,8 +102,8 @@ def _owner(app: App, name: str, source: str | None) -> tuple[Store, str] | None:
         raise
 
 
-def _taken_away(store: Store, name: str, words: tuple[str, ...]) -> Result:
-    from metier.install.targets import read_targets
+def _taken_away(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
+    from metier.install.targets.scope import read_targets
 
     targets = read_targets(words, store.scope)
     outcome = store.take_away(name, targets)
@@ -118,15 +118,15 @@ def _taken_away(store: Store, name: str, words: tuple[str, ...]) -> Result:
     return Result(data=data, lines=lambda _: (line,), notes=notes)
 
 
-def _forget(app: App, plugins: Iterable[Plugin]) -> None:
+def _forget(app: App, plugins: Iterable[ConfiguredPlugin]) -> None:
     """What the configuration lists would come back with the next restore; so it leaves that too, unless it brought more."""
-    lock = app.installed(Level.USER).lock()
+    lock = app.installed(ScopeLevel.USER).lock()
     gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.brought, lock))}
     if gone:
         change_rows(app.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone)
 
 
-def _uninstall(store: Store, name: str, *, yes: bool, force: bool) -> Result:
+def _uninstall(store: SkillStore, name: str, *, yes: bool, force: bool) -> Result:
     lock = store.lock()
     needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
     if needed and not force:

@@ -12,21 +12,21 @@ from metier.cli.core.options import argument, option
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
-from metier.install.aside import scanned_aside
+from metier.install.background_scan import scanned_aside
 from metier.install.dependencies import in_order
-from metier.install.fetch import fetch
-from metier.install.fetched import Fetched, FetchedSkill
-from metier.install.fetching import Access, Progress
-from metier.install.kinds import ArchiveFile, LocalName, LocalPath
-from metier.install.lock import identity_of
-from metier.install.ports import Fetcher, Scan
-from metier.install.prepare import Prepared, prepare, refuse_blocked
-from metier.install.refs import parse_ref
-from metier.install.repository import Found, select, wanted_by_default
-from metier.install.steps import Edits, Step, Verb
-from metier.install.store import How, Outcome, Store
-from metier.install.targets import ALL_DETECTED, Level, Mode, read_targets
-from metier.install.together import at_once
+from metier.install.fetch.fetch import fetch
+from metier.install.fetch.job import Access, Progress
+from metier.install.fetch.parallel import run_parallel
+from metier.install.fetch.repository import FoundSkill, select, wanted_by_default
+from metier.install.fetch.results import Fetched, FetchedSkill
+from metier.install.lock.lock_file import identity_of
+from metier.install.prepare import PreparedSkill, prepare, refuse_blocked
+from metier.install.protocols import Fetcher, Scan
+from metier.install.refs.parsing import parse_ref
+from metier.install.refs.ref_types import ArchiveFile, LocalName, LocalPath
+from metier.install.store import InstallOptions, InstallResult, SkillStore
+from metier.install.targets.scope import ALL_DETECTED, InstallMode, ScopeLevel, read_targets
+from metier.install.transaction.steps import Edits, InstallStep, Verb
 from metier.spec import is_name
 from metier.values import replace
 
@@ -44,7 +44,7 @@ from .install_common import (
 )
 
 if TYPE_CHECKING:
-    from metier.install.listed import Plugin
+    from metier.install.configured_plugins import ConfiguredPlugin
 
 __all__ = ["bring", "install"]
 
@@ -91,7 +91,7 @@ def install(
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
             raise UsageError("--skill chooses from a source, and none is named", hint="write owner/repo --skill NAME")
-    store = app.installed(Level.PROJECT if project else Level.USER)
+    store = app.installed(ScopeLevel.PROJECT if project else ScopeLevel.USER)
     visit = _Visit(app, store, tuple(named), options)
     with fetch_progress() as progress:
         brought = visit.brought(refs, progress, listed=listed)
@@ -103,7 +103,7 @@ def install(
 def bring(app: App, refs: Sequence[str]) -> None:
     """Install these for the user, as `metier skill install REF...` does; an error if any of them could not be."""
     # The command's own defaults, whatever options it has.
-    visit = _Visit(app, app.installed(Level.USER), (), install.read(()) or {})
+    visit = _Visit(app, app.installed(ScopeLevel.USER), (), install.read(()) or {})
     with fetch_progress() as progress:
         result = visit.installed(visit.brought(refs, progress, listed=False))
     if result.status:
@@ -113,7 +113,7 @@ def bring(app: App, refs: Sequence[str]) -> None:
 class _Visit:
     """One command line, from its refs to what was installed."""
 
-    def __init__(self, app: App, store: Store, named: tuple[str, ...], options: dict[str, Any]) -> None:
+    def __init__(self, app: App, store: SkillStore, named: tuple[str, ...], options: dict[str, Any]) -> None:
         self.app, self.store, self.named, self.options = app, store, named, options
         self.access: Access = access_of(app, **{key: options[key] for key in _REACH})
         self.asks = sys.stdin.isatty() and sys.stderr.isatty() and not options["yes"]
@@ -121,7 +121,7 @@ class _Visit:
     def brought(self, refs: Sequence[str], progress: Progress, *, listed: bool) -> list[tuple[str, Fetched]]:
         # A question is asked from the thread that hears Ctrl-C, and one at a time.
         alone = self.asks and not (self.named or self.options["every"] or listed)
-        return at_once(
+        return run_parallel(
             lambda ref: self._fetched(ref, progress, listed=listed), refs,
             workers=1 if alone else self.access.workers, cancelled=self.access.cancelled,
         )  # fmt: skip
@@ -140,7 +140,7 @@ class _Visit:
         access = replace(self.access, cache=None) if local else self.access
         return parsed.text, fetch(parsed, access, choose=(lambda _: ()) if listed else self._choose, progress=progress)
 
-    def _choose(self, found: tuple[Found, ...]) -> Sequence[Found]:
+    def _choose(self, found: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
         offered = wanted_by_default(found)
         if self.named:
             return select(found, self.named)
@@ -165,7 +165,9 @@ class _Visit:
         notes = [*(one_line(warning) for _, fetched in brought for warning in fetched.warnings), *notes]
         return _result(self.app, self.store, outcome, [skill.name for skill in ready], notes)
 
-    def put(self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]) -> tuple[list[Prepared], Outcome, list[str]]:
+    def put(
+        self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]
+    ) -> tuple[list[PreparedSkill], InstallResult, list[str]]:
         """Ref, skill and the name it should have, checked and installed, with what there is to say about it."""
         scan = None if self.options["unsafe"] else self.app.scan
         # Whoever is asked, or only looks, must know the verdict first; else it comes while everything is made ready.
@@ -186,7 +188,9 @@ class _Visit:
             refuse_blocked(ready)
         return self._put(ready, lambda: None)
 
-    def _put(self, ready: list[Prepared], agreed: Callable[[], None]) -> tuple[list[Prepared], Outcome, list[str]]:
+    def _put(
+        self, ready: list[PreparedSkill], agreed: Callable[[], None]
+    ) -> tuple[list[PreparedSkill], InstallResult, list[str]]:
         ready, outcome = self._settled(ready, agreed)
         notes = [f"{skill.name}: the scan wants a person to read this: {skill.worst}" for skill in ready if skill.is_doubtful]
         notes += [
@@ -198,11 +202,11 @@ class _Visit:
             self.options["targets"], self.store.scope
         ):
             notes.append("no other agent was found on this machine, so only metier sees this; --target NAME names one")
-        if self.store.scope.level is Level.PROJECT and not self.app.is_trusted:
+        if self.store.scope.level is ScopeLevel.PROJECT and not self.app.is_trusted:
             notes.append(f"{self.app.folder} is not trusted, so metier does not use these skills yet; run `metier trust`")
         return ready, outcome, notes
 
-    def of_plugins(self, plugins: Sequence[Plugin], progress: Progress) -> list[tuple[str, FetchedSkill, str | None]]:
+    def of_plugins(self, plugins: Sequence[ConfiguredPlugin], progress: Progress) -> list[tuple[str, FetchedSkill, str | None]]:
         """All that a configuration lists: everything of a source, or the one skill that is named."""
         found: list[tuple[str, FetchedSkill, str | None]] = []
         for plugin in plugins:
@@ -221,7 +225,7 @@ class _Visit:
         same = [entry for entry in self.store.lock() if entry.identity == identity_of(skill.origin)]
         return same[0].name if len(same) == 1 and same[0].called else None
 
-    def _with_dependencies(self, ready: list[Prepared], scan: Scan | None) -> list[Prepared]:
+    def _with_dependencies(self, ready: list[PreparedSkill], scan: Scan | None) -> list[PreparedSkill]:
         if not any(skill.entry.dependencies for skill in ready):
             return ready
         known = {skill.name: skill for skill in ready}
@@ -231,10 +235,10 @@ class _Visit:
         pending = list(ready)
         while pending:
             skill = pending.pop()
-            lacking = [name for name in skill.entry.dependencies if name not in known]
-            if not lacking:
+            not_installed = [name for name in skill.entry.dependencies if name not in known]
+            if not not_installed:
                 continue
-            for found in remotes.beside(skill.entry, lacking).skills:
+            for found in remotes.beside(skill.entry, not_installed).skills:
                 more = prepare(found, asked="", scan=scan)
                 if more.name not in known:
                     known[more.name] = more
@@ -242,7 +246,7 @@ class _Visit:
         order = in_order(asked, lambda name: known[name].entry.dependencies if name in known else None, present=present)
         return [known[name] for name in order]
 
-    def _settled(self, ready: list[Prepared], agreed: Callable[[], None]) -> tuple[list[Prepared], Outcome]:
+    def _settled(self, ready: list[PreparedSkill], agreed: Callable[[], None]) -> tuple[list[PreparedSkill], InstallResult]:
         how = _how(self.store, **self.options)
         while self.asks and not how.dry_run:
             plan = self.store.install(ready, replace(how, dry_run=True))
@@ -257,27 +261,29 @@ class _Visit:
 
 def _remotes(access: Access, progress: Progress = lambda _step: None) -> Fetcher:
     # Imported here: a skill that comes from somewhere for the first time has nothing to do with what is locked.
-    from metier.install.remotes import Remotes
+    from metier.install.fetch.lock_fetcher import LockFetcher
 
-    return Remotes(access, progress=progress)
+    return LockFetcher(access, progress=progress)
 
 
 def _how(
-    store: Store, *, targets: tuple[str, ...], copy: bool, force: bool, keep: bool, frozen: bool, dry_run: bool, **_: Any
-) -> How:
+    store: SkillStore, *, targets: tuple[str, ...], copy: bool, force: bool, keep: bool, frozen: bool, dry_run: bool, **_: Any
+) -> InstallOptions:
     if force and keep:
         raise UsageError("--force and --keep exclude each other", hint="--keep is the careful one")
     edits = Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE
-    return How(targets=read_targets(targets, store.scope), mode=Mode.COPY if copy else Mode.LINK, edits=edits, force=force,
-               frozen=frozen, dry_run=dry_run)  # fmt: skip
+    mode = InstallMode.COPY if copy else InstallMode.LINK
+    return InstallOptions(
+        targets=read_targets(targets, store.scope), mode=mode, edits=edits, force=force, frozen=frozen, dry_run=dry_run
+    )
 
 
 def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
-    from metier.install.restore import restore
+    from metier.install.lock.restore import restore
 
     stores = chosen_stores(app, project=project, user=user)
-    store = stores[0] if stores else app.installed(Level.USER)
-    steps: tuple[Step, ...] = ()
+    store = stores[0] if stores else app.installed(ScopeLevel.USER)
+    steps: tuple[InstallStep, ...] = ()
     notes: list[str] = []
     with fetch_progress() as progress:
         if plugins := _lacking(app, store):
@@ -296,13 +302,13 @@ def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
     return _result(app, store, outcome, list(outcome.lock.skills), notes)
 
 
-def _lacking(app: App, store: Store) -> Sequence[Plugin]:
+def _lacking(app: App, store: SkillStore) -> Sequence[ConfiguredPlugin]:
     """What the configuration lists for this scope and the lock does not have."""
     if not app.plugins or app.plugins_level is not store.scope.level:
         return ()
-    from metier.install.listed import lacking
+    from metier.install.configured_plugins import not_installed
 
-    return lacking(app.plugins, store.lock())
+    return not_installed(app.plugins, store.lock())
 
 
 def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:
@@ -325,7 +331,7 @@ def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:
     return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
 
 
-def _result(app: App, store: Store, outcome: Outcome, names: Sequence[str], notes: Sequence[str]) -> Result:
+def _result(app: App, store: SkillStore, outcome: InstallResult, names: Sequence[str], notes: Sequence[str]) -> Result:
     entries = [outcome.lock[name] for name in names]
     rows = [entry_row(entry, store) for entry in entries]
     data = {

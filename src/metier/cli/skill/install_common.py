@@ -12,12 +12,12 @@ from metier.app import App
 from metier.cli.core.options import option
 from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import SkillNotFoundError, UsageError
-from metier.install.fetching import Access, Progress, Stage
-from metier.install.fetching import Step as Arrival
-from metier.install.lock import Locked
-from metier.install.steps import Step, Verb
-from metier.install.store import Outcome, Store
-from metier.install.targets import Level
+from metier.install.fetch.job import Access, FetchStage, Progress
+from metier.install.fetch.job import FetchProgress as Arrival
+from metier.install.lock.lock_file import LockEntry
+from metier.install.store import InstallResult, SkillStore
+from metier.install.targets.scope import ScopeLevel
+from metier.install.transaction.steps import InstallStep, Verb
 
 __all__ = [
     "access_options",
@@ -52,16 +52,16 @@ def access_options(function: F) -> F:
     return option("--offline", is_flag=True, help="Use the cache, and ask nobody.")(function)
 
 
-def chosen_stores(app: App, *, project: bool, user: bool) -> list[Store]:
+def chosen_stores(app: App, *, project: bool, user: bool) -> list[SkillStore]:
     """The locks a command is about: the one that was named, else every one that is here, the project's first."""
     if project and user:
         raise UsageError("--project and --user exclude each other", hint="give one of them, or none for both")
-    levels = [Level.PROJECT] if project else [Level.USER] if user else [Level.PROJECT, Level.USER]
+    levels = [ScopeLevel.PROJECT] if project else [ScopeLevel.USER] if user else [ScopeLevel.PROJECT, ScopeLevel.USER]
     stores = [app.installed(level) for level in levels]
     return stores if len(stores) == 1 else [store for store in stores if store.exists]
 
 
-def owner_of(stores: Sequence[Store], name: str) -> Store:
+def owner_of(stores: Sequence[SkillStore], name: str) -> SkillStore:
     """The store that has a skill; the first, if two have."""
     known: list[str] = []
     for store in stores:
@@ -74,7 +74,7 @@ def owner_of(stores: Sequence[Store], name: str) -> Store:
     )
 
 
-def entry_row(entry: Locked, store: Store) -> dict[str, Any]:
+def entry_row(entry: LockEntry, store: SkillStore) -> dict[str, Any]:
     """One installed skill for a program: what the lock knows, without the hashes."""
     origin = entry.origin
     return {
@@ -85,11 +85,11 @@ def entry_row(entry: Locked, store: Store) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def step_row(step: Step) -> dict[str, Any]:
+def step_row(step: InstallStep) -> dict[str, Any]:
     return {slot: getattr(step, slot) for slot in step.__slots__}
 
 
-def step_lines(outcome: Outcome, terminal: Terminal, home: str) -> Iterator[str]:
+def step_lines(outcome: InstallResult, terminal: Terminal, home: str) -> Iterator[str]:
     """The plan, one line a step; what stays as it is only where there is something to say about it."""
     for step in outcome.steps:
         if step.verb is Verb.KEEP and not step.note:
@@ -123,7 +123,7 @@ def fetch_progress() -> Iterator[Progress]:
         if step.ref not in tasks:
             tasks[step.ref] = bars.add_task(one_line(step.ref), total=None)
         bars.update(tasks[step.ref], completed=step.done, total=step.total, description=f"{step.stage} {one_line(step.ref)}")
-        if step.stage in (Stage.DONE, Stage.FAILED):
+        if step.stage in (FetchStage.DONE, FetchStage.FAILED):
             bars.remove_task(tasks.pop(step.ref))
 
     with bars:

@@ -9,17 +9,17 @@ import click
 
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import MetierError
-from metier.install.fetched import FetchedSkill
-from metier.install.prepare import Prepared, prepare
-from metier.install.repository import Found, select
-from metier.install.steps import Edits, Reason, Step
-from metier.install.store import How
+from metier.install.fetch.repository import FoundSkill, select
+from metier.install.fetch.results import FetchedSkill
+from metier.install.prepare import PreparedSkill, prepare
+from metier.install.store import InstallOptions
+from metier.install.transaction.steps import Edits, InstallStep, StepReason
 from metier.values import replace
 
 __all__ = ["approved", "picked", "settled"]
 
 
-def picked(offered: Sequence[Found]) -> Sequence[Found]:
+def picked(offered: Sequence[FoundSkill]) -> Sequence[FoundSkill]:
     """Which of these, by number or name."""
     width = max(len(one.name) for one in offered)
     for number, one in enumerate(offered, start=1):
@@ -32,7 +32,7 @@ def picked(offered: Sequence[Found]) -> Sequence[Found]:
             click.echo(f"{error}; {error.hint}", err=True)
 
 
-def approved(ready: Sequence[Prepared]) -> None:
+def approved(ready: Sequence[PreparedSkill]) -> None:
     """What the scan says of those that are not plainly fine, and whether to go on; Abort if not."""
     # Imported here: most skills are plainly fine.
     from .scan import report_lines
@@ -47,10 +47,10 @@ def approved(ready: Sequence[Prepared]) -> None:
     click.confirm(question, default=False, abort=True, err=True)
 
 
-def settled(clash: Step, ready: list[Prepared], how: How) -> tuple[list[Prepared], How]:
+def settled(clash: InstallStep, ready: list[PreparedSkill], how: InstallOptions) -> tuple[list[PreparedSkill], InstallOptions]:
     """The request with one clash settled by a person. Abort if nothing of it is left."""
     click.echo(f"{clash.name}: {one_line(clash.note)}", err=True)
-    if clash.reason is Reason.EDITED:
+    if clash.reason is StepReason.EDITED:
         answer = _asked("keep yours as NAME.orig, overwrite it, or skip", "keep", "overwrite")
         if answer != "skip":
             edits = Edits.KEEP if answer == "keep" else Edits.OVERWRITE
@@ -72,13 +72,13 @@ def _asked(question: str, *answers: str) -> str:
     return str(click.prompt(question, type=click.Choice([*answers, "skip"]), default="skip", err=True))
 
 
-def _renamed(skill: Prepared, name: str) -> Prepared:
+def _renamed(skill: PreparedSkill, name: str) -> PreparedSkill:
     entry = skill.entry
     fetched = FetchedSkill(name=entry.called or entry.name, files=skill.files, digest=entry.digest, origin=entry.origin)
     return prepare(fetched, name=name, asked=entry.asked)
 
 
-def _read_choice(text: str, offered: Sequence[Found]) -> Sequence[Found]:
+def _read_choice(text: str, offered: Sequence[FoundSkill]) -> Sequence[FoundSkill]:
     words = text.replace(",", " ").split()
     if words in (["all"], ["*"]):
         return offered

@@ -17,7 +17,7 @@ from metier.cli.core.entry_rows import count, entry_lines, entry_row, glyph
 from metier.cli.core.listing_cache import note_commands, remembering
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
-from metier.install.targets import Level
+from metier.install.targets.scope import ScopeLevel
 from metier.sources import Update
 
 __all__ = ["list_plugins", "list_skills"]
@@ -74,7 +74,7 @@ def list_plugins(app: App) -> Result:
     # Imported here: a plain listing must not pay for what installs.
     from .install_common import entry_row as installed_row
 
-    stores = [store for level in Level if (store := app.installed(level)).exists]
+    stores = [store for level in ScopeLevel if (store := app.installed(level)).exists]
     locked = {os.path.realpath(store.folder_of(entry)): (store, entry) for store in stores for entry in store.lock()}
     entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
     waiting = [plugin for plugin in app.plugins if not any(plugin.brought(one) for _, one in locked.values())]

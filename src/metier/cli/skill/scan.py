@@ -129,9 +129,9 @@ def _named(app: App, target: str, *, offline: bool) -> list[_Subject]:
 
 def _fetched(app: App, target: str, *, offline: bool, missing: NotFoundError) -> list[_Subject]:
     # Imported here: fetching brings git and HTTP along, and most scans are of what is on this disk.
-    from metier.install.fetch import fetch
-    from metier.install.kinds import LocalName, LocalPath
-    from metier.install.refs import parse_ref
+    from metier.install.fetch.fetch import fetch
+    from metier.install.refs.parsing import parse_ref
+    from metier.install.refs.ref_types import LocalName, LocalPath
 
     from .install_common import access_of, fetch_progress
 

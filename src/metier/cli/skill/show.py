@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
-from metier.install.targets import Level
+from metier.install.targets.scope import ScopeLevel
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
 
 __all__ = ["show"]
@@ -91,7 +91,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
     from .install_common import entry_row as installed_row
 
     for level in ("project", "user"):
-        store = app.installed(Level(level))
+        store = app.installed(ScopeLevel(level))
         if not store.exists:
             continue
         for locked in store.lock():

@@ -13,8 +13,8 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
-from metier.install.agents_md import with_skills
-from metier.install.steps import changes
+from metier.install.targets.agents_md import with_skills
+from metier.install.transaction.steps import changes
 from metier.sources.atomic import locked, replace_bytes
 
 from .install_common import chosen_stores, scope_options, step_lines, step_row

@@ -13,11 +13,11 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import UsageError
-from metier.install.remotes import Remotes
-from metier.install.renew import Renewal
-from metier.install.renew import update as renewed
-from metier.install.steps import Edits, Verb
-from metier.install.store import How, Outcome, Store
+from metier.install.fetch.lock_fetcher import LockFetcher
+from metier.install.store import InstallOptions, InstallResult, SkillStore
+from metier.install.transaction.steps import Edits, Verb
+from metier.install.update import SkillUpdate
+from metier.install.update import update as renewed
 
 from .install_common import (
     access_of,
@@ -64,22 +64,22 @@ def update(
     # Any: what `access_options` parsed.
     if force and keep:
         raise UsageError("--force and --keep exclude each other", hint="--keep is the careful one")
-    how = How(edits=Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE, dry_run=dry_run)
+    how = InstallOptions(edits=Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE, dry_run=dry_run)
     stores = chosen_stores(app, project=project, user=user)
-    groups: list[tuple[Store, list[str]]] = [(store, []) for store in stores]
+    groups: list[tuple[SkillStore, list[str]]] = [(store, []) for store in stores]
     if names:
         owners = {name: owner_of(stores, name) for name in names}
         groups = [(store, [name for name in names if owners[name] is store]) for store in stores]
         groups = [(store, chosen) for store, chosen in groups if chosen]
-    done: list[tuple[Store, tuple[Renewal, ...], Outcome]] = []
+    done: list[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]] = []
     with fetch_progress() as progress:
-        remotes = Remotes(access_of(app, **access), progress=progress)
+        remotes = LockFetcher(access_of(app, **access), progress=progress)
         for store, chosen in groups:
             done.append((store, *renewed(store, remotes, chosen, how, scan=None if unsafe else app.scan)))
     return _result(app, done, dry_run=dry_run)
 
 
-def _result(app: App, done: list[tuple[Store, tuple[Renewal, ...], Outcome]], *, dry_run: bool) -> Result:
+def _result(app: App, done: list[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]], *, dry_run: bool) -> Result:
     rows = [_row(store, renewal) for store, renewals, _ in done for renewal in renewals]
     steps = [step for _, _, outcome in done for step in outcome.steps]
     saved = [pair for _, _, outcome in done for pair in outcome.saved]
@@ -102,7 +102,7 @@ def _result(app: App, done: list[tuple[Store, tuple[Renewal, ...], Outcome]], *,
     return Result(data=data, lines=lines, pages=True, status=6 if conflicts else 1 if failed else 0)
 
 
-def _row(store: Store, renewal: Renewal) -> dict[str, Any]:
+def _row(store: SkillStore, renewal: SkillUpdate) -> dict[str, Any]:
     now = renewal.skill.entry if renewal.skill else renewal.entry
     return {
         "name": renewal.entry.name, "scope": store.scope.level, "newer": renewal.is_newer, "problem": renewal.problem,
@@ -112,7 +112,7 @@ def _row(store: Store, renewal: Renewal) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _renewal_lines(renewal: Renewal, terminal: Terminal) -> Iterator[str]:
+def _renewal_lines(renewal: SkillUpdate, terminal: Terminal) -> Iterator[str]:
     name = terminal.paint(one_line(renewal.entry.name), "bold")
     if renewal.problem:
         yield f"{terminal.paint('!', 'red')} {name}: {one_line(renewal.problem)}"

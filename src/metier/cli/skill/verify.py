@@ -13,12 +13,12 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad
 from metier.errors import NotFoundError
-from metier.install.remotes import Remotes
-from metier.install.renew import Age, Freshness
-from metier.install.renew import outdated as compared
-from metier.install.store import Store
-from metier.install.verify import Condition
-from metier.install.verify import verify as verified
+from metier.install.fetch.lock_fetcher import LockFetcher
+from metier.install.lock.verify import LockCondition
+from metier.install.lock.verify import verify as verified
+from metier.install.store import SkillStore
+from metier.install.update import UpdateState, UpdateStatus
+from metier.install.update import outdated as compared
 from metier.values import replace
 
 from .install_common import access_of, access_options, chosen_stores, entry_row, fetch_progress, owner_of, scope_options
@@ -38,7 +38,7 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
         {**entry_row(verdict.entry, store), "condition": verdict.condition, "details": list(verdict.details)}
         for store, verdict in found
     ]
-    bad = [verdict for _, verdict in found if verdict.condition is not Condition.OK]
+    bad = [verdict for _, verdict in found if verdict.condition is not LockCondition.OK]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for verdict in bad:
@@ -63,24 +63,24 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
     commit; whether that changed this very skill is shown by `metier skill update --dry-run`.
     """
     # Any: what `access_options` parsed.
-    found: list[tuple[Store, Freshness]] = []
+    found: list[tuple[SkillStore, UpdateStatus]] = []
     with fetch_progress() as progress:
-        remotes = Remotes(access_of(app, **access), progress=progress)
+        remotes = LockFetcher(access_of(app, **access), progress=progress)
         for store, chosen in _stores(app, names, project=project, user=user):
             found += [(store, fresh) for fresh in compared(store, remotes, chosen)]
     rows = [
         {**entry_row(fresh.entry, store), "age": fresh.age, "newest": fresh.commit, "note": fresh.note}
         for store, fresh in found
     ]
-    old = [fresh for _, fresh in found if fresh.age is Age.OUTDATED]
+    old = [fresh for _, fresh in found if fresh.age is UpdateState.OUTDATED]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         width = max((len(fresh.entry.name) for _, fresh in found), default=0)
         for _, fresh in found:
-            if fresh.age is Age.CURRENT:
+            if fresh.age is UpdateState.CURRENT:
                 continue
             was, now = fresh.entry.origin.commit[:10] or fresh.entry.digest[7:17], fresh.commit[:10] or "another"
-            what = fresh.note if fresh.age is Age.UNKNOWN else f"{was} -> {now}"
+            what = fresh.note if fresh.age is UpdateState.UNKNOWN else f"{was} -> {now}"
             style = {"outdated": "yellow", "pinned": "dim"}.get(fresh.age, "red")
             yield f"{terminal.paint(f'{fresh.age:<8}', style)} {pad(one_line(fresh.entry.name), width)}  {one_line(what)}"
         yield terminal.paint(f"{len(old)} of {len(found)} outdated", "dim")
@@ -113,7 +113,7 @@ def _pinned(app: App, names: Sequence[str], *, pinned: bool, project: bool, user
     return Result(data={"names": list(names), "pinned": pinned}, lines=lambda _: lines)
 
 
-def _stores(app: App, names: Sequence[str], *, project: bool, user: bool) -> list[tuple[Store, list[str]]]:
+def _stores(app: App, names: Sequence[str], *, project: bool, user: bool) -> list[tuple[SkillStore, list[str]]]:
     stores = chosen_stores(app, project=project, user=user)
     if not names:
         if not any(len(store.lock()) for store in stores):

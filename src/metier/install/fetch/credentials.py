@@ -1,0 +1,170 @@
+"""Which secret goes to whom. Nothing is sent to an address that the secret was not meant for.
+
+Three kinds, from the most to the least deliberate: `--header`, for the one origin that was typed; `auth` of
+`[skills.sources.NAME]`, for addresses below its `url`; and tokens that forges' own tools use (`GITHUB_TOKEN` and the
+like), for that forge's hosts and only after it has refused us without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeGuard
+
+from metier.errors import ConfigError, MetierError, UsageError
+from metier.values import dataclass, field
+
+if TYPE_CHECKING:
+    from metier.install.refs.forges import Address
+
+__all__ = ["Credentials", "Headers", "RegistrySource", "origin_of", "parse_header", "read_sources"]
+
+Headers = tuple[tuple[str, str], ...]
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*(?P<value>[\x20-\x7e\x80-\xff]*?)[ \t]*")
+_GITHUB = ("github.com", "api.github.com", "raw.githubusercontent.com", "codeload.github.com")
+_TOKENS = (("GH_TOKEN", _GITHUB), ("GITHUB_TOKEN", _GITHUB), ("GITLAB_TOKEN", ("gitlab.com",)))
+# The user name that each forge wants beside a token; elsewhere any will do.
+_TOKEN_USERS = {"gitlab.com": "oauth2", "bitbucket.org": "x-token-auth"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySource:
+    """One `[skills.sources.NAME]`: `NAME:skill` is looked for below its url."""
+
+    name: str
+    url: str
+    auth: str = ""
+    """`bearer:…` or `token:…`, in which `${VARIABLE}` stands for the environment's value."""
+    mirrors: tuple[str, ...] = ()
+    """Asked in this order when `url` cannot be reached. They are not sent what is meant for `url`."""
+    keys: tuple[str, ...] = ()
+    """Ed25519 keys in base64: only what one of them has signed is taken."""
+    signed: bool = False
+    """Only what some key of its namespace has signed is taken."""
+
+    def covers(self, address: Address) -> bool:
+        from metier.install.refs.forges import read_address
+
+        base = read_address(self.url)
+        inside, outside = base.path.rstrip("/").split("/"), address.path.split("/")
+        # By parts: /skills is not /skills-of-somebody-else.
+        return base.origin == address.origin and outside[: len(inside)] == inside and ".." not in outside
+
+    def header(self, environment: Mapping[str, str]) -> Headers:
+        if not self.auth:
+            return ()
+        scheme, _, secret = self.auth.partition(":")
+        words = {"bearer": "Bearer", "token": "token"}
+        if scheme.lower() not in words or not secret:
+            raise ConfigError(f"auth of {self.name!r} is of no kind that is known", file=f"skills.sources.{self.name}",
+                            hint='write auth = "bearer:${VARIABLE}" or auth = "token:${VARIABLE}"')  # fmt: skip
+
+        def value(match: re.Match[str]) -> str:
+            if not environment.get(match[1]):
+                raise ConfigError(f"auth needs the environment variable {match[1]}, which is not set",
+                                file=f"skills.sources.{self.name}", hint=f"export {match[1]}=… and try again")  # fmt: skip
+            return environment[match[1]]
+
+        return (("Authorization", f"{words[scheme.lower()]} {_VARIABLE.sub(value, secret).strip()}"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    headers: Headers = ()
+    """From `--header`, for the origin that the user named."""
+    sources: tuple[RegistrySource, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def given(self, url: str, *, named: str) -> Headers:
+        """What is sent at once: the user's own headers where they meant them, else those of the source around the address."""
+        address = _address(url)
+        if address is None:
+            return ()
+        own = self.headers if origin_of(url) == origin_of(named) else ()
+        names = {name.lower() for name, _ in own}
+        nearest = max(
+            (source for source in self.sources if source.covers(address)), key=lambda source: len(source.url), default=None
+        )
+        extra = nearest.header(self.environment) if nearest else ()
+        return own + tuple((name, value) for name, value in extra if name.lower() not in names)
+
+    def token(self, url: str) -> str | None:
+        """The forge's own token, for when it says no to us as nobody. Only over https."""
+        address = _address(url)
+        if address is None or address.scheme != "https" or address.port:
+            return None
+        values = (self.environment.get(variable) for variable, hosts in _TOKENS if address.host in hosts)
+        return next((value for value in values if value), None)
+
+    def git_token_header(self, url: str) -> Headers:
+        token = self.token(url)
+        if not token:
+            return ()
+        import base64
+
+        from metier.install.refs.forges import read_address
+
+        user = _TOKEN_USERS.get(read_address(url).host, "x-access-token")
+        return (("Authorization", f"Basic {base64.b64encode(f'{user}:{token}'.encode()).decode()}"),)
+
+
+def read_sources(table: object, *, registry: str | None = None, alias: str = "r9s") -> tuple[RegistrySource, ...]:
+    """The sources of a configuration: its `skills.sources` table, and `skills.registry` under its short name."""
+    sources: list[RegistrySource] = []
+    if registry:
+        sources.append(_source(alias, {"url": registry}, "skills.registry"))
+    for name, value in table.items() if isinstance(table, dict) else ():
+        sources.append(_source(str(name), value, f"skills.sources.{name}"))
+    return tuple(sources)
+
+
+def parse_header(text: str) -> tuple[str, str]:
+    """One `--header "Name: value"`. Its value is a secret and in no message."""
+    match = _HEADER.fullmatch(text)
+    if not match or match["name"].lower() in ("host", "content-length", "transfer-encoding", "connection"):
+        raise UsageError("a header is `Name: value`, on one line", hint='such as --header "Authorization: Bearer $TOKEN"')
+    return match["name"], match["value"]
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port; empty for what is no web address, which has nothing in common with any other."""
+    address = _address(url)
+    return address.origin if address else ""
+
+
+def _source(name: str, value: object, where: str) -> RegistrySource:
+    fields = value if isinstance(value, dict) else {}
+    url, auth, signed = fields.get("url"), fields.get("auth", ""), fields.get("signed", False)
+    mirrors, keys = fields.get("mirrors", []), fields.get("keys", [])
+    if not re.fullmatch(r"[A-Za-z][\w.-]*", name) or name in ("github", "gitlab"):
+        raise ConfigError(
+            f"{name!r} cannot name a source", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
+        )
+    if not isinstance(url, str) or not isinstance(auth, str) or _address(url) is None:
+        raise ConfigError(
+            "a source needs a url, and auth is text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
+        )
+    if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
+        raise ConfigError("mirrors are a list of addresses", file=where, hint='mirrors = ["https://…"]')
+    if not _are_texts(keys) or not isinstance(signed, bool):
+        raise ConfigError("keys are a list of texts, and signed is true or false", file=where,
+                        hint="`metier registry key show` prints a key")  # fmt: skip
+    return RegistrySource(
+        name=name, url=url.rstrip("/"), auth=auth, mirrors=tuple(one.rstrip("/") for one in mirrors), keys=tuple(keys),
+        signed=signed,
+    )  # fmt: skip
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _address(url: str) -> Address | None:
+    from metier.install.refs.forges import read_address
+
+    try:
+        return read_address(url)
+    except MetierError:
+        return None

@@ -1,0 +1,46 @@
+"""Skills in a git repository."""
+
+from __future__ import annotations
+
+from metier.install.git.remote import GitRemote, Resolved
+from metier.install.refs.ref_types import GitRef
+
+from .job import FetchJob, FetchStage
+from .results import Fetched, Origin
+
+__all__ = ["fetch_git", "remote_of", "resolve_git"]
+
+
+def fetch_git(ref: GitRef, job: FetchJob) -> Fetched:
+    job.tell(FetchStage.ASKING)
+    remote = remote_of(ref, job)
+    resolved = remote.resolve(ref.candidates)
+    at = f"{ref.url}@{resolved.commit}:{resolved.path}" + (" full" if job.access.full_depth else "")
+    asked = ref.ref or (resolved.ref if ref.tail else None) or ""
+    origin = Origin(kind="git", url=ref.url, path=resolved.path, ref=asked, commit=resolved.commit)
+    if (known := job.recalled(at, skill=ref.skill)) is not None:
+        if job.access.cache:
+            # The next --offline finds it under what was typed today.
+            job.access.cache.remember(ref.text, job.access.cache.recall(at) or {})
+        return known
+    job.tell(FetchStage.FETCHING)
+    with remote.tree(resolved.commit, below=resolved.path) as tree:
+        return job.from_tree(tree, origin, skill=ref.skill, keys=(ref.text, at))
+
+
+def resolve_git(ref: GitRef, job: FetchJob) -> Resolved:
+    """Which commit the ref means now, asking the remote once and fetching nothing."""
+    return remote_of(ref, job).resolve(ref.candidates)
+
+
+def remote_of(ref: GitRef, job: FetchJob) -> GitRemote:
+    access = job.access
+    return GitRemote(
+        url=ref.url,
+        program=access.git,
+        http=access.http,
+        credentials=access.credentials,
+        allow_file=access.allow_file,
+        insecure=access.insecure,
+        grown=lambda size: job.tell(FetchStage.FETCHING, size),
+    )

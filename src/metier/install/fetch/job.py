@@ -1,0 +1,191 @@
+"""What every kind of fetch shares: what it may do, how it tells where it is, and how skills come out of a tree.
+
+The cache is asked before the network. What a source turned out to be is noted there under the ref and under its commit or
+ETag, so `--offline` finds by ref what was fetched before, and a commit is never fetched twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from functools import cached_property
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
+from metier.errors import NotFoundError, SkillNotFoundError
+from metier.values import dataclass, field, replace
+
+from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select, wanted_by_default
+from .results import Fetched, FetchedSkill, Origin
+from .tree import SkillTree
+
+if TYPE_CHECKING:
+    from metier.install.git.program import GitProgram
+
+    from .cache import SkillCache
+    from .credentials import Credentials, Headers, RegistrySource
+    from .http import HttpClient
+
+__all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default"]
+
+Choose = Callable[[tuple[FoundSkill, ...]], Iterable[FoundSkill]]
+"""Which of the offered skills to bring; none is a listing."""
+
+
+class FetchStage(StrEnum):
+    ASKING = "asking"
+    FETCHING = "fetching"
+    READING = "reading"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchProgress:
+    """How far one ref is."""
+
+    ref: str
+    stage: FetchStage
+    done: int = 0
+    total: int | None = None
+    """Bytes, where known."""
+
+
+Progress = Callable[[FetchProgress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """What a fetch may use and do. Everything it knows of the machine is in here."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = "."
+    """Where relative paths start."""
+    places: tuple[str, ...] = ()
+    """Folders in which a bare name is looked for, first to last."""
+    sources: tuple[RegistrySource, ...] = ()
+    headers: Headers = ()
+    cache: SkillCache | None = None
+    offline: bool = False
+    insecure: bool = False
+    allow_file: bool = False
+    old_index: bool = False
+    """Also read `.well-known/skills` of 0.1.0, which has no digests."""
+    full_depth: bool = False
+    """Look for skills everywhere, also inside others."""
+    limits: ArchiveLimits = SKILL_LIMITS
+    timeout: float = 120.0
+    workers: int = 8
+    cancelled: Event = field(default_factory=Event)
+    """Set when somebody pressed Ctrl-C: a git that runs for us ends at once."""
+
+    # Imported where they are used: a folder on this disk needs neither the web nor git, and together they cost as much as
+    # copying twelve megabytes.
+
+    @cached_property
+    def http(self) -> HttpClient:
+        from .http import HttpClient
+
+        return HttpClient(insecure=self.insecure, environment=self.environment, timeout=self.timeout)
+
+    @cached_property
+    def git(self) -> GitProgram:
+        from metier.install.git.program import find_git
+
+        return find_git(self.environment, timeout=self.timeout, cancelled=self.cancelled)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        from .credentials import Credentials
+
+        return Credentials(headers=self.headers, sources=self.sources, environment=self.environment)
+
+
+def choose_default(found: tuple[FoundSkill, ...]) -> tuple[FoundSkill, ...]:
+    return wanted_by_default(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchJob:
+    """One ref on its way."""
+
+    ref: str
+    access: Access
+    choose: Choose = choose_default
+    progress: Progress = lambda _step: None
+
+    def tell(self, stage: FetchStage, done: int = 0, total: int | None = None) -> None:
+        self.progress(FetchProgress(ref=self.ref, stage=stage, done=done, total=total))
+
+    def received(self, done: int, total: int | None) -> None:
+        self.tell(FetchStage.FETCHING, done, total)
+
+    def chosen(self, search: SkillSearch, skill: str | None) -> tuple[FoundSkill, ...]:
+        """What to bring: the skill that the ref names, else whatever the caller picks."""
+        if not search.found and not search.elsewhere:
+            raise SkillNotFoundError(self.ref, hint="there is no SKILL.md in it; a path or another branch may have one")
+        return select(search.found, [skill]) if skill else tuple(self.choose(search.found))
+
+    def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
+        """The chosen skills of a tree. `origin.path` is where to look; each skill's own origin says where it was."""
+        self.tell(FetchStage.READING)
+        fallback = origin.url.rstrip("/").rpartition("/")[2].partition(".")[0]
+        search = find_skills(tree, path=origin.path, fallback=fallback, full_depth=self.access.full_depth)
+        chosen = self.chosen(search, skill)
+        # All at once, where contents are far away.
+        tree.prefetch(_files_of(tree, chosen))
+        brought = [(found, tree.contents(found.path, leave_out=LEFT_OUT, limits=self.access.limits)) for found in chosen]
+        placed = tuple((found, contents, replace(origin, path=found.path)) for found, contents in brought)
+        return self.kept(search, placed, keys)
+
+    def kept(
+        self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], keys: tuple[str, ...]
+    ) -> Fetched:
+        """What was brought, as a value, and noted in the cache under each key."""
+        skills = tuple(
+            FetchedSkill(name=found.name, files=contents, digest=digest(contents), origin=origin)
+            for found, contents, origin in brought
+        )
+        # What is on this disk already has no key, and needs no second copy.
+        if self.access.cache and keys:
+            from dataclasses import asdict
+
+            record: dict[str, Any] = {"offered": [asdict(one) for one in search.found], "elsewhere": list(search.elsewhere)}
+            for skill, (found, contents, origin) in zip(skills, brought, strict=True):
+                self.access.cache.put(contents, skill.digest)
+                record[f"skill {found.path}"] = {"digest": skill.digest, "origin": asdict(origin)}
+            for key in keys:
+                self.access.cache.remember(key, record)
+        return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
+
+    def recalled(self, key: str, *, skill: str | None = None) -> Fetched | None:
+        """What was noted under a key, if every skill that is wanted now is still in the cache."""
+        cache = self.access.cache
+        record = cache.recall(key) if cache else None
+        if not cache or not record or "offered" not in record:
+            return None
+        try:
+            search = SkillSearch(
+                found=tuple(FoundSkill(**one) for one in record["offered"]), elsewhere=tuple(record.get("elsewhere", ()))
+            )
+            skills = tuple(self._recalled_skill(cache, record, found) for found in self.chosen(search, skill))
+        except (TypeError, KeyError, NotFoundError):
+            # Written by another version, or cleaned meanwhile.
+            return None
+        return Fetched(skills=skills, offered=search.found, elsewhere=search.elsewhere)
+
+    @staticmethod
+    def _recalled_skill(cache: SkillCache, record: Mapping[str, Any], found: FoundSkill) -> FetchedSkill:
+        taken = record[f"skill {found.path}"]
+        contents = cache.get(taken["digest"])
+        if contents is None:
+            raise KeyError(taken["digest"])
+        return FetchedSkill(name=found.name, files=contents, digest=taken["digest"], origin=Origin(**taken["origin"]))
+
+
+def _files_of(tree: SkillTree, chosen: Iterable[FoundSkill]) -> list[str]:
+    prefixes = tuple(f"{found.path}/" if found.path else "" for found in chosen)
+    return (
+        [path for path in tree.nodes if path.startswith(prefixes) and LEFT_OUT.isdisjoint(path.split("/"))] if prefixes else []
+    )

@@ -1,0 +1,259 @@
+"""The sources of what is locked, asked again: for exactly that, for what is newest, or only whether there is news.
+
+Whatever was fetched once is in the cache under its digest, so a restore mostly asks nobody. Otherwise skills are grouped by
+where they come from: each repository is asked once, and all of them at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from metier.archive import Contents, digest
+from metier.errors import MetierError, NotFoundError, SkillNotFoundError, UnavailableError, suggested_name
+from metier.install.lock.lock_file import LockEntry
+from metier.install.protocols import FetchResult, NewestVersion
+from metier.install.refs.parsing import parse_ref
+from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
+from metier.spec import SKILL_FILE, is_name, parse
+
+from .fetch import fetch
+from .job import Access, FetchJob, Progress
+from .local import FolderTree
+from .parallel import run_parallel
+from .repository import LEFT_OUT
+from .results import Fetched, FetchedSkill, Origin
+from .tree import SkillTree
+
+if TYPE_CHECKING:
+    from metier.install.git.remote import GitRemote
+
+__all__ = ["LockFetcher"]
+
+T = TypeVar("T")
+
+
+class LockFetcher:
+    def __init__(self, access: Access, *, progress: Progress = lambda _step: None) -> None:
+        self.access, self.progress = access, progress
+
+    def exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        cache = self.access.cache
+        known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
+        rest = [entry for entry in entries if entry.name not in known]
+        brought = self._in_groups(
+            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _itself
+        )
+        found = dict(zip((entry.name for entry in rest), brought, strict=True))
+        return [
+            _skill(known[entry.name], entry.origin, entry.digest) if entry.name in known else found[entry.name]
+            for entry in entries
+        ]
+
+    def latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        return self._in_groups(
+            entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _itself
+        )
+
+    def newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
+        return self._in_groups(
+            entries,
+            lambda entry: (entry.origin.kind, entry.origin.url),
+            self._newest,
+            lambda error: NewestVersion(problem=str(error)),
+        )
+
+    def beside(self, entry: LockEntry, names: Sequence[str]) -> Fetched:
+        origin, wanted = entry.origin, frozenset(names)
+        ref: Ref
+        if origin.kind == "git":
+            ref = _git(origin.url, ref=origin.commit)
+        elif origin.kind in ("path", "archive"):
+            # A skill that was named by its own folder has its siblings beside that.
+            top = origin.url if origin.path or origin.kind == "archive" else os.path.dirname(origin.url)
+            ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
+        else:
+            ref = self._web_ref(entry, exact=True)
+        return fetch(
+            ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
+        )
+
+    def _exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
+            raise UnavailableError(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
+                              hint="fetch it once without --offline")  # fmt: skip
+        return self._brought(entries, entries[0].origin.commit, exact=True)
+
+    def _latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
+        origin = entries[0].origin
+        if origin.kind != "git":
+            return self._brought(entries, "")
+        self._refuse_offline(origin)
+        commit = self._remote(origin.url).resolve([(_ref(entries[0]), "")]).commit
+        return self._brought(entries, commit)
+
+    def _newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
+        origin = entries[0].origin
+        if origin.kind == "registry" and (known := self._released(entries)):
+            return known
+        if origin.kind != "git":
+            return [
+                NewestVersion(problem=str(one)) if isinstance(one, MetierError) else NewestVersion(digest=one.digest)
+                for one in self._latest(entries)
+            ]
+        self._refuse_offline(origin)
+        if all(is_commit(_ref(entry)) for entry in entries):
+            return [NewestVersion(commit=_ref(entry) or "") for entry in entries]
+        refs = self._remote(origin.url).refs()
+        found: list[NewestVersion] = []
+        for entry in entries:
+            ref = _ref(entry)
+            commit = ref if is_commit(ref) else refs.find(ref) if ref else refs.head
+            problem = "" if commit else f"{origin.url} no longer has {ref!r}"
+            found.append(
+                NewestVersion(commit=commit or "", digest=self._known_digest(origin.url, commit, entry), problem=problem)
+            )
+        return found
+
+    def _brought(self, entries: Sequence[LockEntry], commit: str, *, exact: bool = False) -> list[FetchResult]:
+        """The skills of one source, from one visit to it."""
+        origin = entries[0].origin
+        if origin.kind in ("git", "path"):
+            with self._tree(origin, commit) as tree:
+                folders = tuple(f"{entry.origin.path}/".lstrip("/") for entry in entries)
+                tree.prefetch([path for path in tree.nodes if path.startswith(folders)])
+                return [self._from_tree(tree, entry, commit) for entry in entries]
+        ref: Ref = ArchiveFile(origin.url) if origin.kind == "archive" else self._web_ref(entries[0], exact=exact)
+        paths = {entry.origin.path for entry in entries}
+        fetched = fetch(
+            ref, self.access, choose=lambda found: [one for one in found if one.path in paths], progress=self.progress
+        )
+        by_path = {skill.origin.path: skill for skill in fetched.skills}
+        return [by_path.get(entry.origin.path) or _gone(entry) for entry in entries]
+
+    @contextmanager
+    def _tree(self, origin: Origin, commit: str) -> Iterator[SkillTree]:
+        if origin.kind == "path":
+            if not os.path.isdir(origin.url):
+                raise SkillNotFoundError(origin.url, hint="the folder it came from is gone")
+            yield FolderTree(origin.url)
+            return
+        with self._remote(origin.url).tree(commit) as tree:
+            yield tree
+
+    def _from_tree(self, tree: SkillTree, entry: LockEntry, commit: str) -> FetchResult:
+        origin = entry.origin
+        try:
+            if f"{origin.path}/{SKILL_FILE}".lstrip("/") not in tree.nodes:
+                return _gone(entry)
+            contents = tree.contents(origin.path, leave_out=LEFT_OUT, limits=self.access.limits)
+        except MetierError as error:
+            return error
+        key = digest(contents)
+        where = Origin(kind=origin.kind, url=origin.url, path=origin.path, ref=origin.ref, commit=commit)
+        if self.access.cache and origin.kind == "git":
+            self.access.cache.put(contents, key)
+            self.access.cache.remember(_at(origin.url, commit, origin.path), {"digest": key})
+        return _skill(contents, where, key)
+
+    def _released(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
+        """What a registry says of its newest release, if it says enough to know without downloading that."""
+        from .registry import find_release
+
+        self._refuse_offline(entries[0].origin)
+        ref = self._web_ref(entries[0], exact=False)
+        release = find_release(ref, FetchJob(ref=ref.text, access=self.access)) if isinstance(ref, RegistryRef) else None
+        return (
+            [NewestVersion(digest=release.digest, version=release.version)] * len(entries) if release and release.digest else []
+        )
+
+    def _known_digest(self, url: str, commit: str | None, entry: LockEntry) -> str:
+        if commit == entry.origin.commit:
+            return entry.digest
+        record = self.access.cache.recall(_at(url, commit or "", entry.origin.path)) if self.access.cache else None
+        return str((record or {}).get("digest", ""))
+
+    def _remote(self, url: str) -> GitRemote:
+        from .git import remote_of
+
+        return remote_of(_git(url), FetchJob(ref=url, access=self.access, progress=self.progress))
+
+    def _web_ref(self, entry: LockEntry, *, exact: bool) -> Ref:
+        origin = entry.origin
+        if origin.kind == "well-known":
+            return WellKnown(url=origin.url.partition("/.well-known/")[0])
+        if origin.kind == "registry":
+            home, _, name = origin.url.rpartition("/")
+            alias = next((one.name for one in self.access.sources if one.url == home), "r9s")
+            return RegistryRef(alias=alias, name=name, version=(origin.version if exact else "") or origin.ref or None)
+        return HttpArchive(origin.url)
+
+    def _refuse_offline(self, origin: Origin) -> None:
+        if self.access.offline:
+            raise UnavailableError(
+                f"{origin.url} was not asked, because of --offline", hint="run it without --offline", retryable=False
+            )
+
+    def _in_groups(
+        self,
+        entries: Sequence[LockEntry],
+        key: Callable[[LockEntry], tuple[str, ...]],
+        bring: Callable[[Sequence[LockEntry]], Sequence[T]],
+        failed: Callable[[MetierError], T],
+    ) -> list[T]:
+        """The answers in the order of the entries; one group's error stands for each of its entries."""
+        groups: dict[tuple[str, ...], list[LockEntry]] = {}
+        for entry in entries:
+            groups.setdefault(key(entry), []).append(entry)
+
+        def one(group: list[LockEntry]) -> Sequence[T]:
+            try:
+                return bring(group)
+            except MetierError as error:
+                return [failed(error)] * len(group)
+
+        answers = run_parallel(one, list(groups.values()), workers=self.access.workers, cancelled=self.access.cancelled)
+        by_name = {entry.name: answer for group, found in zip(groups.values(), answers, strict=True)
+                   for entry, answer in zip(group, found, strict=True)}  # fmt: skip
+        return [by_name[entry.name] for entry in entries]
+
+
+def _itself(error: MetierError) -> FetchResult:
+    return error
+
+
+def _git(url: str, *, ref: str | None = None) -> GitRef:
+    return GitRef(host="", url=url, ref=ref)
+
+
+def _ref(entry: LockEntry) -> str | None:
+    """What to follow: what was asked for, which is the remote's HEAD if nothing was."""
+    if entry.origin.kind != "git":
+        return entry.origin.ref
+    try:
+        asked = parse_ref(entry.asked) if entry.asked else None
+    except MetierError:
+        asked = None
+    if isinstance(asked, GitRef) and not asked.tail and asked.ref is None:
+        return None
+    return entry.origin.ref or None
+
+
+def _at(url: str, commit: str, path: str) -> str:
+    return f"tree {url}@{commit}:{path}"
+
+
+def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
+    base = origin.path.rpartition("/")[2] or os.path.basename(origin.url.rstrip("/"))
+    manifest = parse(contents.read(SKILL_FILE, limit=1 << 20), folder=base).manifest
+    name = manifest.name if manifest else base
+    if not is_name(name):
+        name = suggested_name(name) or suggested_name(base)
+    return FetchedSkill(name=name, files=contents, digest=key, origin=origin)
+
+
+def _gone(entry: LockEntry) -> NotFoundError:
+    return NotFoundError(f"{entry.origin.url} no longer has {entry.origin.path or entry.name!r}",
+                    hint=f"keep it as it is with `metier skill pin {entry.name}`, or remove it")  # fmt: skip

@@ -1,0 +1,182 @@
+"""Skills of a registry: `alias:name`, `alias:name@1.2.0`, `alias:name@^1.2`, `alias:name@beta`.
+
+Below a source's address, `NAME` says what its newest release is and `NAME/versions` lists all of them; which one a range means
+is decided here, so a server need not know ranges. A server that knows neither may have `NAME/VERSION`, and a plain folder of
+skills has `NAME/SKILL.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeGuard, TypeVar
+from urllib.parse import quote
+
+from metier.archive import digest
+from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
+from metier.install.refs.forges import absolute
+from metier.install.refs.ref_types import RegistryRef
+from metier.spec import SKILL_FILE
+from metier.spec.versions import Version, VersionRange, is_version
+from metier.values import dataclass
+
+from .credentials import RegistrySource
+from .http import HttpNotFoundError, HttpUnavailableError
+from .job import FetchJob, FetchStage
+from .local import opened
+from .results import Fetched, Origin
+from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single
+from .wellknown import IndexedSkill, check_digest
+
+__all__ = ["RemoteRelease", "chosen_release", "fetch_registry", "find_release"]
+
+T = TypeVar("T")
+_LARGEST_KEPT = 256 * 1024
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRelease:
+    """What a registry says of one version of a skill."""
+
+    version: str = ""
+    url: str = ""
+    archive: str = ""
+    """sha256:… of the bytes behind `url`, where the registry says so."""
+    digest: str = ""
+    """sha256:… of the contents."""
+    yanked: bool = False
+
+
+def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
+    job.tell(FetchStage.ASKING)
+    source = _source(ref, job)
+    return _first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
+
+
+def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
+    """Which release the ref means now; None where the source knows no releases. Nothing is downloaded."""
+    return _first_to_answer(_source(ref, job), lambda url: _found(ref, job, f"{url}/{ref.name}"))
+
+
+def _first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:
+    """The registry's answer; while it cannot be reached, that of a mirror, which is held to the same digests."""
+    *places, last = source.url, *source.mirrors
+    for url in places:
+        try:
+            return ask(url)
+        except HttpUnavailableError:
+            continue
+    return ask(last)
+
+
+def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str) -> Fetched:
+    release = _found(ref, job, base)
+    if release is None:
+        return _plain(ref, base, job)
+    if source.keys or source.signed:
+        from metier.install.lock.signatures import check_signature
+
+        check_signature(ref.name, release, source, lambda url: _asked(url, job, base) or {}, base)
+    # By the registry's own address, whoever answered: the same skill must not become another one.
+    home = f"{source.url}/{ref.name}"
+    origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
+    at = f"{home}@{release.digest}"
+    if release.digest and (known := job.recalled(at)) is not None:
+        return known
+    job.tell(FetchStage.FETCHING)
+    reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
+    check_digest(
+        reply.body, IndexedSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
+    )
+    fetched = job.from_tree(opened(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
+    if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
+        raise RefusedError(f"{ref.name} {release.version} holds other files than the registry promised", rule="digest-mismatch",
+                      hint="tell whoever runs the registry; nothing was used")  # fmt: skip
+    return fetched
+
+
+def _found(ref: RegistryRef, job: FetchJob, base: str) -> RemoteRelease | None:
+    if not ref.version:
+        wire = _asked(base, job, base)
+        return _release(wire, base) if _is_named(wire) else None
+    wire = _asked(f"{base}/versions", job, base)
+    if _is_named(wire) and isinstance(wire.get("versions"), list):
+        releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
+        tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
+        return chosen_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
+    exact = f"{base}/{quote(ref.version, safe='')}"
+    wire = _asked(exact, job, base)
+    return _release(wire, exact) if _is_named(wire) else None
+
+
+def _is_named(wire: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    """Is this what a registry says of a skill, and not some other JSON?"""
+    return wire is not None and isinstance(wire.get("name"), str)
+
+
+def chosen_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Mapping[str, str]) -> RemoteRelease:
+    """By version, by tag, else the newest in a range. A yanked one only by its own version: locks must stay restorable."""
+    by_version = {release.version: release for release in releases}
+    wanted = ref.version or "latest"
+    exact = by_version.get(wanted) or by_version.get(tags.get(wanted, ""))
+    if exact is not None:
+        return exact
+    usable = {Version.parse(text): one for text, one in by_version.items() if is_version(text) and not one.yanked}
+    try:
+        best = VersionRange.parse("*" if wanted == "latest" else wanted).best(usable)
+    except UsageError:
+        best = None
+    if best is None:
+        some = ", ".join(str(version) for version in sorted(usable, reverse=True)[:5])
+        raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has {ref.name} in {some or 'no version that can be installed'}")
+    return usable[best]
+
+
+def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
+    source = next((one for one in job.access.sources if one.name == ref.alias), None)
+    if source is None:
+        raise ConfigError(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
+                        hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
+    return source
+
+
+def _asked(url: str, job: FetchJob, named: str) -> dict[str, Any] | None:  # Any: what a stranger's JSON holds
+    """The JSON object at an address; None if there is none. What was said before is not sent again."""
+    cache, key = job.access.cache, f"asked {url}"
+    known = (cache.recall(key) if cache else None) or {}
+    try:
+        reply = get(job, url, limit=LARGEST_INDEX, named=named, etag=known.get("etag"))
+        text = known["body"] if reply.status == 304 else reply.body.decode()
+        value = json.loads(text)
+    except (HttpNotFoundError, ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    if cache and reply.etag and reply.status != 304 and len(text) <= _LARGEST_KEPT:
+        cache.remember(key, {"etag": reply.etag, "body": text})
+    return value
+
+
+def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
+    texts = {key: wire.get(key) or "" for key in ("version", "download_url", "digest", "archive_digest")}
+    for key, value in texts.items():
+        if not isinstance(value, str) or (key.endswith("digest") and value and not _DIGEST.fullmatch(value)):
+            raise UnavailableError(f"the registry's answer has no usable {key}", hint="tell whoever runs it", retryable=False)
+    # Where there is only one digest it is that of the archive, as in other registries.
+    both = bool(texts["archive_digest"])
+    url = absolute(f"{base}/", texts["download_url"]).url if texts["download_url"] else f"{base}/download"
+    return RemoteRelease(
+        version=texts["version"], url=url, archive=texts["archive_digest"] or texts["digest"],
+        digest=texts["digest"] if both else "", yanked=wire.get("yanked") is True,
+    )  # fmt: skip
+
+
+def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
+    url = f"{base}/{quote(ref.version, safe='')}" if ref.version else base
+    try:
+        reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
+    except HttpNotFoundError as error:
+        raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
+    return job.from_tree(single(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))

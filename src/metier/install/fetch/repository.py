@@ -1,0 +1,219 @@
+"""Which folders of a repository are skills, and which of those are wanted.
+
+People lay out repositories in a handful of ways, and the other installers agree on most of them: a SKILL.md at the top
+is the one skill; else the folders at the top, in `skills/` (also one level deeper, and at any depth below a prefix),
+what plugin bundles name, and the folders of agents such as `.claude/skills`. Only where none of that finds anything is
+the rest searched, five levels deep.
+
+Two skills of one name are two skills. Asking for that name is then a question, and only copies in an agent's folder
+give way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from metier.errors import AmbiguousError, MetierError, SkillNotFoundError, nearest, suggested_name
+from metier.sources.walk import SKIPPED_NAMES
+from metier.spec import SKILL_FILE, ParseResult, is_name, parse
+from metier.values import dataclass
+
+from .plugins import PluginBundle, bundles
+from .tree import SkillTree
+
+__all__ = ["LEFT_OUT", "FoundSkill", "SkillSearch", "find_skills", "select"]
+
+LEFT_OUT = SKIPPED_NAMES
+"""What metier does not list as a skill's file it does not install either: caches, dependencies, version control."""
+_NEVER_SEARCHED = SKIPPED_NAMES | {"dist", "build"}
+_SHELVES = frozenset({".curated", ".experimental", ".system"})
+_DEEPEST = 5
+_MOST = 2_000
+_LONGEST_SKILL_FILE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSkill:
+    """A skill that a source offers."""
+
+    name: str
+    """Always a valid name: what its folder would be called here."""
+    path: str
+    """Its folder in the source; empty for the top."""
+    description: str = ""
+    declared: str = ""
+    """The name as its frontmatter has it, if that is another."""
+    internal: bool = False
+    """Its author marked it as not for installing (`metadata.internal`)."""
+    hidden: bool = False
+    """It is in the folder of an agent, such as `.claude/skills`."""
+    bundle: str = ""
+    problem: str = ""
+    """Why no model could use it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillSearch:
+    found: tuple[FoundSkill, ...]
+    warnings: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    """Refs of skills that a marketplace keeps in other repositories."""
+
+
+def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", full_depth: bool = False) -> SkillSearch:
+    """Every skill at or below `path`. `fallback` names one that has neither a usable name nor a folder."""
+    if path and path not in _folders(tree):
+        near = nearest(path, _folders(tree))
+        raise SkillNotFoundError(path, hint=f"the source has no such folder; did you mean {near!r}?" if near else
+                            "the source has no such folder; see what it has with --list")  # fmt: skip
+    # What says which skills there are, in one round trip where contents are far away.
+    tree.prefetch([one for one in tree.nodes if _is_telling(one, path)][:_MOST])
+    packed = bundles(tree, path)
+    owners = {folder: bundle.name for bundle in packed for folder in bundle.skills}
+    folders = tuple(_ordered(tree, path, packed, full_depth))[:_MOST]
+    tree.prefetch([_join(folder, SKILL_FILE) for folder in folders])
+    found = [_found(tree, folder, owners.get(folder, ""), fallback) for folder in folders]
+    visible = {one.name for one in found if not one.hidden}
+    return SkillSearch(
+        found=tuple(one for one in found if not (one.hidden and one.name in visible)),
+        warnings=tuple(problem for bundle in packed for problem in bundle.problems),
+        elsewhere=tuple(ref for bundle in packed for ref in bundle.elsewhere),
+    )
+
+
+def select(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[FoundSkill, ...]:
+    """The skills of these names or paths, in that order. A name that two have is a question for the user."""
+    offered = tuple(found)
+    chosen: dict[str, FoundSkill] = {}
+    for name in names:
+        fits = [one for one in offered if name in (one.name, one.declared) or (one.path and name.strip("/") == one.path)]
+        if not fits:
+            raise SkillNotFoundError(name, known=[one.name for one in offered], hint=_known(name, offered))
+        if len(fits) > 1 and name not in {one.path for one in fits}:
+            raise AmbiguousError(
+                f"{len(fits)} skills are called {name!r}",
+                hint=f"name one by its path: {', '.join(sorted(one.path for one in fits))}",
+            )
+        chosen[fits[0].path] = fits[0]
+    return tuple(chosen.values())
+
+
+def wanted_by_default(found: Iterable[FoundSkill]) -> tuple[FoundSkill, ...]:
+    """What `--all` means: everything but what its author keeps to themselves."""
+    return tuple(one for one in found if not one.internal)
+
+
+def _known(name: str, offered: tuple[FoundSkill, ...]) -> str:
+    if not offered:
+        return "the source has no skill at all"
+    near = nearest(name, [one.name for one in offered])
+    return f"did you mean {near!r}?" if near else f"the source has {', '.join(sorted(one.name for one in offered)[:12])}"
+
+
+def _ordered(tree: SkillTree, base: str, packed: tuple[PluginBundle, ...], full_depth: bool) -> Iterator[str]:
+    """Folders with a SKILL.md, the most deliberate places first, none inside another."""
+    every = {folder: _inner(folder, base) for folder in _skill_folders(tree, base)}
+    if base in every and not full_depth:
+        yield base
+        return
+    named = [folder for bundle in packed for folder in bundle.skills if folder in every]
+    ranked = sorted(((rank, folder) for folder, inner in every.items() if (rank := _rank(inner)) is not None))
+    listed = (
+        [folder for rank, folder in ranked if rank < _HIDDEN] + named + [folder for rank, folder in ranked if rank == _HIDDEN]
+    )
+    if full_depth or not listed:
+        depth = 2 * _DEEPEST if full_depth else _DEEPEST
+        listed += sorted(folder for folder, inner in every.items() if inner.count("/") < depth and _is_searched(inner))
+    taken: set[str] = set()
+    for folder in dict.fromkeys(listed):
+        # An example inside a skill is a part of that skill.
+        if full_depth or not any(folder.startswith(f"{above}/") for above in taken):
+            taken.add(folder)
+            yield folder
+
+
+_HIDDEN = 9
+
+
+def _rank(inner: str) -> int | None:
+    """How deliberate a place is, by its path alone; None if only a search would find it."""
+    parts = inner.split("/") if inner else []
+    if any(part in _NEVER_SEARCHED for part in parts[:-1]) or parts[-1:] == ["skills"]:
+        # A SKILL.md right in `skills/` must not swallow the skills beside it.
+        return None
+    above = parts[:-1]
+    hidden = next((place for place, part in enumerate(above) if part.startswith(".") and part not in _SHELVES), None)
+    if hidden is not None:
+        return _HIDDEN if "skills" in above[hidden + 1 : hidden + 4] else None
+    if len(parts) == 1:
+        return 1 if not parts[0].startswith(".") else None
+    if "skills" not in above:
+        return None
+    deeper = len(above) - 1 - max(place for place, part in enumerate(above) if part == "skills")
+    if deeper > 1:
+        return None
+    return 2 + deeper if above[0] == "skills" else 4 + deeper
+
+
+def _is_searched(inner: str) -> bool:
+    return _NEVER_SEARCHED.isdisjoint(inner.split("/"))
+
+
+def _found(tree: SkillTree, folder: str, bundle: str, fallback: str) -> FoundSkill:
+    last = folder.rpartition("/")[2]
+    try:
+        parsed: ParseResult | None = parse(tree.read(_join(folder, SKILL_FILE), limit=_LONGEST_SKILL_FILE), folder=last or None)
+        problem = "" if parsed and parsed.manifest else str(parsed.report.errors[0].message) if parsed else ""
+    except MetierError as error:
+        parsed, problem = None, str(error)
+    manifest = parsed.manifest if parsed else None
+    declared = manifest.name if manifest else ""
+    names = (name for text in (declared, last, fallback, "skill") if (name := text if is_name(text) else suggested_name(text)))
+    name = next(names)
+    return FoundSkill(
+        name=name,
+        path=folder,
+        description=manifest.description if manifest else "",
+        declared=declared if declared != name else "",
+        internal=bool(manifest) and str(manifest.metadata.get("internal", "")).lower() == "true" if manifest else False,
+        hidden=any(part.startswith(".") and part not in _SHELVES for part in folder.split("/")[:-1]),
+        bundle=bundle,
+        problem=problem,
+    )
+
+
+def _is_telling(path: str, base: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    if base and not path.startswith(f"{base}/"):
+        return False
+    return name == SKILL_FILE or (
+        name in ("marketplace.json", "plugin.json") and (folder == base or folder.endswith(".claude-plugin"))
+    )
+
+
+def _skill_folders(tree: SkillTree, base: str) -> Iterator[str]:
+    end = f"/{SKILL_FILE}"
+    prefix = f"{base}/" if base else ""
+    for path in tree.nodes:
+        if path == _join(base, SKILL_FILE):
+            yield base
+        elif path.endswith(end) and path.startswith(prefix):
+            yield path.removesuffix(end)
+
+
+def _folders(tree: SkillTree) -> frozenset[str]:
+    found: set[str] = set()
+    for path in tree.nodes:
+        parent = path.rpartition("/")[0]
+        while parent and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+    return frozenset(found)
+
+
+def _inner(folder: str, base: str) -> str:
+    return folder[len(base) :].lstrip("/") if base else folder
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

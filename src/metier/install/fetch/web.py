@@ -1,0 +1,150 @@
+"""Skills at a web address: an archive, one SKILL.md, a site with an index, or a registry."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urljoin
+
+from metier.archive import Contents, Member, sniff_format, unpack
+from metier.archive.limits import archive_error
+from metier.errors import NotFoundError
+from metier.install.refs.ref_types import HttpArchive, HttpSkillFile, WellKnown
+from metier.spec import SKILL_FILE, parse
+
+from .credentials import Headers
+from .http import HttpNotFoundError, HttpRefusedError, HttpReply
+from .job import FetchJob, FetchStage
+from .local import opened
+from .repository import FoundSkill, SkillSearch
+from .results import Fetched, Origin
+from .tree import ContentsTree
+from .wellknown import IndexedSkill, SkillIndex, check_digest, index_urls, read_index
+
+__all__ = [
+    "LARGEST_ARCHIVE",
+    "LARGEST_INDEX",
+    "LARGEST_SKILL_FILE",
+    "fetch_archive",
+    "fetch_site",
+    "fetch_skill_file",
+    "get",
+    "single",
+]
+
+LARGEST_ARCHIVE = 64 * 1024 * 1024
+LARGEST_INDEX = 4 * 1024 * 1024
+LARGEST_SKILL_FILE = 1024 * 1024
+
+
+def fetch_archive(ref: HttpArchive, job: FetchJob) -> Fetched:
+    return _direct(ref.url, job, ref.text)
+
+
+def fetch_skill_file(ref: HttpSkillFile, job: FetchJob) -> Fetched:
+    return _direct(ref.url, job, ref.text)
+
+
+def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
+    """By the site's index; without one, by what is at the address itself."""
+    job.tell(FetchStage.ASKING)
+    for url in index_urls(ref.url, legacy=job.access.old_index):
+        try:
+            reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
+        except (HttpNotFoundError, HttpRefusedError):
+            # A site that has no index may well say "forbidden" for what it does not know.
+            continue
+        if reply.content_type in ("text/html", "application/xhtml+xml"):
+            # Sites that answer every address with their start page have no index.
+            continue
+        return _indexed(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
+    try:
+        return _direct(ref.url, job, ref.text)
+    except HttpNotFoundError as error:
+        raise _nothing(ref, error) from error
+
+
+def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = None, etag: str | None = None) -> HttpReply:
+    """GET with what is meant for that address; once more with the forge's token if it says no to nobody in particular."""
+    access = job.access
+    headers: Headers = access.credentials.given(url, named=named)
+    try:
+        return access.http.get(url, limit=limit, headers=headers, via=via, etag=etag, received=job.received)
+    except (HttpRefusedError, HttpNotFoundError):
+        token = access.credentials.token(url)
+        if not token or any(name.lower() == "authorization" for name, _ in headers):
+            raise
+        more = (*headers, ("Authorization", f"Bearer {token}"))
+        return access.http.get(url, limit=limit, headers=more, via=via, etag=etag, received=job.received)
+
+
+def _direct(url: str, job: FetchJob, key: str) -> Fetched:
+    """Whatever is at one address: an archive or a SKILL.md, told apart by its bytes."""
+    job.tell(FetchStage.FETCHING)
+    record = (job.access.cache.recall(key) if job.access.cache else None) or {}
+    known = job.recalled(key) if record.get("etag") else None
+    reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
+    if reply.status == 304 and known:
+        return known
+    tree = opened(reply.body) if sniff_format(reply.body) else single(reply)
+    fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
+    if job.access.cache:
+        job.access.cache.remember(key, {"etag": reply.etag})
+    return fetched
+
+
+def single(reply: HttpReply) -> ContentsTree:
+    """A SKILL.md that came alone. Its other files, if it has any, cannot be known from here."""
+    if (
+        len(reply.body) > LARGEST_SKILL_FILE
+        or reply.content_type == "text/html"
+        or parse(reply.body, folder="skill").manifest is None
+    ):
+        begins = ascii(reply.body[:24].decode("utf-8", "replace"))
+        raise archive_error("format", f"{reply.url.partition('?')[0]} is neither an archive nor a {SKILL_FILE}: {begins}",
+                            hint="check the address: error pages and login pages come as HTML")  # fmt: skip
+    return ContentsTree(Contents([Member(SKILL_FILE, reply.body)]))
+
+
+def _indexed(index: SkillIndex, ref: WellKnown, job: FetchJob) -> Fetched:
+    listed = {one.name: one for one in index.skills}
+    offered = tuple(FoundSkill(name=one.name, path=one.name, description=one.description) for one in listed.values())
+    search = SkillSearch(found=offered, warnings=index.warnings)
+    wanted = job.chosen(search, ref.skill)
+    job.tell(FetchStage.FETCHING)
+    brought = []
+    for found in wanted:
+        one = listed[found.name]
+        origin = Origin(kind="well-known", url=index.url, path=found.path, etag=one.digest)
+        brought.append((found, _listed(one, index, ref, job), origin))
+    return job.kept(search, tuple(brought), (ref.text,))
+
+
+def _listed(one: IndexedSkill, index: SkillIndex, ref: WellKnown, job: FetchJob) -> Contents:
+    cache, key = job.access.cache, f"artifact {one.digest}"
+    if cache and one.digest and (known := (cache.recall(key) or {}).get("digest")) and (contents := cache.get(known)):
+        return contents
+    if one.kind == "files":
+        limits, urls = job.access.limits, {path: urljoin(one.url, quote(path)) for path in one.files}
+        bodies = {path: get(job, url, limit=limits.file, named=ref.url, via=index.url).body for path, url in urls.items()}
+        return Contents([Member(path, body) for path, body in bodies.items()], limits=limits)
+    limit = LARGEST_ARCHIVE if one.kind == "archive" else LARGEST_SKILL_FILE
+    reply = get(job, one.url, limit=limit, named=ref.url, via=index.url)
+    check_digest(reply.body, one)
+    if one.kind == "skill-md":
+        contents = Contents([Member(SKILL_FILE, reply.body)])
+    else:
+        contents = unpack(reply.body, limits=job.access.limits)
+        if SKILL_FILE not in {member.path for member in contents.members}:
+            raise archive_error(
+                "no-skill", f"the archive of {one.name} has no {SKILL_FILE} at its top", hint="tell whoever runs the site"
+            )
+    if cache:
+        cache.remember(key, {"digest": cache.put(contents)})
+    return contents
+
+
+def _nothing(ref: WellKnown, error: HttpNotFoundError) -> NotFoundError:
+    return HttpNotFoundError(
+        f"{ref.url} has no index of skills, and is neither an archive nor a SKILL.md",
+        hint=f"if it is a git repository, write git+{ref.url}",
+        status=error.status,
+    )

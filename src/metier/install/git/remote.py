@@ -1,0 +1,205 @@
+"""Skills out of git without a checkout.
+
+The remote is asked once for its refs, and the ref becomes a commit id at that moment: what is fetched, verified and
+locked is that commit, wherever the branch moves meanwhile. Then one commit's trees come into an empty bare repository,
+without file contents where the server can leave them out; then the contents of the wanted files. Everything is read
+from objects, whose names are their hashes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from metier.errors import NotFoundError, RefusedError
+from metier.install.fetch.credentials import Credentials, Headers, origin_of
+from metier.install.fetch.http import HttpClient
+from metier.install.refs.forges import read_address
+from metier.install.refs.ref_types import is_commit, is_git_ref
+from metier.values import dataclass, field, replace
+
+from .git_errors import RepositoryMovedError
+from .objects import GitTree, Objects
+from .program import GitProgram, Setting
+
+__all__ = ["GitRemote", "RemoteRefs", "Resolved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRefs:
+    """What a remote offers, each as a commit (a tag is followed to what it names)."""
+
+    head: str | None
+    default_branch: str | None
+    branches: dict[str, str]
+    tags: dict[str, str]
+
+    def find(self, ref: str) -> str | None:
+        """The commit of a branch, tag or full ref name; a branch before a tag of the same name, as git fetches."""
+        if ref.startswith("refs/"):
+            return self.branches.get(ref.removeprefix("refs/heads/")) if ref.startswith("refs/heads/") else self.tags.get(
+                ref.removeprefix("refs/tags/"))  # fmt: skip
+        return self.branches.get(ref) or self.tags.get(ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    commit: str
+    ref: str | None
+    """The branch or tag that was meant; the default branch where none was named."""
+    path: str
+
+
+@dataclass(kw_only=True)
+class GitRemote:
+    """One repository somewhere else."""
+
+    url: str
+    program: GitProgram
+    http: HttpClient
+    credentials: Credentials = field(default_factory=Credentials)
+    allow_file: bool = False
+    """Repositories on this disk: somebody else's may be built to attack whoever reads it."""
+    insecure: bool = False
+    grown: Callable[[int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._named = self.url
+        self._headers: Headers = self.credentials.given(self.url, named=self.url)
+        self._protocol = _protocol(self.url, insecure=self.insecure, allow_file=self.allow_file)
+
+    def refs(self) -> RemoteRefs:
+        out = self._asking(
+            ["ls-remote", "--symref", "--quiet", "--end-of-options", "origin", "HEAD", "refs/heads/*", "refs/tags/*"]
+        )
+        return _read_refs(out.decode("utf-8", "surrogateescape"))
+
+    def resolve(self, candidates: Iterable[tuple[str | None, str]]) -> Resolved:
+        """The commit of the first reading that the remote knows. A full commit id needs no remote to be meant."""
+        readings = tuple(candidates)
+        for ref, path in readings:
+            if is_commit(ref):
+                return Resolved(commit=str(ref), ref=None, path=path)
+        offered = self.refs()
+        for ref, path in readings:
+            if ref is None and offered.head:
+                return Resolved(commit=offered.head, ref=offered.default_branch, path=path)
+            commit = offered.find(ref) if ref else None
+            if commit:
+                return Resolved(commit=commit, ref=ref, path=path)
+        wanted = readings[-1][0]
+        if wanted is None:
+            raise NotFoundError(f"the repository {self.url} is empty", hint="check the address")
+        some = ", ".join(sorted([*offered.branches, *offered.tags])[:8])
+        raise NotFoundError(f"the repository has no branch or tag {wanted!r}",
+                       hint=f"it has {some}; a commit is named by all of its 40 digits")  # fmt: skip
+
+    @contextmanager
+    def tree(self, commit: str, *, below: str = "") -> Iterator[GitTree]:
+        """The files of one commit, in a repository that is gone afterwards; of a huge one, only those `below` a path."""
+        if not is_commit(commit):
+            raise NotFoundError(f"{commit!r} is not a full commit id", hint="give all 40 digits")
+        with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
+            kind = "sha256" if len(commit) == 64 else "sha1"
+            self.program.run(["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", folder])
+            self._fetch(folder, ["--depth=1"], commit)
+            with Objects(self.program, folder) as objects:
+                yield GitTree(objects, commit, missing=lambda oids: self._fetch_blobs(folder, oids), below=below)
+
+    def _fetch(self, folder: str, options: list[str], commit: str) -> None:
+        words = [*_FETCH, *options, "--end-of-options", "origin", commit]
+        self._asking(words, folder=folder)
+
+    def _fetch_blobs(self, folder: str, oids: Iterable[str]) -> None:
+        self._asking(
+            [*_FETCH, "--stdin", "--end-of-options", "origin"], folder=folder, stdin="".join(f"{oid}\n" for oid in oids)
+        )
+
+    def _asking(self, words: list[str], *, folder: str | None = None, stdin: str = "") -> bytes:
+        """Run against the remote; again at its new address if it moved, and with the forge's token if it refuses us."""
+        words = [*(["--git-dir", folder] if folder else []), *words]
+        for _ in range(2):
+            try:
+                return self._run(words, folder, stdin)
+            except RepositoryMovedError:
+                self._move()
+            except RefusedError as refusal:
+                token = self.credentials.git_token_header(self.url)
+                if refusal.rule != "git-credentials" or not token or any(name == "Authorization" for name, _ in self._headers):
+                    raise
+                self._headers += token
+        return self._run(words, folder, stdin)
+
+    def _run(self, words: list[str], folder: str | None, stdin: str) -> bytes:
+        settings: list[Setting] = [("remote.origin.url", self.url), ("fetch.negotiationAlgorithm", "noop")]
+        if folder:
+            settings += [("remote.origin.promisor", "true"), ("remote.origin.partialCloneFilter", "blob:none")]
+        # For this origin only: git would offer a general header to whoever it is sent to.
+        settings += [(f"http.{origin_of(self.url)}/.extraHeader", f"{name}: {value}") for name, value in self._headers]
+        if file := self.http.environment.get("SSL_CERT_FILE"):
+            settings.append(("http.sslCAInfo", file))
+        return self.program.run(
+            words, settings=settings, protocols=(self._protocol,), stdin=stdin.encode(), watched=folder, grown=self.grown
+        )
+
+    def _move(self) -> None:
+        """Take the address that the server names, under the same rules as any redirect: no headers to another origin."""
+        probe = "/info/refs?service=git-upload-pack"
+        landed = self.http.landing(self.url + probe, headers=self._headers)
+        if not landed.endswith(probe):
+            raise RefusedError(
+                "the repository redirects to something that is no repository", rule="redirect", hint="check the address"
+            )
+        moved = landed.removesuffix(probe)
+        if origin_of(moved) != origin_of(self.url):
+            self._headers = ()
+        self._protocol = _protocol(moved, insecure=self.insecure, allow_file=False)
+        self.url = moved
+
+
+_FETCH = (
+    "fetch",
+    "--quiet",
+    "--filter=blob:none",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+    "--no-auto-gc",
+)
+
+
+def _protocol(url: str, *, insecure: bool, allow_file: bool) -> str:
+    """The one protocol that git may speak for this address; Refused for all but https and ssh unless somebody asked."""
+    if url.startswith("file://"):
+        if allow_file:
+            return "file"
+        raise RefusedError(f"{url} is a repository on this disk", rule="git-local",
+                      hint="name its folder instead, or use --allow-file if you trust whoever made it")  # fmt: skip
+    if "://" not in url:
+        return "ssh"
+    address = read_address(url)
+    if address.scheme in ("https", "ssh"):
+        return address.scheme
+    if insecure or address.host in ("localhost", "127.0.0.1", "[::1]"):
+        return address.scheme
+    raise RefusedError(f"{url} is neither encrypted nor signed", rule="https-only",
+                  hint="use https or ssh, or --insecure-http if you accept what anybody on the way may send")  # fmt: skip
+
+
+def _read_refs(text: str) -> RemoteRefs:
+    refs = RemoteRefs(head=None, default_branch=None, branches={}, tags={})
+    for line in text.splitlines():
+        left, _, name = line.partition("\t")
+        if left.startswith("ref: ") and name == "HEAD":
+            refs = replace(refs, default_branch=left[5:].removeprefix("refs/heads/"))
+        elif not is_commit(left):
+            continue
+        elif name == "HEAD":
+            refs = replace(refs, head=left)
+        elif name.startswith("refs/heads/") and is_git_ref(name):
+            refs.branches[name.removeprefix("refs/heads/")] = left
+        elif name.startswith("refs/tags/") and is_git_ref(name.removesuffix("^{}")):
+            # The line with ^{} comes after the tag's own, and names the commit.
+            refs.tags[name.removeprefix("refs/tags/").removesuffix("^{}")] = left
+    return refs

@@ -1,0 +1,223 @@
+"""What we promise: `metier.lock`, from which the same skills can be restored on another machine, byte for byte.
+
+TOML, written by us in one fixed order: equal locks are equal files. Every skill is a table of its own and every file a line
+of its own, so that git merges two people's installs wherever they touched different skills, and a review shows which files
+changed. Folders are never written down, only names of agents: a lock that somebody else wrote cannot point a write anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from json.encoder import encode_basestring
+from typing import Any
+
+from metier.errors import ConfigError, SkillNotFoundError
+from metier.hosts.known_hosts import HOSTS
+from metier.install.fetch.results import Origin
+from metier.install.targets.scope import InstallMode
+from metier.spec import is_name, resource_path
+from metier.values import dataclass, field, replace
+
+__all__ = ["Hashes", "Lock", "LockEntry", "parse_lock", "render_lock"]
+
+_VERSION = 1
+_AGAIN = "restore the file from version control, or delete it and install again"
+_HEAD = "# Written by metier; `metier skill install` restores it, `metier skill verify` checks it.\n"
+_KINDS = frozenset({"git", "http", "well-known", "registry", "path", "archive"})
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_FILE = re.compile(r"(100644|100755|120000) ([0-9a-f]{64})")
+_MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |$)")
+
+Hashes = Mapping[str, tuple[str, str]]
+"""Mode and SHA-256 of every file, by path; see `metier.archive.digest`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockEntry:
+    """One installed skill."""
+
+    name: str
+    origin: Origin
+    digest: str
+    """Of what the source has."""
+    files: Hashes
+    """Of what was written: the same, unless it was installed under another name."""
+    asked: str = ""
+    """The ref as it was typed."""
+    called: str = ""
+    """The name that its source gives it, where that is not the one it has here."""
+    version: str = ""
+    targets: tuple[str, ...] = ()
+    mode: InstallMode = InstallMode.LINK
+    pinned: bool = False
+    dependencies: tuple[str, ...] = ()
+    installed: str = ""
+    """When, as UTC in ISO 8601."""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Names are labels; this is what tells two skills apart."""
+        return identity_of(self.origin)
+
+
+def identity_of(origin: Origin) -> tuple[str, str, str]:
+    return origin.kind, origin.url.removesuffix("/").removesuffix(".git"), origin.path
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    skills: Mapping[str, LockEntry] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[LockEntry]:
+        return iter(self.skills[name] for name in sorted(self.skills))
+
+    def __len__(self) -> int:
+        return len(self.skills)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.skills
+
+    def __getitem__(self, name: str) -> LockEntry:
+        try:
+            return self.skills[name]
+        except KeyError:
+            raise SkillNotFoundError(
+                name, known=self.skills, hint="" if self.skills else "nothing is installed here yet"
+            ) from None
+
+    def get(self, name: str) -> LockEntry | None:
+        return self.skills.get(name)
+
+    def with_(self, entries: Iterable[LockEntry], without: Iterable[str] = ()) -> Lock:
+        gone = frozenset(without)
+        kept = {name: entry for name, entry in self.skills.items() if name not in gone}
+        return Lock({**kept, **{entry.name: entry for entry in entries}})
+
+
+def render_lock(lock: Lock) -> str:
+    return "\n".join([_HEAD + f"version = {_VERSION}\n", *map(_rendered, lock)])
+
+
+def parse_lock(text: str, *, file: str) -> Lock:
+    """Reads a lock; ConfigError names the line. Both sides of an unfinished git merge are joined where they agree."""
+    if any(_MARK.match(line) for line in text.split("\n")):
+        return _merged(text, file)
+    # Imported here: the first installation has no lock to read.
+    import tomllib
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        message = re.sub(r" [(]at [^)]*[)]", "", str(error))
+        raise ConfigError(f"not a lock: {message}", file=file, line=int(place[1]) if place else None, hint=_AGAIN) from error
+    version = document.get("version")
+    if version != _VERSION:
+        newer = isinstance(version, int) and version > _VERSION
+        hint = "update metier" if newer else _AGAIN
+        raise ConfigError(f"a lock of version {version!r}, and this metier knows version {_VERSION}", file=file, hint=hint)
+    skills = document.get("skills", {})
+    if not isinstance(skills, dict):
+        raise _bad("skills is not a table", file)
+    return Lock({name: _read(name, table, file) for name, table in skills.items()})
+
+
+def _rendered(entry: LockEntry) -> str:
+    origin = entry.origin
+    rows: dict[str, object] = {
+        "source": origin.kind, "url": origin.url, "path": origin.path, "ref": origin.ref, "commit": origin.commit,
+        "etag": origin.etag, "source_version": origin.version, "asked": entry.asked, "called": entry.called,
+        "version": entry.version, "digest": entry.digest, "dependencies": sorted(entry.dependencies),
+        "targets": sorted(entry.targets), "mode": entry.mode, "pinned": entry.pinned, "installed": entry.installed,
+    }  # fmt: skip
+    # What is empty says nothing, and a line that is not there cannot clash in a merge.
+    lines = [f"[skills.{_key(entry.name)}]", *(f"{key} = {_value(value)}" for key, value in rows.items() if value)]
+    lines += ["", f"[skills.{_key(entry.name)}.files]"]
+    lines += [f"{_value(path)} = {_value(' '.join(entry.files[path]))}" for path in sorted(entry.files, key=str.encode)]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: object) -> str:
+    # JSON's strings are TOML's, but for one character. Nearly all values are strings, and there is one for each file.
+    text = encode_basestring(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
+    return text.replace("\x7f", "\\u007f")
+
+
+def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML holds
+    def text(key: str) -> str:
+        value = table.get(key, "")
+        if not isinstance(value, str):
+            raise _bad(f"skills.{name}.{key} is not text", file)
+        return value
+
+    def words(key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise _bad(f"skills.{name}.{key} is not a list of names", file)
+        return tuple(value)
+
+    if not isinstance(table, dict) or not is_name(name):
+        raise _bad(f"skills.{name} is not a skill", file)
+    if text("source") not in _KINDS or not _DIGEST.fullmatch(text("digest")) or text("mode") not in ("", *InstallMode):
+        raise _bad(f"skills.{name} has a source, a digest or a mode that nobody knows", file)
+    targets = words("targets")
+    for target in targets:
+        if target not in HOSTS:
+            raise _bad(f"skills.{name} is for {target!r}, an agent that nobody knows", file)
+    origin = Origin(kind=text("source"), url=text("url"), path=text("path"), ref=text("ref"), commit=text("commit"),
+                    etag=text("etag"), version=text("source_version"))  # fmt: skip
+    return LockEntry(
+        name=name, origin=origin, digest=text("digest"), files=_files(name, table.get("files"), file), asked=text("asked"),
+        called=text("called"), version=text("version"), targets=targets, mode=InstallMode(text("mode") or InstallMode.LINK),
+        pinned=table.get("pinned") is True, dependencies=words("dependencies"), installed=text("installed"),
+    )  # fmt: skip
+
+
+def _files(name: str, table: object, file: str) -> Hashes:
+    if not isinstance(table, dict):
+        raise _bad(f"skills.{name}.files is not a table", file)
+    found: dict[str, tuple[str, str]] = {}
+    for path, value in table.items():
+        match = _FILE.fullmatch(value) if isinstance(value, str) else None
+        if match is None or resource_path(path) != path:
+            raise _bad(f"skills.{name}.files: {path!r} is not a file of a skill with its hash", file)
+        found[path] = (match[1], match[2])
+    return found
+
+
+def _bad(message: str, file: str) -> ConfigError:
+    return ConfigError(message, file=file, hint=_AGAIN)
+
+
+def _merged(text: str, file: str) -> Lock:
+    ours, theirs = (parse_lock(_side(text, side), file=file) for side in (0, 1))
+    for name in ours.skills.keys() & theirs.skills.keys():
+        # Two people who installed the same thing differ only in when.
+        if replace(ours[name], installed="") != replace(theirs[name], installed=""):
+            raise ConfigError(f"a merge left two versions of {name!r}", file=file, line=_first_mark(text),
+                            hint="keep one of the two sides, then `metier skill install`")  # fmt: skip
+    return theirs.with_(ours)
+
+
+def _side(text: str, side: int) -> str:
+    """The file as one of the two who are merged had it."""
+    lines: list[str] = []
+    here: int | None = None
+    for line in text.split("\n"):
+        mark = _MARK.match(line)
+        if mark is None:
+            if here in (None, side):
+                lines.append(line)
+        else:
+            here = {"<": 0, "|": 2, "=": 1, ">": None}[mark[1][0]]
+    return "\n".join(lines)
+
+
+def _first_mark(text: str) -> int:
+    return next(number for number, line in enumerate(text.split("\n"), start=1) if _MARK.match(line))

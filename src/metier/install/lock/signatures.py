@@ -1,0 +1,63 @@
+"""Is a release signed by whom we trust? Asked of releases from sources that want it, before their bytes are fetched.
+
+Keys that the user has written down prove more than keys that the registry names: a registry that lies about its releases
+can lie about its keys too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from metier.errors import RefusedError, UnavailableError
+from metier.install.fetch.credentials import RegistrySource
+from metier.registry.client import site_of
+from metier.registry.signing import keyid_of, statement, verify
+
+__all__ = ["Signed", "check_signature"]
+
+Ask = Callable[[str], Mapping[str, Any]]  # Any: a stranger's JSON
+
+
+class Signed(Protocol):
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
+def check_signature(name: str, release: Signed, source: RegistrySource, ask: Ask, base: str) -> str:
+    """The namespace whose signature holds. Refused if none does that the source asks for."""
+    if find_spec("cryptography") is None:
+        raise UnavailableError(f"{source.name} asks for signatures, and checking them needs a package that is not installed",
+                          hint="pip install 'metier[registry]'", retryable=False)  # fmt: skip
+    stated = statement(kind="skill", name=name, version=release.version, digest=release.digest)
+    rows = ask(f"{base}/versions/{quote(release.version, safe='')}").get("signatures")
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and row.get("kind") == "ed25519" and release.digest:
+            signer = str(row.get("signer"))
+            if any(_holds(key, row, stated) for key in source.keys or _registered(signer, base, ask)):
+                return signer
+    wanted = "by a key that skills.sources names" if source.keys else "by a key of its namespace"
+    raise RefusedError(f"{name} {release.version} is not signed {wanted}", rule="unsigned",
+                  hint=f"ask its author to sign it, or change [skills.sources.{source.name}]")  # fmt: skip
+
+
+def _holds(key: str, row: Mapping[str, Any], stated: bytes) -> bool:
+    if keyid_of(key) != row.get("keyid"):
+        return False
+    try:
+        verify(key, str(row.get("payload")), stated)
+    except RefusedError:
+        return False
+    return True
+
+
+def _registered(signer: str, base: str, ask: Ask) -> list[str]:
+    site = site_of(base.rpartition("/")[0])
+    keys = ask(f"{site}/namespaces/{quote(signer, safe='')}/keys").get("keys")
+    rows = keys if isinstance(keys, list) else []
+    return [str(row.get("public")) for row in rows if isinstance(row, dict) and not row.get("revoked")]

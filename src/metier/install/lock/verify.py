@@ -1,0 +1,55 @@
+"""Is everything that the lock promises there, and is it what the lock says?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from metier.install.store import SkillStore
+from metier.install.transaction.plan import edited_files, plan
+from metier.install.transaction.state import PathKind
+from metier.install.transaction.steps import Verb, WantedSkill
+from metier.values import dataclass
+
+from .lock_file import LockEntry
+
+__all__ = ["LockCondition", "LockVerdict", "verify"]
+
+
+class LockCondition(StrEnum):
+    OK = "ok"
+    EDITED = "edited"
+    MISSING = "missing"
+    DRIFTED = "drifted"
+    """The skill itself is right, but an agent that should see it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockVerdict:
+    entry: LockEntry
+    folder: str
+    condition: LockCondition
+    details: tuple[str, ...] = ()
+    """`M path`, `A path`, `D path`, or what is wrong with a link."""
+
+
+def verify(store: SkillStore, names: Sequence[str] = ()) -> tuple[LockVerdict, ...]:
+    lock = store.lock()
+    placed = [*store.all_placed([lock[name] for name in names] if names else lock).values()]
+    disk = store.on_disk(*placed)
+    found: list[LockVerdict] = []
+    for each in placed:
+        entry, seen = each.entry, disk[each.folder]
+        wrong = tuple(
+            f"{step.path}: {step.note or 'not there as it should be'}"
+            for step in plan([WantedSkill(placed=each)], {entry.name: each}, disk)
+            if step.path != each.folder and (step.verb is not Verb.KEEP or step.note)
+        )
+        details = wrong
+        condition = LockCondition.DRIFTED if wrong else LockCondition.OK
+        if seen.kind is not PathKind.FOLDER:
+            condition, details = LockCondition.MISSING, (f"{each.folder} is {seen.kind}", *wrong)
+        elif seen.files != entry.files:
+            condition, details = LockCondition.EDITED, (*edited_files(entry.files, seen.files), *wrong)
+        found.append(LockVerdict(entry=entry, folder=each.folder, condition=condition, details=details))
+    return tuple(found)

@@ -1,0 +1,172 @@
+"""What a person types to name a skill, read into a value. Pure: nothing is looked up, neither on disk nor on the network.
+
+The order is fixed, and the first form that fits wins: path, address with a scheme, `prefix:rest`, `user@host:path`, archive
+file, `owner/repo`, name. Host names are compared whole. Where an address leaves something open that only the remote can
+answer (is it branch `feature` and folder `x`, or branch `feature/x`?), the ref keeps every reading in `Git.candidates`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from urllib.parse import unquote
+
+from metier.errors import RefusedError, SkillNotFoundError, UsageError
+from metier.spec import is_name
+
+from .ref_types import (
+    ARCHIVE_ENDINGS,
+    FORMS,
+    REPOSITORY,
+    ArchiveFile,
+    GitRef,
+    HttpArchive,
+    HttpSkillFile,
+    LocalName,
+    LocalPath,
+    Ref,
+    RegistryRef,
+    WellKnown,
+    git_ref,
+    github,
+    inner_path,
+    is_commit,
+    is_git_ref,
+    split_fragment,
+    unknown_form,
+)
+
+__all__ = [
+    "FORMS",
+    "ArchiveFile",
+    "GitRef",
+    "HttpArchive",
+    "HttpSkillFile",
+    "LocalName",
+    "LocalPath",
+    "Ref",
+    "RegistryRef",
+    "WellKnown",
+    "is_commit",
+    "is_git_ref",
+    "parse_ref",
+]
+
+_LONGEST = 2048
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}")
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})+(?::[0-9]{{1,5}})?")
+_SCP = re.compile(rf"(?P<user>[A-Za-z0-9_][\w.-]*)@(?P<host>{_LABEL}(?:\.{_LABEL})*):(?P<path>[\w./~+-]+)")
+# An `@` at the start of a folder's name, as in npm scopes, is part of the name.
+_AT = re.compile(r"(?P<left>.*?[^/])@(?P<right>.+)")
+
+
+def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: str = "github.com") -> Ref:
+    """Returns the value of a ref. Raises SkillNotFoundError.
+    Raises RefusedError for a ref that tries to leave its folder or to run something.
+
+    `github_host` is where a bare `owner/repo` lives, for companies with a GitHub of their own.
+    """
+    typed, text = text, text.strip()
+    if not text or len(text) > _LONGEST or not text.isprintable() or text.startswith("-"):
+        raise unknown_form(typed)
+    if _is_path(text):
+        return ArchiveFile(text) if text.lower().endswith(ARCHIVE_ENDINGS) else LocalPath(text)
+    if re.match(r"[A-Za-z0-9+.-]+::", text):
+        raise RefusedError(f"{text!r} asks git to run a program", rule="git-transport", hint="use https, ssh or git@host:path")
+    if "://" in text:
+        # Imported here: most of what people type is no address.
+        from .forges import parse_address
+
+        return parse_address(text, github_host=github_host)
+    prefix, colon, rest = text.partition(":")
+    if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not _HOST.match(text):
+        return _prefixed(prefix, rest, typed, aliases)
+    if scp := _SCP.match(text):
+        return _scp(text, scp, typed)
+    if text.lower().endswith(ARCHIVE_ENDINGS) and "#" not in text:
+        return ArchiveFile(text)
+    if "/" in text:
+        return _shorthand(text, typed, github_host)
+    if is_name(text):
+        return LocalName(text)
+    raise unknown_form(typed)
+
+
+def _is_path(text: str) -> bool:
+    return text in (".", "..", "~") or re.match(r"/|\.{1,2}[/\\]|~[\w.-]*/|[A-Za-z]:[/\\](?!/)", text) is not None
+
+
+def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref:
+    if prefix in aliases:
+        name, at, version = rest.partition("@")
+        if not is_name(name) or (at and not _is_version_or_range(version)):
+            raise unknown_form(typed)
+        return RegistryRef(alias=prefix, name=name, version=version or None)
+    rest, ref, skill = split_fragment(rest, typed)
+    if found := _AT.fullmatch(rest):
+        rest, ref = found["left"], git_ref(found["right"], typed)
+    if prefix == "github":
+        return _on_github(rest, "github.com", typed, ref=ref, skill=skill)
+    if prefix == "gitlab":
+        return _on_gitlab(rest, typed, ref=ref, skill=skill)
+    known = ", ".join(sorted({*aliases, "github", "gitlab"}))
+    raise SkillNotFoundError(typed, hint=f"no source is called {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
+
+
+def _is_version_or_range(text: str) -> bool:
+    """A version, a tag such as `beta`, or what npm would take for a range."""
+    if _VERSION.fullmatch(text):
+        return True
+    # Imported here: few refs name a registry, and fewer a range.
+    from metier.spec.versions import VersionRange
+
+    try:
+        return bool(text.strip()) and VersionRange.parse(text) is not None
+    except UsageError:
+        return False
+
+
+def _scp(text: str, match: re.Match[str], typed: str) -> GitRef:
+    rest, ref, skill = split_fragment(text[match.end("host") + 1 :], typed)
+    where, _, inside = rest.partition("//")
+    if not re.fullmatch(r"/?[\w.~+-]+(?:/[\w.~+-]+)*", where) or ".." in where.split("/") or where.startswith("-"):
+        raise unknown_form(typed)
+    host = match["host"].lower()
+    url = f"{match['user']}@{host}:{where}"
+    return GitRef(host=host, url=url, path=inner_path(unquote(inside), typed), ref=ref, skill=skill)
+
+
+def _shorthand(text: str, typed: str, github_host: str) -> Ref:
+    first = text.split("/", 1)[0]
+    if _HOST.fullmatch(first):
+        from .forges import parse_without_scheme
+
+        return parse_without_scheme(text, typed, github_host=github_host)
+    rest, ref, skill = split_fragment(text, typed)
+    if at := _AT.fullmatch(rest):
+        rest, right = at["left"], unquote(at["right"])
+        # `owner/repo@x` names a skill where x can be one; a version, a commit or a branch with a slash cannot.
+        if rest.count("/") == 1 and is_name(right) and not is_commit(right):
+            skill = skill or right
+        else:
+            ref = ref or git_ref(at["right"], typed)
+    return _on_github(rest, github_host, typed, ref=ref, skill=skill)
+
+
+def _on_github(rest: str, host: str, typed: str, *, ref: str | None, skill: str | None) -> GitRef:
+    parts = rest.rstrip("/").split("/")
+    if len(parts) < 2 or "" in parts:
+        raise unknown_form(typed)
+    host, url = github(parts[0], parts[1], host, typed)
+    return GitRef(host=host, url=url, path=inner_path(unquote("/".join(parts[2:])), typed), ref=ref, skill=skill)
+
+
+def _on_gitlab(rest: str, typed: str, *, ref: str | None, skill: str | None) -> GitRef:
+    """Groups nest there, so only `//` tells where the repository ends and the path begins."""
+    where, _, inside = rest.partition("//")
+    groups = where.strip("/").split("/")
+    if len(groups) < 2 or not all(REPOSITORY.fullmatch(group) and group.strip(".") for group in groups):
+        raise unknown_form(typed)
+    url = f"https://gitlab.com/{'/'.join(groups).removesuffix('.git')}.git"
+    return GitRef(host="gitlab.com", url=url, path=inner_path(unquote(inside), typed), ref=ref, skill=skill)

@@ -1,0 +1,214 @@
+"""The kinds of refs, each a value that can be written down again: `parse_ref(ref.text) == ref`."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote
+
+from metier.errors import RefusedError, SkillNotFoundError
+from metier.spec import SKILL_FILE, is_name, resource_path
+from metier.values import dataclass
+
+__all__ = [
+    "ARCHIVE_ENDINGS",
+    "FORMS",
+    "ArchiveFile",
+    "GitRef",
+    "HttpArchive",
+    "HttpSkillFile",
+    "LocalName",
+    "LocalPath",
+    "Ref",
+    "RegistryRef",
+    "WellKnown",
+    "git_ref",
+    "github",
+    "inner_path",
+    "is_commit",
+    "is_git_ref",
+    "split_fragment",
+    "unknown_form",
+]
+
+ARCHIVE_ENDINGS = (".zip", ".skill", ".tar.gz", ".tgz")
+FORMS = (
+    "name", "./folder", "file.zip", "file.tar.gz", "file.skill", "r9s:name[@version or range]", "owner/repo[@skill]",
+    "owner/repo/path[#ref]", "github:owner/repo[/path][@ref]", "gitlab:group/repo[//path][@ref]",
+    "https://github.com/owner/repo/tree/branch/path", "git+https://host/repo.git[#ref]", "git@host:owner/repo.git",
+    "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
+)  # fmt: skip
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# What `git check-ref-format` refuses, and a leading hyphen, which git would take for an option.
+_BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(?:/|$)|^@$")
+_SKILL = re.compile(r"[^\s/@#%\x00-\x1f\x7f]{1,64}")
+_OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9_])?")
+REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalName:
+    """A skill that is already here."""
+
+    name: str
+
+    @property
+    def text(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPath:
+    path: str
+    """As typed: `~` and relative paths are for whoever knows the home and the current folder."""
+
+    @property
+    def text(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    path: str
+
+    @property
+    def text(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryRef:
+    alias: str
+    name: str
+    version: str | None = None
+    """A version, a tag or a range, as typed."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.alias}:{self.name}" + (f"@{self.version}" if self.version else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitRef:
+    host: str
+    url: str
+    """What git is given, without a user name for http and without a fragment."""
+    path: str = ""
+    ref: str | None = None
+    """A branch, a tag or a full commit id; None is the remote's HEAD."""
+    skill: str | None = None
+    tail: str = ""
+    """Of a tree or blob address: branch and path in one, for the remote to tell apart. Then `ref` and `path` are empty."""
+
+    @property
+    def candidates(self) -> tuple[tuple[str | None, str], ...]:
+        """Every reading as (ref, path), the longest branch name first, as the remote should be asked."""
+        if not self.tail:
+            return ((self.ref, self.path),)
+        parts = self.tail.split("/")
+        readings = (("/".join(parts[:cut]), "/".join(parts[cut:])) for cut in range(len(parts), 0, -1))
+        return tuple((ref, _folder(path)) for ref, path in readings if is_git_ref(ref))
+
+    @property
+    def text(self) -> str:
+        skill = f"@{quote(self.skill, safe='')}" if self.skill else ""
+        web = self.url.removesuffix(".git")
+        is_github = re.fullmatch(r"https://github\.com/[^/]+/[^/]+\.git", self.url) is not None
+        if self.tail:
+            return f"{web}{'/tree/' if is_github else '/-/tree/'}{quote(self.tail)}" + (f"#{skill}" if skill else "")
+        path, ref = quote(self.path), quote(self.ref, safe="/") if self.ref else ""
+        fragment = f"#{ref}{skill}" if ref or skill else ""
+        if is_github:
+            return f"github:{web.removeprefix('https://github.com/')}" + (f"/{path}" if path else "") + fragment
+        prefix = "git+" if "://" in self.url else ""
+        return f"{prefix}{self.url}" + (f"//{path}" if path else "") + fragment
+
+
+@dataclass(frozen=True, slots=True)
+class HttpArchive:
+    url: str
+
+    @property
+    def text(self) -> str:
+        return self.url
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSkillFile:
+    url: str
+
+    @property
+    def text(self) -> str:
+        return self.url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WellKnown:
+    """A site that may have an index of skills; without one, the address itself may be an archive or a SKILL.md."""
+
+    url: str
+    skill: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.url + (f"#@{quote(self.skill, safe='')}" if self.skill else "")
+
+
+Ref = LocalName | LocalPath | ArchiveFile | RegistryRef | GitRef | HttpArchive | HttpSkillFile | WellKnown
+
+
+def is_commit(text: str | None) -> bool:
+    """A full commit id. A short one may mean another commit tomorrow, so it is only ever a branch or tag of that name."""
+    return text is not None and _COMMIT.fullmatch(text) is not None
+
+
+def is_git_ref(text: str) -> bool:
+    return 0 < len(text) <= 255 and not _BAD_REF.search(text)
+
+
+def inner_path(text: str, typed: str) -> str:
+    """A path inside a repository: the folder of a skill, however its end is spelled."""
+    path = text.strip("/")
+    if not path:
+        return ""
+    try:
+        return _folder(resource_path(path))
+    except RefusedError as refusal:
+        raise RefusedError(
+            f"{typed!r} leaves its repository or is no plain path", rule="path-gate", hint=refusal.hint
+        ) from None
+
+
+def unknown_form(typed: str) -> SkillNotFoundError:
+    return SkillNotFoundError(typed, hint=f"write one of: {', '.join(FORMS)}")
+
+
+def git_ref(text: str, typed: str) -> str | None:
+    ref = unquote(text)
+    if ref and not is_git_ref(ref):
+        raise SkillNotFoundError(typed, hint=f"{ref!r} cannot be a branch, tag or commit; write one of: {', '.join(FORMS)}")
+    return ref or None
+
+
+def split_fragment(text: str, typed: str) -> tuple[str, str | None, str | None]:
+    """What stands before `#`, and the ref and skill of `#ref`, `#ref@skill` or `#@skill`."""
+    rest, _, fragment = text.partition("#")
+    left, at, right = fragment.rpartition("@")
+    # Release tags such as `pkg@1.2.0` are common; what is no skill's name belongs to the ref.
+    if at and (not left or is_name(unquote(right))):
+        skill = unquote(right)
+        if not _SKILL.fullmatch(skill):
+            raise unknown_form(typed)
+        return rest, git_ref(left, typed), skill
+    return rest, git_ref(fragment, typed), None
+
+
+def github(owner: str, repository: str, host: str, typed: str) -> tuple[str, str]:
+    """Host and address of a repository on GitHub or a forge that names its repositories like it."""
+    repository = repository.removesuffix(".git")
+    if not _OWNER.fullmatch(owner) or not REPOSITORY.fullmatch(repository) or repository in (".", ".."):
+        raise unknown_form(typed)
+    return host, f"https://{host}/{owner}/{repository}.git"
+
+
+def _folder(path: str) -> str:
+    return "" if path == SKILL_FILE else path.removesuffix(f"/{SKILL_FILE}")

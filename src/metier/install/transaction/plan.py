@@ -1,0 +1,169 @@
+"""Wanted x locked x on disk -> steps. Pure: it is handed what was looked up, and looks nothing up.
+
+The rules in one place. What is as it should be stays. What metier installed and nobody touched is replaced. What somebody
+edited is replaced only where there is something newer, and only if they said how. What metier did not install, or installed
+from somewhere else, is in the way: names are labels, and a skill's identity is its origin and path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from metier.install.lock.lock_file import Hashes
+
+from .state import PathKind, PathState
+from .steps import Edits, InstallStep, PlacedSkill, StepReason, Verb, WantedSkill
+
+__all__ = ["edited_files", "plan"]
+
+_ABSENT = PathState(kind=PathKind.ABSENT)
+
+
+def plan(
+    wanted: Sequence[WantedSkill],
+    locked: Mapping[str, PlacedSkill],
+    on_disk: Mapping[str, PathState],
+    *,
+    remove: Collection[str] = (),
+) -> tuple[InstallStep, ...]:
+    """What it takes to get from here to there. `remove` names skills that should be gone."""
+    steps: list[InstallStep] = []
+    taken: dict[str, WantedSkill] = {}
+    for want in wanted:
+        name = want.placed.entry.name
+        other = taken.setdefault(name, want)
+        if other is not want:
+            note = f"both {_source(other.placed)} and {_source(want.placed)} are called so"
+            steps.append(
+                InstallStep(verb=Verb.CONFLICT, name=name, path=want.placed.folder, reason=StepReason.TWICE, note=note)
+            )
+            continue
+        steps += _placing(want, locked.get(name), on_disk)
+    for name in sorted(remove):
+        steps += _removing(locked[name], on_disk)
+    return tuple(steps)
+
+
+def edited_files(base: Hashes, now: Hashes) -> tuple[str, ...]:
+    """What somebody changed, added or deleted, as `M path`, `A path`, `D path`."""
+    paths = sorted(base.keys() | now.keys())
+    letter = {path: "A" if path not in base else "D" if path not in now else "M" for path in paths}
+    return tuple(f"{letter[path]} {path}" for path in paths if base.get(path) != now.get(path))
+
+
+def _placing(want: WantedSkill, old: PlacedSkill | None, on_disk: Mapping[str, PathState]) -> Iterator[InstallStep]:
+    placed = want.placed
+    yield from _folder(want, placed.folder, Verb.INSTALL, old, on_disk)
+    for path in placed.copies:
+        yield from _folder(want, path, Verb.COPY, old, on_disk)
+    for path, target in placed.links:
+        yield from _link(want, path, target, old, on_disk.get(path, _ABSENT))
+    if old is not None:
+        for path in old.paths:
+            if path not in placed.paths:
+                yield from _obsolete(want, path, old, on_disk.get(path, _ABSENT))
+
+
+def _folder(
+    want: WantedSkill, path: str, verb: Verb, old: PlacedSkill | None, on_disk: Mapping[str, PathState]
+) -> Iterator[InstallStep]:
+    entry, seen = want.placed.entry, on_disk.get(path, _ABSENT)
+    name, owned = entry.name, old is not None and path in old.paths
+    change = Verb.UPDATE if verb is Verb.INSTALL else verb
+    if seen.kind is PathKind.ABSENT:
+        yield InstallStep(verb=verb, name=name, path=path)
+    elif seen.kind is PathKind.FOLDER and seen.files == entry.files:
+        yield InstallStep(verb=Verb.KEEP, name=name, path=path)
+    elif old is None or not owned:
+        yield from _in_the_way(want, path, change, seen)
+    elif old.entry.identity != entry.identity and not want.force:
+        note = f"it is installed from {_source(old)} already, and this one is from {_source(want.placed)}"
+        yield InstallStep(verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.TAKEN, note=note)
+    elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
+        yield InstallStep(verb=change, name=name, path=path)
+    elif old.entry.identity == entry.identity and old.entry.files == entry.files and want.edits is not Edits.OVERWRITE:
+        note = _edited(old.entry.files, seen.files)
+        yield InstallStep(verb=Verb.KEEP, name=name, path=path, reason=StepReason.EDITED, note=note)
+    else:
+        yield from _over_edits(want, path, change, _edited(old.entry.files, seen.files))
+
+
+def _over_edits(want: WantedSkill, path: str, verb: Verb, note: str) -> Iterator[InstallStep]:
+    name = want.placed.entry.name
+    if want.edits is Edits.REFUSE:
+        yield InstallStep(
+            verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.EDITED, note=f"{note}, and there is a newer version"
+        )
+        return
+    if want.edits is Edits.KEEP:
+        yield InstallStep(verb=Verb.SAVE, name=name, path=path, target=f"{name}.orig", reason=StepReason.EDITED, note=note)
+    yield InstallStep(verb=verb, name=name, path=path, note="" if want.edits is Edits.KEEP else note)
+
+
+def _in_the_way(want: WantedSkill, path: str, verb: Verb, seen: PathState) -> Iterator[InstallStep]:
+    name = want.placed.entry.name
+    if not want.force:
+        what = {PathKind.FOLDER: "a folder", PathKind.LINK: "a link"}.get(seen.kind, "something")
+        note = f"{what} that metier did not install is at {path}"
+        yield InstallStep(verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.FOREIGN, note=note)
+        return
+    if seen.kind is PathKind.FOLDER:
+        yield InstallStep(verb=Verb.SAVE, name=name, path=path, target=f"{name}.orig", reason=StepReason.FOREIGN)
+    yield InstallStep(verb=verb, name=name, path=path)
+
+
+def _link(want: WantedSkill, path: str, target: str, old: PlacedSkill | None, seen: PathState) -> Iterator[InstallStep]:
+    name = want.placed.entry.name
+    step = InstallStep(verb=Verb.LINK, name=name, path=path, target=target)
+    if seen.kind is PathKind.LINK and seen.target == target:
+        yield InstallStep(verb=Verb.KEEP, name=name, path=path, target=target)
+    elif seen.kind is PathKind.ABSENT or (seen.kind is PathKind.FOLDER and seen.files == want.placed.entry.files):
+        yield step
+    elif old is None or path not in old.paths:
+        for found in _in_the_way(want, path, Verb.LINK, seen):
+            yield step if found.verb is Verb.LINK else found
+    elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
+        yield step
+    else:
+        for found in _over_edits(want, path, Verb.LINK, _edited(old.entry.files, seen.files)):
+            yield step if found.verb is Verb.LINK else found
+
+
+def _obsolete(want: WantedSkill, path: str, old: PlacedSkill, seen: PathState) -> Iterator[InstallStep]:
+    """A path that the skill had and no longer has."""
+    if seen.kind is PathKind.LINK and path != old.folder:
+        yield InstallStep(verb=Verb.UNLINK, name=old.entry.name, path=path)
+    elif seen.kind is PathKind.FOLDER and seen.files == old.entry.files:
+        yield InstallStep(verb=Verb.REMOVE, name=old.entry.name, path=path)
+    elif seen.kind is PathKind.FOLDER:
+        yield from _over_edits(want, path, Verb.REMOVE, _edited(old.entry.files, seen.files))
+
+
+def _removing(old: PlacedSkill, on_disk: Mapping[str, PathState]) -> Iterator[InstallStep]:
+    written = dict(old.links)
+    for path in old.paths:
+        seen = on_disk.get(path, _ABSENT)
+        if seen.kind is PathKind.LINK:
+            if path in written and seen.target != written[path]:
+                note = f"it is a link to {seen.target}, which metier did not make"
+                yield InstallStep(verb=Verb.KEEP, name=old.entry.name, path=path, reason=StepReason.FOREIGN, note=note)
+            else:
+                yield InstallStep(verb=Verb.UNLINK, name=old.entry.name, path=path)
+        elif seen.kind is PathKind.FOLDER and (path == old.folder or path in old.copies or seen.files == old.entry.files):
+            note = _edited(old.entry.files, seen.files) if seen.files != old.entry.files else ""
+            yield InstallStep(verb=Verb.REMOVE, name=old.entry.name, path=path, note=note)
+        elif seen.kind is not PathKind.ABSENT:
+            note = "metier did not put this here"
+            yield InstallStep(verb=Verb.KEEP, name=old.entry.name, path=path, reason=StepReason.FOREIGN, note=note)
+
+
+def _edited(base: Hashes, now: Hashes) -> str:
+    files = edited_files(base, now)
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return f"edited here: {', '.join(files[:3])}{more}"
+
+
+def _source(placed: PlacedSkill) -> str:
+    origin = placed.entry.origin
+    return f"{origin.url}" + (f", {origin.path}" if origin.path else "") if origin.url else os.path.basename(placed.folder)

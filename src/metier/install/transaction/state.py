@@ -1,0 +1,101 @@
+"""What stands on disk where a skill is, or should be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from enum import StrEnum
+
+from metier.archive import digest_of_hashes
+from metier.install.lock.lock_file import Hashes
+from metier.values import dataclass, field
+
+__all__ = ["NOISE", "PathKind", "PathState", "read_state", "read_states"]
+
+NOISE = frozenset({"__pycache__", ".DS_Store", "node_modules", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+"""What running a skill's scripts leaves behind; nobody edited anything."""
+_PART = 1 << 20
+
+
+class PathKind(StrEnum):
+    ABSENT = "absent"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathState:
+    kind: PathKind
+    files: Hashes = field(default_factory=dict)
+    """Of a folder: as in a lock."""
+    target: str = ""
+    """Of a link: as it is written."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of_hashes(self.files)
+
+
+ABSENT = PathState(kind=PathKind.ABSENT)
+
+
+def read_state(path: str) -> PathState:
+    """What is at a path, without following a link there or inside."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    if stat.S_ISLNK(mode):
+        return PathState(kind=PathKind.LINK, target=os.readlink(path))
+    if not stat.S_ISDIR(mode):
+        return PathState(kind=PathKind.OTHER)
+    return PathState(
+        kind=PathKind.FOLDER, files=dict(sorted(_hashes(path, ""), key=lambda item: item[0].encode("utf-8", "replace")))
+    )
+
+
+def read_states(paths: list[str]) -> dict[str, PathState]:
+    """The same for many. Hashing lets go of Python's lock, so a few at once are quicker."""
+    there = [path for path in paths if os.path.lexists(path)]
+    if len(there) < 4:
+        return {path: read_state(path) for path in paths}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1) + 2) as pool:
+        return dict.fromkeys(paths, ABSENT) | dict(zip(there, pool.map(read_state, there), strict=True))
+
+
+def _hashes(folder: str, prefix: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    with os.scandir(folder) as children:
+        for child in children:
+            path = prefix + child.name
+            if child.name in NOISE or child.name.endswith(".pyc"):
+                continue
+            if child.is_symlink():
+                yield path, ("120000", hashlib.sha256(os.fsencode(os.readlink(child.path))).hexdigest())
+            elif child.is_dir(follow_symlinks=False):
+                yield from _hashes(child.path, f"{path}/")
+            else:
+                yield path, _hash_of(child)
+
+
+def _hash_of(child: os.DirEntry[str]) -> tuple[str, str]:
+    status = child.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
+        # A pipe would hang whoever opened it; it is not in any lock, so it shows as something new.
+        return "000000", ""
+    mode = "100755" if status.st_mode & 0o111 else "100644"
+    whole = hashlib.sha256()
+    try:
+        descriptor = os.open(child.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return mode, ""
+    try:
+        while part := os.read(descriptor, _PART):
+            whole.update(part)
+    finally:
+        os.close(descriptor)
+    return mode, whole.hexdigest()
