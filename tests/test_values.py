@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -124,6 +124,134 @@ def test_what_a_class_says_itself_stands(made_by: Any) -> None:
             return self.name.upper()
 
     assert repr(made_by.dataclass(frozen=True, slots=True)(Loud)("a")) == "A"
+
+
+def family(made_by: Any, **how: bool) -> Any:
+    """A base class and two generations below it, one of which declares a field again."""
+
+    class Base:
+        kind: ClassVar[str] = "base"
+        x: int
+        tags: list[str] = made_by.field(default_factory=list)
+
+        def shout(self) -> str:
+            return f"{self.x}!"
+
+    base = made_by.dataclass(**how)(Base)
+
+    class Child(base):  # type: ignore[misc]
+        kind: ClassVar[str] = "child"
+        y: int = 5
+
+    child = made_by.dataclass(**how)(Child)
+
+    class Grandchild(child):  # type: ignore[misc]
+        x: int = 7
+        z: str = "z"
+
+    return made_by.dataclass(**how)(Grandchild)
+
+
+@BOTH
+@pytest.mark.parametrize("how", list(ways()), ids=str)
+def test_a_class_inherits_fields_in_order_and_may_declare_one_again(made_by: Any, how: dict[str, bool]) -> None:
+    Grandchild = family(made_by, **how)  # noqa: N806
+    value = Grandchild(tags=["a"], y=1)
+    assert repr(value).endswith(".Grandchild(x=7, tags=['a'], y=1, z='z')")
+    assert (value.kind, value.shout(), [one.name for one in dataclasses.fields(value)]) == (
+        "child",
+        "7!",
+        ["x", "tags", "y", "z"],
+    )
+    assert value == Grandchild(tags=["a"], y=1)
+    assert Grandchild.__match_args__ == (() if how["kw_only"] else ("x", "tags", "y", "z"))
+    assert hasattr(value, "__dict__") is not how["slots"]
+    if how["slots"]:
+        assert Grandchild.__slots__ == ("z",)
+    if not how["kw_only"]:
+        assert Grandchild(1, [], 2, "c").y == 2
+
+
+@BOTH
+def test_each_class_of_a_family_has_an_init_of_its_own(made_by: Any) -> None:
+    Grandchild = family(made_by, frozen=True)  # noqa: N806
+    child, base = Grandchild.__mro__[1:3]
+    assert (Grandchild().x, child(1).y, base(2).x) == (7, 5, 2)
+    with pytest.raises(TypeError, match="'y'"):
+        base(x=1, y=2)
+    assert base(1) != child(1)
+
+
+@BOTH
+def test_an_init_may_call_the_one_of_its_base(made_by: Any) -> None:
+    class Base:
+        x: int
+
+    base = made_by.dataclass(Base)
+
+    class Child(base):  # type: ignore[misc]
+        y: int
+
+        def __init__(self, x: int) -> None:
+            base.__init__(self, x)
+            self.y = x + 1
+
+    child = made_by.dataclass(Child)
+    assert [(value.x, value.y) for value in (child(1), child(2))] == [(1, 2), (2, 3)]
+    assert base(5).x == 5
+
+
+@BOTH
+def test_positional_fields_come_before_keyword_only_ones_of_a_base(made_by: Any) -> None:
+    class Base:
+        x: int = 1
+
+    base = made_by.dataclass(kw_only=True)(Base)
+
+    class Child(base):  # type: ignore[misc]
+        y: int
+
+    value = made_by.dataclass(Child)(2, x=3)
+    assert (value.y, value.x) == (2, 3)
+
+
+@BOTH
+def test_a_required_field_after_an_optional_one_is_refused_when_the_class_is_defined(made_by: Any) -> None:
+    class Base:
+        x: int = 1
+
+    base = made_by.dataclass(Base)
+
+    class Child(base):  # type: ignore[misc]
+        y: int
+
+    with pytest.raises(TypeError, match="non-default argument 'y' follows default argument"):
+        made_by.dataclass(Child)
+
+
+@BOTH
+@pytest.mark.parametrize("frozen", [True, False])
+def test_frozen_and_other_classes_do_not_inherit_from_each_other(made_by: Any, frozen: bool) -> None:
+    class Base:
+        x: int
+
+    base = made_by.dataclass(frozen=not frozen)(Base)
+
+    class Child(base):  # type: ignore[misc]
+        y: int
+
+    with pytest.raises(TypeError, match="cannot inherit"):
+        made_by.dataclass(frozen=frozen)(Child)
+
+
+def test_a_class_does_not_inherit_from_one_of_the_standard_library() -> None:
+    base = dataclasses.make_dataclass("Base", ["x"])
+
+    class Child(base):  # type: ignore[misc, valid-type]
+        y: int = 1
+
+    with pytest.raises(TypeError, match="standard library"):
+        values.dataclass(Child)
 
 
 def test_values_are_ordered_where_that_was_asked_for() -> None:

@@ -1,11 +1,11 @@
-"""Dataclasses that cost next to nothing until they are used.
+"""Dataclasses that are cheap to define: every dataclass in `src/metier` comes from this module, never from `dataclasses`.
 
-The standard library writes and compiles six methods for every frozen class when it is defined: half a millisecond each, so
-the sixty values that a command has imported before its first line runs cost as much as three starts of Python. Here a class is
-given methods that exist already, and only its `__init__` is written and compiled, when the first value is made.
+The standard library writes and compiles six methods when a frozen class is defined, which takes half a millisecond. A command
+imports sixty such classes before its first line runs, so they would cost as much as starting Python three times. Here a class
+gets methods that exist already. Only its `__init__` is written and compiled, when the first value is made.
 
-Type checkers see the standard library's names, and `fields`, `asdict` and `is_dataclass` know these classes. What nobody here
-needs is left out: inheritance between dataclasses, `InitVar`, `KW_ONLY`.
+Type checkers see the standard library's names, and `fields`, `asdict` and `is_dataclass` accept these classes. The behaviour is
+that of the standard library, with inheritance and `ClassVar`. `InitVar` and `KW_ONLY` are not supported: no class uses them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["dataclass", "field", "replace"]
 
-# Any, throughout: a class, or a value of a field, of whatever type.
+# Any, throughout: a class, or the value of a field, of any type.
 _MISSING: Any = object()
 
 
 class _Field:
-    """One field of a class, as it was written there."""
+    """One field of a class, as it was declared."""
 
     __slots__ = ("compare", "default", "factory", "init", "kw_only", "name", "repr", "type")
 
@@ -36,34 +36,57 @@ class _Field:
         self.default, self.factory, self.init, self.repr, self.compare = default, default_factory, init, repr, compare
         self.name, self.type, self.kw_only = "", "", False
 
+    @property
+    def is_required(self) -> bool:
+        return self.default is _MISSING and self.factory is _MISSING
+
 
 def _dataclass(
     cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True,
     order: bool = False,
 ) -> Any:  # fmt: skip
-    def decorated(cls: type) -> type:
-        fields = {one.name: one for one in _fields_in(cls, kw_only)}
+    def decorate(cls: type) -> type:
+        inherited = _inherited_fields(cls, frozen)
+        own = {one.name: one for one in _own_fields(cls, kw_only)}
+        fields = {**inherited, **own}
+        _check_order(cls, fields)
         made = {**_methods(fields, frozen=frozen, slots=slots), **_comparisons(fields, frozen=frozen, eq=eq, order=order)}
-        # What the class says itself stands.
+        # A method that the class defines itself is kept.
         made = {name: each for name, each in made.items() if name not in cls.__dict__}
-        return _with_slots(cls, fields, made) if slots else _with_dict(cls, fields, made)
+        return _with_slots(cls, own, inherited, made) if slots else _with_dict(cls, own, made)
 
-    return decorated if cls is None else decorated(cls)
+    return decorate if cls is None else decorate(cls)
 
 
 def _replace(value: Any, /, **changes: Any) -> Any:
-    """The same value, but for these fields."""
+    """Returns a copy of the value with these fields changed."""
     if not hasattr(value, "_fields_"):
-        # A value of a room that uses the standard library's own.
-        from dataclasses import replace as standard
+        # A value of a class that a framework has made with the standard library.
+        from dataclasses import replace as standard_replace
 
-        return standard(value, **changes)
+        return standard_replace(value, **changes)
     kept = {name: getattr(value, name) for name, one in value._fields_.items() if one.init and name not in changes}
     return type(value)(**kept, **changes)
 
 
-def _fields_in(cls: type, kw_only: bool) -> Iterator[_Field]:
+def _inherited_fields(cls: type, frozen: bool) -> dict[str, _Field]:
+    fields: dict[str, _Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        if "_fields_" not in base.__dict__:
+            if "__dataclass_fields__" in base.__dict__:
+                raise TypeError(f"{cls.__name__} inherits from {base.__name__}, a dataclass of the standard library")
+            continue
+        if base.__dict__["_frozen_"] is not frozen:
+            here, there = ("frozen", "non-frozen") if frozen else ("non-frozen", "frozen")
+            raise TypeError(f"cannot inherit {here} dataclass from a {there} one")
+        fields |= base.__dict__["_fields_"]
+    return fields
+
+
+def _own_fields(cls: type, kw_only: bool) -> Iterator[_Field]:
     for name, annotation in cls.__annotations__.items():
+        if str(annotation).removeprefix("typing.").startswith("ClassVar"):
+            continue
         written = cls.__dict__.get(name, _MISSING)
         one = written if isinstance(written, _Field) else _Field(default=written)
         if type(one.default).__hash__ is None:
@@ -72,9 +95,26 @@ def _fields_in(cls: type, kw_only: bool) -> Iterator[_Field]:
         yield one
 
 
+def _check_order(cls: type, fields: dict[str, _Field]) -> None:
+    has_default = ""
+    for name, one in fields.items():
+        if not one.init or one.kw_only:
+            continue
+        if not one.is_required:
+            has_default = name
+        elif has_default:
+            raise TypeError(f"{cls.__name__}: non-default argument {name!r} follows default argument {has_default!r}")
+
+
 def _methods(fields: dict[str, _Field], *, frozen: bool, slots: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {"_fields_": fields, "__dataclass_fields__": _StandardFields(), "__init__": _first_init}
-    made |= {"__repr__": _repr, "__match_args__": tuple(name for name, one in fields.items() if one.init and not one.kw_only)}
+    made: dict[str, Any] = {
+        "_fields_": fields,
+        "_frozen_": frozen,
+        "__dataclass_fields__": _StandardFields(),
+        "__repr__": _repr,
+    }
+    made["__match_args__"] = tuple(name for name, one in fields.items() if one.init and not one.kw_only)
+    made["__init__"] = _lazy_init(fields)
     if frozen:
         made |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if frozen and slots:
@@ -96,16 +136,22 @@ def _comparisons(fields: dict[str, _Field], *, frozen: bool, eq: bool, order: bo
     return made
 
 
-def _with_slots(cls: type, fields: dict[str, _Field], made: dict[str, Any]) -> type:
-    """The same class again: slots can only be given to a class that does not exist yet."""
-    body = {name: each for name, each in cls.__dict__.items() if name not in {*fields, "__dict__", "__weakref__"}}
-    again = type(cls)(cls.__name__, cls.__bases__, {**body, **made, "__slots__": tuple(fields)})
-    again.__qualname__ = cls.__qualname__
-    return again
+def _with_slots(cls: type, own: dict[str, _Field], inherited: dict[str, _Field], made: dict[str, Any]) -> type:
+    """Returns a copy of the class: slots can only be given to a class that does not exist yet."""
+    body = {name: each for name, each in cls.__dict__.items() if name not in {*own, "__dict__", "__weakref__"}}
+    slots = tuple(name for name in own if not (name in inherited and any(name in _slots_of(base) for base in cls.__mro__[1:])))
+    copy = type(cls)(cls.__name__, cls.__bases__, {**body, **made, "__slots__": slots})
+    copy.__qualname__ = cls.__qualname__
+    return copy
 
 
-def _with_dict(cls: type, fields: dict[str, _Field], made: dict[str, Any]) -> type:
-    for name, one in fields.items():
+def _slots_of(base: type) -> tuple[str, ...]:
+    slots: tuple[str, ...] | str = base.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _with_dict(cls: type, own: dict[str, _Field], made: dict[str, Any]) -> type:
+    for name, one in own.items():
         if one.default is not _MISSING:
             setattr(cls, name, one.default)
         elif name in cls.__dict__:
@@ -115,33 +161,41 @@ def _with_dict(cls: type, fields: dict[str, _Field], made: dict[str, Any]) -> ty
     return cls
 
 
-def _first_init(self: Any, /, *values: Any, **named: Any) -> None:
-    """Every `__init__`, until it is called for the first time."""
-    cls: Any = next(each for each in type(self).__mro__ if "_fields_" in each.__dict__)
-    cls.__init__ = _written_init(cls)
-    cls.__init__(self, *values, **named)
+def _lazy_init(fields: dict[str, _Field]) -> Any:
+    """Returns an `__init__` that replaces itself with a compiled one when it is first called."""
+
+    def __init__(self: Any, /, *values: Any, **named: Any) -> None:  # noqa: N807
+        # A subclass may have called this with `super().__init__`, so the class that holds it is looked up.
+        cls: Any = next(each for each in type(self).__mro__ if each.__dict__.get("__init__") is __init__)
+        cls.__init__ = _compiled_init(cls, fields)
+        cls.__init__(self, *values, **named)
+
+    return __init__
 
 
-def _written_init(cls: Any) -> Any:
-    known: dict[str, Any] = {"_missing": _MISSING, "_set": object.__setattr__}
-    asked: list[str] = []
+def _compiled_init(cls: Any, fields: dict[str, _Field]) -> Any:
+    scope: dict[str, Any] = {"_missing": _MISSING, "_set": object.__setattr__}
+    positional: list[str] = []
+    keywords: list[str] = []
     lines: list[str] = []
-    for name, one in cls._fields_.items():
-        known |= {f"_default_{name}": one.default, f"_made_{name}": one.factory}
+    for name, one in fields.items():
+        scope |= {f"_default_{name}": one.default, f"_made_{name}": one.factory}
         has_factory = one.factory is not _MISSING
         value = f"_made_{name}()" if has_factory else f"_default_{name}"
         if one.init:
-            if one.kw_only and "*" not in asked:
-                asked.append("*")
-            asked.append(f"{name}=_missing" if has_factory else f"{name}={value}" if one.default is not _MISSING else name)
+            parameter = f"{name}=_missing" if has_factory else f"{name}={value}" if one.default is not _MISSING else name
+            (keywords if one.kw_only else positional).append(parameter)
             value = f"{value} if {name} is _missing else {name}" if has_factory else name
-        # Past `__setattr__`, which refuses where the class is frozen.
+        elif one.is_required:
+            continue
+        # Not through `__setattr__`, which refuses where the class is frozen.
         lines.append(f"_set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(['self', *asked])}):\n " + "\n ".join(lines or ["pass"]), known)  # noqa: S102 - names of fields, as the standard library does it
-    known["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    return known["__init__"]
+    parameters = ["self", *positional, *(["*", *keywords] if keywords else ())]
+    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"]), scope)  # noqa: S102 - names of fields, as the standard library does it
+    scope["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
+    return scope["__init__"]
 
 
 def _repr(self: Any) -> str:
@@ -171,20 +225,22 @@ def _restore(self: Any, state: list[Any]) -> None:
 
 
 class _StandardFields:
-    """What the functions of `dataclasses` ask a class for, made when they do."""
+    """The `__dataclass_fields__` that the functions of `dataclasses` read, made when they first do."""
 
     def __get__(self, value: object, cls: Any) -> Any:
         from dataclasses import MISSING, make_dataclass
-        from dataclasses import field as standard
+        from dataclasses import field as standard_field
 
-        def same(one: _Field) -> Any:
+        def converted(one: _Field) -> Any:
             default: Any = MISSING if one.default is _MISSING else one.default
             factory: Any = MISSING if one.factory is _MISSING else one.factory
-            return standard(default=default, default_factory=factory, init=one.init, repr=one.repr, compare=one.compare,
-                            kw_only=one.kw_only)  # fmt: skip
+            return standard_field(default=default, default_factory=factory, init=one.init, repr=one.repr, compare=one.compare,
+                                  kw_only=one.kw_only)  # fmt: skip
 
-        twin: Any = make_dataclass(cls.__name__, [(name, one.type, same(one)) for name, one in cls._fields_.items()])
-        return twin.__dataclass_fields__
+        made: Any = make_dataclass(cls.__name__, [(name, one.type, converted(one)) for name, one in cls._fields_.items()])
+        owner: Any = next(each for each in cls.__mro__ if each.__dict__.get("__dataclass_fields__") is self)
+        owner.__dataclass_fields__ = made.__dataclass_fields__
+        return made.__dataclass_fields__
 
 
 if not TYPE_CHECKING:
