@@ -269,7 +269,7 @@ def test_a_current_folder_that_is_gone_is_one_sentence(shell: Shell, words: str)
     shell("skill", "list").ok()
     ran = shell.sh(f'/bin/mkdir gone && cd gone && /bin/rmdir ../gone && "$METIER" {words}')
     assert ran.code == 3
-    assert "the current folder is gone" in ran.err + ran.out
+    assert "the current folder no longer exists" in ran.err + ran.out
     assert "Traceback" not in ran.err
 
 

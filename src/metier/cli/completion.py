@@ -8,8 +8,7 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 from metier.app import App
 from metier.errors import MetierError
 
-from .core.click_groups import root_command
-from .core.dispatch import command
+from .core.dispatch import command, root_command
 from .core.result import Result
 
 __all__ = ["completion", "skill_names"]

@@ -1,11 +1,11 @@
-"""What a command answers: data for programs, lines for people. Commands never print."""
+"""The value that a command returns: data for programs, lines for people."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from metier.values import dataclass, field
+from metier.values import dataclass
 
 from .terminal import Terminal
 
@@ -13,25 +13,25 @@ __all__ = ["OutputError", "Result"]
 
 
 class OutputError(OSError):
-    """The answer itself could not be written: a full disk behind `>`. Nothing is wrong with what was asked."""
+    """The output could not be written, as on a full disk. The command itself succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    data: Mapping[str, Any]  # Any: JSON; this is where values leave Python
+    data: Mapping[str, Any]  # Any: JSON
     lines: Callable[[Terminal], Iterable[str]]
     status: int = 0
     notes: tuple[str, ...] = ()
-    """Warnings for the person at the terminal; they go to stderr and into the envelope."""
+    """Warnings; they go to stderr and into the JSON envelope."""
     info: str = ""
-    """A remark for the person at the terminal, on stderr so that stdout stays pure."""
+    """A remark for the user; it goes to stderr so that stdout holds only the answer."""
     errors: str = ""
-    """What a program that we ran wrote to its stderr; it goes to ours as it is, made safe for a terminal."""
+    """The stderr of a program that the command ran; it goes to ours without control characters."""
     text: str | None = None
     """A whole output in a format of its own, such as SARIF; it replaces the lines."""
     as_json: bool = False
-    """Asked for as JSON in another way than by --json."""
+    """The user asked for JSON by another option than --json."""
     pages: bool = False
-    """Long enough that a terminal should page it."""
-    remember: bool = field(default=False)
-    """May be answered from memory while nothing has changed; see `remembered`."""
+    """A terminal shows it in a pager if it is longer than the screen."""
+    cacheable: bool = False
+    """The output may be printed again while nothing has changed; see `listing_cache`."""

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from click import argument, option
+
 from metier.app import App
 from metier.cli.core.dispatch import command
-from metier.cli.core.options import argument, option
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
@@ -103,7 +104,7 @@ def install(
 def bring(app: App, refs: Sequence[str]) -> None:
     """Install these for the user, as `metier skill install REF...` does; an error if any of them could not be."""
     # The command's own defaults, whatever options it has.
-    visit = _Visit(app, app.installed(ScopeLevel.USER), (), install.read(()) or {})
+    visit = _Visit(app, app.installed(ScopeLevel.USER), (), install.make_context("install", []).params)
     with fetch_progress() as progress:
         result = visit.installed(visit.brought(refs, progress, listed=False))
     if result.status:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from click import option
+
 from metier.app import App
-from metier.cli.core.options import option
 from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import SkillNotFoundError, UsageError
 from metier.install.fetch.job import Access, FetchStage, Progress

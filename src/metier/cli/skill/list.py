@@ -12,9 +12,10 @@ import click
 
 from metier.app import App
 from metier.catalog import Catalog, Entry, Source, State
-from metier.cli.core.dispatch import command, envelope
+from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count, entry_lines, entry_row, glyph
 from metier.cli.core.listing_cache import note_commands, remembering
+from metier.cli.core.renderer import envelope
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.install.targets.scope import ScopeLevel
@@ -126,7 +127,7 @@ def _result(
         rest = f"; {len(entries) - len(seen):,} more, raise --limit to see them" if len(seen) < len(entries) else ""
         yield terminal.paint(f"{count(seen)}{rest}", "dim")
 
-    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, remember=remember)
+    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, cacheable=remember)
 
 
 def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries

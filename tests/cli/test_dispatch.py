@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import import_module
 
+import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.shell import Ran, Shell
-from metier.cli.core import click_groups as groups
-from metier.cli.core import dispatch as run
+from metier.cli.core import dispatch
 from metier.cli.core.commands import GROUPS
 
 # Exit codes, each with a command that ends with it: 0 ok, 1 problems found, 2 usage, 3 not found, 5 refused, 6 conflict.
@@ -158,18 +159,27 @@ def test_a_skills_dir_replaces_the_projects_own_and_is_trusted(shell: Shell) -> 
     assert shell.listed(SKILLS_DIR="mine") == {"other": "enabled"}
 
 
-def test_a_mistake_of_ours_is_one_sentence_and_can_be_seen_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_one_sentence_and_a_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(groups, "root_command", broken)
-    assert run.run(["skill"]) == 70
+    monkeypatch.setattr(dispatch, "root_command", broken)
+    assert dispatch.run(["skill"]) == 70
     monkeypatch.setenv("METIER_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        run.run(["skill"])
+        dispatch.run(["skill"])
 
 
-# Whatever is typed
+@pytest.mark.parametrize("location", sorted({row[0] for rows in GROUPS.values() for row in rows.values() if row[0]}))
+def test_every_row_of_the_table_is_a_click_command_with_the_common_options(location: str) -> None:
+    module, _, attribute = location.partition(":")
+    found = getattr(import_module(module), attribute)
+    assert isinstance(found, click.Command)
+    assert {"skills_dir", "as_json"} <= {each.name for each in found.params}
+    assert found.help
+
+
+# Random words
 
 _COMMANDS = [
     (*group.split(), name)
@@ -202,14 +212,14 @@ _WORDS = st.one_of(
 )
 def test_whatever_is_typed_no_traceback_and_no_mistake(furnished: Shell, command: tuple[str, ...], words: list[str]) -> None:
     ran = furnished(*command, *words, EDITOR="false", METIER_HOME=str(furnished.home / "fuzz"))
-    _is_civil(ran)
+    _assert_clean(ran)
 
 
-def _is_civil(ran: Ran) -> None:
+def _assert_clean(ran: Ran) -> None:
     assert ran.code in (0, 1, 2, 3, 4, 5, 6), ran
     both = ran.raw + ran.raw_err
     assert b"Traceback" not in both, ran
-    assert b"metier made a mistake" not in both, ran
+    assert b"Internal error" not in both, ran
     assert b"\x1b" not in both, ran
     if ran.code and not ran.raw:
         ran.failed(ran.code)
