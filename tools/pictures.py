@@ -21,12 +21,12 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from metier.archive import pack
-from metier.registry import Options, create_app
-from metier.registry.access import Caller
-from metier.registry.judging import scanned
-from metier.registry.model import Visibility
-from metier.registry.publishing import Intent
-from metier.registry.registry import Registry, open_registry
+from metier.registry import ServerOptions, create_app
+from metier.registry.domain.access import Caller
+from metier.registry.domain.judging import scan_release
+from metier.registry.domain.publish import PublishRequest
+from metier.registry.domain.records import PackageVisibility
+from metier.registry.domain.registry import Registry, open_registry
 from metier.spec import MemoryFiles
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,11 +41,11 @@ def main() -> int:
         print("needs Chromium: install Debian's package chromium", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(
+        options = ServerOptions(
             db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
         )
         token = asyncio.run(_filled(options))
-        server = uvicorn.Server(uvicorn.Config(create_app(options, judge=scanned), port=PORT, log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(create_app(options, judge=scan_release), port=PORT, log_level="warning"))
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:
@@ -76,8 +76,8 @@ def _open(page: Page, name: str, token: str) -> None:
     page.goto(paths[name])
 
 
-async def _filled(options: Options) -> str:
-    registry = await open_registry(options, judge=scanned)
+async def _filled(options: ServerOptions) -> str:
+    registry = await open_registry(options, judge=scan_release)
     try:
         token = await registry.tokens.first(now=registry.clock())
         admin = await registry.tokens.caller(token, address="", now=registry.clock())
@@ -94,11 +94,11 @@ async def _publish(registry: Registry, admin: Caller, folder: Path, place: int) 
         for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-    intent = Intent(namespace="metier-team", visibility=Visibility.PUBLIC, version="1.0.0")
+    intent = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.0.0")
     done = await registry.publishing.publish(admin, pack(MemoryFiles(files)), intent)
     if folder.name == "data-analysis":
         files["SKILL.md"] = files["SKILL.md"].replace(b"never prompts", b"never asks, never prompts")
-        newer = Intent(namespace="metier-team", visibility=Visibility.PUBLIC, version="1.1.0")
+        newer = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.1.0")
         await registry.publishing.publish(admin, pack(MemoryFiles(files)), newer)
     assert done.card is not None
     today = datetime.now(UTC).date()

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from builders import skill_text
 from metier.archive import ArchiveFormat, pack
-from metier.registry import Options, create_app
+from metier.registry import ServerOptions, create_app
 from metier.registry.server.app import RegistryApp
 from metier.spec import MemoryFiles
 
@@ -111,7 +111,7 @@ def site(
     folder: Path, *, clock: Clock | None = None, judge: Any = None, db: str = "", blobs: str = "", **options: Any
 ) -> Iterator[Site]:
     clock = clock or Clock()
-    chosen = Options(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
+    chosen = ServerOptions(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
     app = create_app(chosen, judge=judge, clock=clock)
     with TestClient(app, base_url="http://registry.test") as client:
         assert client.portal is not None

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from builders import skill_text
-from metier.registry.admission import Judgement
-from metier.registry.judging import scanned
-from metier.registry.model import Verdict
-from metier.registry.secrets import find_secrets
+from metier.registry.domain.admission import ReleaseScan
+from metier.registry.domain.judging import scan_release
+from metier.registry.domain.records import ScanStatus
+from metier.registry.domain.secrets import find_secrets
 from metier.spec import Files, MemoryFiles, Problem, Severity
 from registry.building import Site, archive, site, tar_of
 
@@ -22,7 +22,7 @@ AWS = "AKIA" + "QYLPMN5HHHFPZAM2"
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, judge=scanned) as found:
+    with site(tmp_path, judge=scan_release) as found:
         yield found
 
 
@@ -68,13 +68,13 @@ def test_the_scanner_has_a_say(here: Site) -> None:
 
 
 def test_a_later_scan_changes_the_verdict_and_not_the_release(tmp_path: Path) -> None:
-    verdicts = [Verdict.PASS, Verdict.REVIEW]
+    verdicts = [ScanStatus.PASS, ScanStatus.REVIEW]
 
-    def judge(files: Files, *, name: str) -> Judgement:
+    def judge(files: Files, *, name: str) -> ReleaseScan:
         problem = Problem(code="SK999", severity=Severity.WARNING, message="odd", file="SKILL.md", line=3)
-        return Judgement(verdicts.pop(0), () if len(verdicts) else (problem,))
+        return ReleaseScan(verdicts.pop(0), () if len(verdicts) else (problem,))
 
-    from metier.registry.background import run_due_jobs
+    from metier.registry.server.background_jobs import run_due_jobs
 
     with site(tmp_path, judge=judge) as here:
         here.publish("pdf", "1.0.0")

@@ -10,20 +10,20 @@ from secrets import token_hex
 import pytest
 
 from metier.registry.blobs import CachedBlobs, FileBlobs, open_blobs
-from metier.registry.ports import Blobs
+from metier.registry.domain.protocols import BlobStore
 from metier.testing import BlobsConformance
 from registry.servers import ObjectStore
 
 
 class TestFiles(BlobsConformance):
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+    async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield FileBlobs(str(folder / "blobs"))
 
 
 class TestCached(BlobsConformance):
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+    async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield CachedBlobs(FileBlobs(str(folder / "blobs")), size=100)
 
 
@@ -33,11 +33,11 @@ class TestObjects(BlobsConformance):
         self.store = object_store
 
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+    async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield open_blobs(self.store.url(f"metier/{token_hex(4)}"))
 
 
 class TestMemory(BlobsConformance):
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Blobs]:
+    async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield open_blobs("memory://")

@@ -14,15 +14,15 @@ import pytest
 
 from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry.blobs import open_blobs
-from metier.registry.copying import collect, copy
-from metier.registry.ports import Blobs
+from metier.registry.domain.protocols import BlobStore
+from metier.registry.maintenance import collect_garbage, copy_registry
 from metier.registry.store import SqlStore, open_store
-from metier.registry.store.copying import rows_digest
+from metier.registry.store.row_copy import rows_digest
 from metier.testing.registry import draft
 from registry.building import site
 from registry.servers import ObjectStore, Postgres
 
-Place = tuple[SqlStore, Blobs]
+Place = tuple[SqlStore, BlobStore]
 
 
 @asynccontextmanager
@@ -60,10 +60,10 @@ def test_a_registry_moves_to_postgresql_and_s3_and_back(tmp_path: Path, postgres
         with postgres.database() as url:
             scaled = (url, object_store.url(f"metier/{token_hex(4)}"))
             async with opened(*source) as one, opened(*scaled) as two, opened(*embedded(tmp_path / "three")) as three:
-                there = await copy(one, two)
+                there = await copy_registry(one, two)
                 assert (there.blobs, there.known) == (7, 0)
-                assert (await copy(one, two)).known == 7
-                back = await copy(two, three)
+                assert (await copy_registry(one, two)).known == 7
+                back = await copy_registry(two, three)
                 assert back.rows == there.rows
                 assert await rows_digest(one[0]) == await rows_digest(two[0]) == await rows_digest(three[0])
                 again = await two[0].publish(draft("another"), None)
@@ -81,7 +81,7 @@ def test_an_interrupted_copy_leaves_the_target_as_it_was_and_goes_on(tmp_path: P
     source = filled(tmp_path / "one")
 
     class Breaking:
-        def __init__(self, blobs: Blobs) -> None:
+        def __init__(self, blobs: BlobStore) -> None:
             self.blobs, self.left = blobs, 3
 
         async def has(self, name: str) -> bool:
@@ -96,9 +96,9 @@ def test_an_interrupted_copy_leaves_the_target_as_it_was_and_goes_on(tmp_path: P
     async def move() -> None:
         async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
             with pytest.raises(UnavailableError):
-                await copy(one, (two[0], Breaking(two[1])))  # type: ignore[arg-type]  # only what copying uses
+                await copy_registry(one, (two[0], Breaking(two[1])))  # type: ignore[arg-type]  # only what copying uses
             assert (await two[0].totals())["packages"] == 0
-            done = await copy(one, two)
+            done = await copy_registry(one, two)
             assert (done.known, done.blobs) == (3, 4)
 
     asyncio.run(move())
@@ -113,7 +113,7 @@ def test_a_damaged_archive_is_not_copied(tmp_path: Path) -> None:
     async def move() -> None:
         async with opened(*source) as one, opened(*embedded(tmp_path / "two")) as two:
             with pytest.raises(UnavailableError, match="damaged"):
-                await copy(one, two)
+                await copy_registry(one, two)
 
     asyncio.run(move())
 
@@ -125,7 +125,7 @@ def test_another_registry_is_not_written_over(tmp_path: Path) -> None:
         async with opened(*one) as source, opened(*two) as target:
             before = await rows_digest(target[0])
             with pytest.raises(ConflictError):
-                await copy(source, target)
+                await copy_registry(source, target)
             assert await rows_digest(target[0]) == before
 
     asyncio.run(move())
@@ -145,9 +145,9 @@ def test_only_old_bytes_that_nobody_names_are_collected(tmp_path: Path) -> None:
             for name in named:
                 os.utime(next((tmp_path / "blobs").rglob(name)), (1, 1))
             now = int(next((tmp_path / "blobs").rglob(names[1])).stat().st_mtime * 1000) + 1000
-            assert (await collect(store, blobs, now=now, dry_run=True)).deleted == 1
+            assert (await collect_garbage(store, blobs, now=now, dry_run=True)).deleted == 1
             assert await blobs.has(names[0])
-            assert (await collect(store, blobs, now=now)).deleted == 1
+            assert (await collect_garbage(store, blobs, now=now)).deleted == 1
             assert not await blobs.has(names[0])
             assert await blobs.has(names[1])
             for name in named:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from metier.registry.options import Rates
-from metier.registry.server.limits import RateLimits
+from metier.registry.domain.options import RequestRates
+from metier.registry.server.rate_limits import RateLimiter
 from registry.building import archive, site
 
 
 def test_a_flood_is_told_when_to_come_back(tmp_path: Path) -> None:
-    with site(tmp_path, rates=Rates(read=(3, 5))) as here:
+    with site(tmp_path, rates=RequestRates(read=(3, 5))) as here:
         answers = [here.get("/skills") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
         assert [answer.headers.get("ratelimit-remaining") for answer in answers[:3]] == ["2", "1", "0"]
@@ -25,7 +25,7 @@ def test_a_flood_is_told_when_to_come_back(tmp_path: Path) -> None:
 
 
 def test_a_token_is_counted_by_itself_and_not_with_its_address(tmp_path: Path) -> None:
-    with site(tmp_path, rates=Rates(read=(2, 4))) as here:
+    with site(tmp_path, rates=RequestRates(read=(2, 4))) as here:
         token = here.token("acme", "read")
         assert [here.get("/skills").status_code for _ in range(3)] == [200, 200, 429]
         assert [here.get("/skills", token=token).status_code for _ in range(5)] == [200] * 4 + [429]
@@ -33,7 +33,7 @@ def test_a_token_is_counted_by_itself_and_not_with_its_address(tmp_path: Path) -
 
 def test_a_forwarded_address_is_believed_only_if_we_are_told_to(tmp_path: Path) -> None:
     for trusted in (False, True):
-        with site(tmp_path / str(trusted), rates=Rates(read=(1, 1)), trust_proxy=trusted) as here:
+        with site(tmp_path / str(trusted), rates=RequestRates(read=(1, 1)), trust_proxy=trusted) as here:
             (first, second) = (here.get("/skills", headers={"x-forwarded-for": f"10.0.0.{n}"}) for n in range(2))
             assert (first.status_code, second.status_code) == (200, 200 if trusted else 429)
 
@@ -47,7 +47,7 @@ def test_an_installation_of_two_hundred_skills_meets_no_limit(tmp_path: Path) ->
 
 
 def test_no_limit_is_no_limit() -> None:
-    assert RateLimits(Rates(read=(0, 0)), lambda: 0.0).take("read", "x", has_token=False) is None
+    assert RateLimiter(RequestRates(read=(0, 0)), lambda: 0.0).take("read", "x", has_token=False) is None
 
 
 @pytest.mark.parametrize("form", [True, False])

@@ -57,7 +57,7 @@ def test_addresses_are_not_kept(here: Site, tmp_path: Path) -> None:
 
 
 def test_who_came_is_forgotten_after_two_days_and_the_count_stays(here: Site, tmp_path: Path) -> None:
-    from metier.registry.background import run_due_jobs
+    from metier.registry.server.background_jobs import run_due_jobs
 
     here.get("/skills/pdf/download")
     assert counted(here) == 1

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from metier.registry import Options, create_app
+from metier.registry import ServerOptions, create_app
 from metier.registry.server.openapi import describe
 from registry.building import archive
 from registry.running import Running, running
 
-ROUTES = create_app(Options(db="sqlite:///unused", blobs="file:///unused")).routes.all
+ROUTES = create_app(ServerOptions(db="sqlite:///unused", blobs="file:///unused")).routes.all
 SCHEMA = schemathesis.openapi.from_dict(describe(ROUTES))
 EXAMPLES = 60 if os.environ.get("METIER_FULL") else 2
 

@@ -58,7 +58,7 @@ def test_after_thirty_days_the_name_is_free(here: Site) -> None:
     own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
     here.publish("pdf", "1.0.0", token=own)
     here.send("DELETE", "/skills/pdf", token=own)
-    from metier.registry.background import run_due_jobs
+    from metier.registry.server.background_jobs import run_due_jobs
 
     here.clock.move(days=29)
     here.call(here.registry.store.enqueue, "purge", "", due=0)

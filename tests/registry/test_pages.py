@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metier.registry.web.differences import changes
+from metier.registry.web.diff import diff_files
 from registry.building import Site, archive, site
 
 HTML = {"accept": "text/html"}
@@ -232,17 +232,17 @@ def test_a_file_that_is_not_text_is_not_shown(shop: Site) -> None:
 
 def test_the_difference_of_long_or_binary_files_is_only_named() -> None:
     many = {f"{number}.txt": b"a" for number in range(120)}
-    found = changes(many, {})
+    found = diff_files(many, {})
     assert [each.how for each in found] == ["removed"] * 120
     assert found[0].rows and not found[-1].rows and "too many" in found[-1].note
-    assert changes({"a": b"\0"}, {"a": b"\1\0"})[0].note
-    assert changes({"a": b"x\n" * 5000}, {"a": b"y\n" * 5000})[0].note
-    assert changes({"a": b"same"}, {"a": b"same"}) == []
+    assert diff_files({"a": b"\0"}, {"a": b"\1\0"})[0].note
+    assert diff_files({"a": b"x\n" * 5000}, {"a": b"y\n" * 5000})[0].note
+    assert diff_files({"a": b"same"}, {"a": b"same"}) == []
 
 
 def test_a_difference_leaves_out_lines_far_from_any_change() -> None:
     old = b"\n".join(b"line %d" % number for number in range(40))
-    rows = changes({"a": old}, {"a": old.replace(b"line 20", b"line twenty")})[0].rows
+    rows = diff_files({"a": old}, {"a": old.replace(b"line 20", b"line twenty")})[0].rows
     assert [row.kind for row in rows] == ["left-out", *["same"] * 3, "removed", "added", *["same"] * 3, "left-out"]
     assert (rows[4].old, rows[5].new) == (21, 21)
     assert rows[0].text == "17 lines are the same"

@@ -14,14 +14,14 @@ from typing import TypeVar
 
 import pytest
 
-from metier.registry.access import ANONYMOUS
 from metier.registry.blobs import open_blobs
-from metier.registry.model import Filters, Sort
-from metier.registry.reading import Found, Reading, Wish
-from metier.registry.search import read_query, reranked
+from metier.registry.domain.access import ANONYMOUS
+from metier.registry.domain.queries import ListPage, ListQuery, Queries
+from metier.registry.domain.records import PackageFilters, Sort
+from metier.registry.domain.search import parse_query, rank
+from metier.registry.domain.search_terms import forms, is_one_slip
 from metier.registry.store import SqlStore, open_store
-from metier.registry.store.copying import copy_rows
-from metier.registry.terms import forms, is_one_slip
+from metier.registry.store.row_copy import copy_rows
 from metier.spec import is_name, parse
 from metier.testing.registry import draft
 from registry.servers import Postgres
@@ -104,23 +104,23 @@ def filled() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
-def with_store(url: str, body: Callable[[SqlStore, Reading], Awaitable[T]]) -> T:
+def with_store(url: str, body: Callable[[SqlStore, Queries], Awaitable[T]]) -> T:
     async def run() -> T:
         store = await open_store(url)
         try:
-            return await body(store, Reading(store, open_blobs("memory://"), lambda: 0))
+            return await body(store, Queries(store, open_blobs("memory://"), lambda: 0))
         finally:
             await store.close()
 
     return asyncio.run(run())
 
 
-def names(found: Found) -> list[str]:
+def names(found: ListPage) -> list[str]:
     return [card.name for card in found.cards]
 
 
-async def all_of_them(_: SqlStore, reading: Reading) -> dict[str, list[str]]:
-    return {query: names(await reading.find(ANONYMOUS, Wish(query=query, limit=10))) for query in (*FINDS, *ALSO)}
+async def all_of_them(_: SqlStore, reading: Queries) -> dict[str, list[str]]:
+    return {query: names(await reading.find(ANONYMOUS, ListQuery(query=query, limit=10))) for query in (*FINDS, *ALSO)}
 
 
 def test_what_one_looks_for_is_among_the_first_also_with_a_slip(filled: str) -> None:
@@ -132,7 +132,7 @@ def test_what_one_looks_for_is_among_the_first_also_with_a_slip(filled: str) -> 
 def test_both_engines_give_the_same_first_ten(filled: str, postgres: Postgres) -> None:
     with postgres.database() as url:
 
-        async def fill(store: SqlStore, _: Reading) -> None:
+        async def fill(store: SqlStore, _: Queries) -> None:
             other = await open_store(url)
             await copy_rows(store, other)
             await other.close()
@@ -143,13 +143,13 @@ def test_both_engines_give_the_same_first_ten(filled: str, postgres: Postgres) -
 
 
 def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:
-    async def walk(_: SqlStore, reading: Reading) -> tuple[list[str], list[str]]:
+    async def walk(_: SqlStore, reading: Queries) -> tuple[list[str], list[str]]:
         walked: list[str] = []
         every: list[list[str]] = []
-        for wish in (Wish(sort=Sort.NAME, limit=7), Wish(query="design", limit=7)):
+        for wish in (ListQuery(sort=Sort.NAME, limit=7), ListQuery(query="design", limit=7)):
             cursor, got = "", []
             for _page in range(30):
-                found = await reading.find(ANONYMOUS, Wish(query=wish.query, sort=wish.sort, cursor=cursor, limit=7))
+                found = await reading.find(ANONYMOUS, ListQuery(query=wish.query, sort=wish.sort, cursor=cursor, limit=7))
                 got += names(found)
                 cursor = found.next or ""
                 if not cursor:
@@ -165,9 +165,9 @@ def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:
 
 
 def test_filters_come_before_the_limit(filled: str) -> None:
-    async def ask(_: SqlStore, reading: Reading) -> tuple[Found, Found]:
-        wish = Wish(query="design", filters=Filters(tag="t"), limit=5)
-        return await reading.find(ANONYMOUS, wish), await reading.find(ANONYMOUS, Wish(filters=Filters(tag="none")))
+    async def ask(_: SqlStore, reading: Queries) -> tuple[ListPage, ListPage]:
+        wish = ListQuery(query="design", filters=PackageFilters(tag="t"), limit=5)
+        return await reading.find(ANONYMOUS, wish), await reading.find(ANONYMOUS, ListQuery(filters=PackageFilters(tag="none")))
 
     tagged, none = with_store(filled, ask)
     assert tagged.cards
@@ -176,8 +176,8 @@ def test_filters_come_before_the_limit(filled: str) -> None:
 
 
 def test_a_correction_is_told(filled: str) -> None:
-    async def ask(_: SqlStore, reading: Reading) -> Found:
-        return await reading.find(ANONYMOUS, Wish(query="promt engineering"))
+    async def ask(_: SqlStore, reading: Queries) -> ListPage:
+        return await reading.find(ANONYMOUS, ListQuery(query="promt engineering"))
 
     assert with_store(filled, ask).corrected == {"promt": "prompt"}
 
@@ -194,10 +194,10 @@ def test_an_exact_name_must_be_earned_and_downloads_only_break_ties() -> None:
         return list(made)
 
     fresh, code, tool, other = asyncio.run(cards())
-    query = read_query("review ")
+    query = parse_query("review ")
 
     def order(*given: object) -> list[str]:
-        return [card.name for card in reranked(query, given)]  # type: ignore[arg-type]
+        return [card.name for card in rank(query, given)]  # type: ignore[arg-type]
 
     popular = replace(other, downloads=1_000_000)  # type: ignore[type-var]
     assert order(popular, code, fresh)[-1] == "other"
@@ -222,8 +222,8 @@ TYPED = ('"', "a AND b", "name:x", "NEAR(a b)", "*", "-", "'; drop table package
 
 
 def test_whatever_is_typed_is_only_words(filled: str, postgres: Postgres) -> None:
-    async def ask(_: SqlStore, reading: Reading) -> list[Found]:
-        return [await reading.find(ANONYMOUS, Wish(query=text)) for text in TYPED]
+    async def ask(_: SqlStore, reading: Queries) -> list[ListPage]:
+        return [await reading.find(ANONYMOUS, ListQuery(query=text)) for text in TYPED]
 
     with postgres.database() as url:
         assert len(with_store(filled, ask)) == len(with_store(url, ask)) == len(TYPED)
@@ -232,8 +232,8 @@ def test_whatever_is_typed_is_only_words(filled: str, postgres: Postgres) -> Non
 def test_every_alphabet_can_be_searched(tmp_path: Path) -> None:
     typed = ("übersetzt", "ubersetzt", "漢字", "кириллица", "字漢")
 
-    async def ask(store: SqlStore, reading: Reading) -> list[list[str]]:
+    async def ask(store: SqlStore, reading: Queries) -> list[list[str]]:
         await store.publish(draft("translator", description="Übersetzt 漢字 und кириллица."), None)
-        return [names(await reading.find(ANONYMOUS, Wish(query=text))) for text in typed]
+        return [names(await reading.find(ANONYMOUS, ListQuery(query=text))) for text in typed]
 
     assert with_store(f"sqlite://{tmp_path}/r.sqlite", ask) == [["translator"]] * 4 + [[]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metier.errors import RefusedError, UsageError
-from metier.registry.signing import keyid_of, new_key, public_of, sign, statement, verify
+from metier.registry.ed25519 import keyid_of, new_key, public_of, sign, statement, verify
 from registry.building import Site, site
 
 

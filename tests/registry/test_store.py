@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from metier.registry.model import Filters, Sort
-from metier.registry.ports import Store
+from metier.registry.domain.protocols import RegistryStore
+from metier.registry.domain.records import PackageFilters, Sort
 from metier.registry.store import open_store
 from metier.testing import RegistryStoreConformance, run_now
 from metier.testing.registry import draft
@@ -19,7 +19,7 @@ from registry.servers import Postgres
 
 class TestSqlite(RegistryStoreConformance):
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Store]:
+    async def opened(self, folder: Path) -> AsyncIterator[RegistryStore]:
         store = await open_store(f"sqlite://{folder}/registry.sqlite")
         yield store
         await store.close()
@@ -31,7 +31,7 @@ class TestPostgres(RegistryStoreConformance):
         self.postgres = postgres
 
     @asynccontextmanager
-    async def opened(self, folder: Path) -> AsyncIterator[Store]:
+    async def opened(self, folder: Path) -> AsyncIterator[RegistryStore]:
         with self.postgres.database() as url:
             store = await open_store(url)
             yield store
@@ -69,7 +69,7 @@ def test_a_writer_that_is_cancelled_leaves_the_way_free(tmp_path: Path) -> None:
             await asyncio.gather(task, return_exceptions=True)
         _, _, created = await asyncio.wait_for(store.publish(draft("after"), None), 10)
         assert created
-        for card in await store.browse(Filters(sees=None), sort=Sort.NAME, after=None, limit=100):
+        for card in await store.browse(PackageFilters(sees=None), sort=Sort.NAME, after=None, limit=100):
             assert await store.release(card.id, card.version) is not None
         await store.close()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from metier.config import Settings
     from metier.install.fetch.credentials import RegistrySource
-    from metier.registry.client import RegistryClient
-    from metier.registry.logins import Logins
+    from metier.registry.client.credentials import Logins
+    from metier.registry.client.http_client import RegistryClient
 
 __all__ = ["Registries"]
 
@@ -30,7 +30,7 @@ class Registries:
 
     @cached_property
     def logins(self) -> Logins:
-        from metier.registry.logins import Logins
+        from metier.registry.client.credentials import Logins
 
         return Logins(str(self.home / "credentials.toml"))
 
@@ -50,7 +50,7 @@ class Registries:
     def registry_client(self, named: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """The registry of that name or address; without one the user's own."""
         from metier.errors import ConfigError
-        from metier.registry.client import Answers, RegistryClient, site_of
+        from metier.registry.client.http_client import RegistryClient, ResponseCache, registry_url
 
         source = next((one for one in self.registries if one.name == (named or "r9s")), None)
         if source is None and (named is None or "://" not in named):
@@ -58,12 +58,12 @@ class Registries:
                 f"no registry is called {named!r}" if named else "no registry is configured", file="skills.registry",
                 hint="metier login https://…, or name its address with --registry",
             )  # fmt: skip
-        url = site_of(source.url if source else named or "")
+        url = registry_url(source.url if source else named or "")
         sent = dict(source.header(self.environment)) if source else {}
         token = sent.get("Authorization", "").partition(" ")[2] or self.logins.token(url)
         return RegistryClient(
             url=url, token=token, offline=offline, insecure=insecure, environment=self.environment,
-            answers=Answers(str(self.home / "cache" / "registry")),
+            answers=ResponseCache(str(self.home / "cache" / "registry")),
         )  # fmt: skip
 
     def signing_key(self) -> str | None:

@@ -28,10 +28,10 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
     The token is asked for without showing it, checked with the registry, and kept in ~/.metier/credentials.toml, which only
     you can read. Give the address of the registry, such as https://skills.example.com.
     """
-    from metier.registry.client import RegistryClient, site_of
+    from metier.registry.client.http_client import RegistryClient, registry_url
 
     known = app.settings.path("skills.registry")
-    address = site_of(url or known or "")
+    address = registry_url(url or known or "")
     if not address:
         raise UsageError("which registry?", hint="metier login https://skills.example.com")
     text = (token or _asked()).strip()
@@ -48,7 +48,7 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
         set_value(app.config_file, KEYS["skills.registry"], f"{address}/skills")
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
     told = f"logged in to {address} as {one_line(name)}, who may {one_line(', '.join(scopes))}"
-    data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or site_of(known) == address}
+    data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or registry_url(known) == address}
     return Result(data=data, lines=lambda _: (told,))
 
 
@@ -56,9 +56,9 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
 @click.argument("url", required=False)
 def logout(app: App, *, url: str | None) -> Result:
     """Forget the token of a registry. It stays valid; revoke it there if somebody else may have it."""
-    from metier.registry.client import site_of
+    from metier.registry.client.http_client import registry_url
 
-    address = site_of(url or app.settings.path("skills.registry") or "")
+    address = registry_url(url or app.settings.path("skills.registry") or "")
     if not address:
         raise UsageError("which registry?", hint="metier logout https://skills.example.com")
     changed = app.logins.remove(address)

@@ -8,18 +8,18 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .options import Options
-    from .registry import Registry, open_registry
+    from .domain.options import ServerOptions
+    from .domain.registry import Registry, open_registry
     from .server.app import create_app
 
-__all__ = ["Options", "Registry", "create_app", "open_registry"]
+__all__ = ["Registry", "ServerOptions", "create_app", "open_registry"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.registry.options": ("Options",),
-            "metier.registry.registry": ("Registry", "open_registry"),
+            "metier.registry.domain.options": ("ServerOptions",),
+            "metier.registry.domain.registry": ("Registry", "open_registry"),
             "metier.registry.server.app": ("create_app",),
         },
     )

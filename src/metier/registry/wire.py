@@ -7,29 +7,29 @@ from typing import Any
 from msgspec import Struct, field
 
 __all__ = [
-    "Accepted",
-    "Audit",
+    "AbuseReport",
     "AuditLine",
-    "Day",
-    "Details",
+    "AuditPage",
+    "DownloadDay",
+    "DownloadStats",
     "FileRow",
-    "Finding",
-    "Job",
     "NewToken",
-    "Page",
-    "Problem",
-    "Report",
+    "ProblemDetails",
+    "PublishReceipt",
+    "QueuedJob",
+    "ReleaseDetails",
+    "ReleaseFinding",
     "SignatureRow",
-    "Skill",
-    "Stats",
+    "SkillPage",
+    "SkillSummary",
+    "TokenList",
     "TokenRow",
-    "Tokens",
+    "VersionList",
     "VersionRow",
-    "Versions",
 ]
 
 
-class Skill(Struct, kw_only=True):
+class SkillSummary(Struct, kw_only=True):
     """A skill or an agent. The first six fields are those of the plain API; clients may know no more."""
 
     name: str
@@ -55,10 +55,10 @@ class Skill(Struct, kw_only=True):
     updated: str
 
 
-class Page(Struct, kw_only=True):
+class SkillPage(Struct, kw_only=True):
     """A list. There is no total: a number that is true for one visitor and one moment only misleads."""
 
-    skills: list[Skill]
+    skills: list[SkillSummary]
     next: str | None = None
     """Cursor of the next page, if there is one."""
     corrected: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class FileRow(Struct, kw_only=True):
     executable: bool = False
 
 
-class Finding(Struct, kw_only=True):
+class ReleaseFinding(Struct, kw_only=True):
     """One thing that a rule found."""
 
     rule: str
@@ -83,7 +83,7 @@ class Finding(Struct, kw_only=True):
     hint: str = ""
 
 
-class Details(Struct, kw_only=True):
+class ReleaseDetails(Struct, kw_only=True):
     """What a release's frontmatter and files say."""
 
     files: list[FileRow]
@@ -122,18 +122,18 @@ class VersionRow(Struct, kw_only=True):
     yank_reason: str
     verdict: str
     signed_by: str
-    details: Details | None = None
-    findings: list[Finding] | None = None
+    details: ReleaseDetails | None = None
+    findings: list[ReleaseFinding] | None = None
     signatures: list[SignatureRow] | None = None
 
 
-class Versions(Struct, kw_only=True):
+class VersionList(Struct, kw_only=True):
     name: str
     versions: list[VersionRow]
     tags: dict[str, str]
 
 
-class Accepted(Struct, kw_only=True):
+class PublishReceipt(Struct, kw_only=True):
     """What became of an upload."""
 
     name: str
@@ -148,10 +148,10 @@ class Accepted(Struct, kw_only=True):
     dry_run: bool
     verdict: str
     files: list[FileRow]
-    findings: list[Finding]
+    findings: list[ReleaseFinding]
 
 
-class Problem(Struct, kw_only=True, omit_defaults=True):
+class ProblemDetails(Struct, kw_only=True, omit_defaults=True):
     """RFC 9457."""
 
     type: str
@@ -160,20 +160,20 @@ class Problem(Struct, kw_only=True, omit_defaults=True):
     detail: str
     code: str
     hint: str = ""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ReleaseFinding] = field(default_factory=list)
     limit: int = 0
     """Of a size: bytes."""
 
 
-class Day(Struct, kw_only=True):
+class DownloadDay(Struct, kw_only=True):
     day: str
     downloads: int
 
 
-class Stats(Struct, kw_only=True):
+class DownloadStats(Struct, kw_only=True):
     name: str
     downloads: int
-    days: list[Day]
+    days: list[DownloadDay]
 
 
 class TokenRow(Struct, kw_only=True):
@@ -194,11 +194,11 @@ class NewToken(Struct, kw_only=True):
     row: TokenRow
 
 
-class Tokens(Struct, kw_only=True):
+class TokenList(Struct, kw_only=True):
     tokens: list[TokenRow]
 
 
-class Report(Struct, kw_only=True):
+class AbuseReport(Struct, kw_only=True):
     id: int = 0
     kind: str = "skill"
     name: str = ""
@@ -220,12 +220,12 @@ class AuditLine(Struct, kw_only=True):
     details: Any  # Any: JSON that depends on the action
 
 
-class Audit(Struct, kw_only=True):
+class AuditPage(Struct, kw_only=True):
     events: list[AuditLine]
     next: str | None = None
 
 
-class Job(Struct, kw_only=True, frozen=True):
+class QueuedJob(Struct, kw_only=True, frozen=True):
     id: int
     kind: str
     subject: str

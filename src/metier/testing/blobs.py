@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from metier.errors import NotFoundError
-from metier.registry.ports import Blobs
+from metier.registry.domain.protocols import BlobStore
 
 from .runners import run_now
 
@@ -18,11 +18,11 @@ __all__ = ["BlobsConformance"]
 class BlobsConformance:
     """Subclass it, say how yours are opened, and let pytest collect it."""
 
-    def opened(self, folder: Path) -> AbstractAsyncContextManager[Blobs]:
+    def opened(self, folder: Path) -> AbstractAsyncContextManager[BlobStore]:
         """Empty, and closed at the end of the block."""
         raise NotImplementedError
 
-    def _with(self, folder: Path, body: Callable[[Blobs], Awaitable[None]]) -> None:
+    def _with(self, folder: Path, body: Callable[[BlobStore], Awaitable[None]]) -> None:
         async def run() -> None:
             async with self.opened(folder) as blobs:
                 await body(blobs)
@@ -30,7 +30,7 @@ class BlobsConformance:
         run_now(run())
 
     def test_bytes_come_back_by_their_hash(self, tmp_path: Path) -> None:
-        async def body(blobs: Blobs) -> None:
+        async def body(blobs: BlobStore) -> None:
             for data in (b"", b"\x00\xff" * 10, bytes(3_000_000)):
                 name = hashlib.sha256(data).hexdigest()
                 assert not await blobs.has(name)
@@ -42,7 +42,7 @@ class BlobsConformance:
         self._with(tmp_path, body)
 
     def test_bytes_under_a_wrong_name_are_not_taken(self, tmp_path: Path) -> None:
-        async def body(blobs: Blobs) -> None:
+        async def body(blobs: BlobStore) -> None:
             try:
                 await blobs.put("0" * 64, b"x")
             except ValueError:
@@ -53,7 +53,7 @@ class BlobsConformance:
         self._with(tmp_path, body)
 
     def test_what_is_not_there_is_not_found(self, tmp_path: Path) -> None:
-        async def body(blobs: Blobs) -> None:
+        async def body(blobs: BlobStore) -> None:
             assert await _is_missing(blobs, "0" * 64)
             await blobs.delete("0" * 64)
             await blobs.ping()
@@ -61,7 +61,7 @@ class BlobsConformance:
         self._with(tmp_path, body)
 
     def test_all_are_listed_and_can_be_deleted(self, tmp_path: Path) -> None:
-        async def body(blobs: Blobs) -> None:
+        async def body(blobs: BlobStore) -> None:
             names = sorted(hashlib.sha256(bytes([n])).hexdigest() for n in range(5))
             for n in range(5):
                 await blobs.put(hashlib.sha256(bytes([n])).hexdigest(), bytes([n]))
@@ -75,7 +75,7 @@ class BlobsConformance:
         self._with(tmp_path, body)
 
 
-async def _is_missing(blobs: Blobs, name: str) -> bool:
+async def _is_missing(blobs: BlobStore, name: str) -> bool:
     try:
         await blobs.get(name)
     except NotFoundError:

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError
-from metier.registry.model import Draft, Event, Filters, Signature, SigningKey, Sort, Token
-from metier.registry.ports import Store
-from metier.registry.terms import document_terms, plain_words
-from metier.registry.wire import Report
+from metier.registry.domain.protocols import RegistryStore
+from metier.registry.domain.records import AuditEvent, PackageFilters, RegistryToken, ReleaseDraft, Signature, SigningKey, Sort
+from metier.registry.domain.search_terms import document_terms, plain_words
+from metier.registry.wire import AbuseReport
 
 from .runners import run_now
 
 __all__ = ["RegistryStoreConformance", "draft"]
 
 DAY = "2026-01-01"
-ALL = Filters(sees=None)
+ALL = PackageFilters(sees=None)
 
 
-def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> Draft:  # Any: fields of Draft
+def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> ReleaseDraft:  # Any: fields of Draft
     """A release on its way into a store; its contents follow from its fields unless a digest is given."""
     about = fields.get("description", f"Does {name}.")
     digest = "sha256:" + hashlib.sha256(f"{name} {version} {about}".encode()).hexdigest()
@@ -35,11 +35,11 @@ def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> Draft:  # 
         "words": document_terms(name, tags, about, fields.pop("body", "")),
         "spellings": plain_words(name.replace("-", " "), about), **fields,
     }  # fmt: skip
-    return Draft(**whole)
+    return ReleaseDraft(**whole)
 
 
-def event(action: str = "test", at: int = 2_000) -> Event:
-    return Event(at, "ann", action, "skill:x")
+def event(action: str = "test", at: int = 2_000) -> AuditEvent:
+    return AuditEvent(at, "ann", action, "skill:x")
 
 
 async def _raises(kind: type[MetierError], work: Awaitable[object]) -> None:
@@ -53,11 +53,11 @@ async def _raises(kind: type[MetierError], work: Awaitable[object]) -> None:
 class RegistryStoreConformance:
     """Subclass it, say how your store is opened, and let pytest collect it."""
 
-    def opened(self, folder: Path) -> AbstractAsyncContextManager[Store]:
+    def opened(self, folder: Path) -> AbstractAsyncContextManager[RegistryStore]:
         """An empty store, closed at the end of the block."""
         raise NotImplementedError
 
-    def _with(self, folder: Path, body: Callable[[Store], Awaitable[None]]) -> None:
+    def _with(self, folder: Path, body: Callable[[RegistryStore], Awaitable[None]]) -> None:
         async def run() -> None:
             async with self.opened(folder) as store:
                 await body(store)
@@ -65,7 +65,7 @@ class RegistryStoreConformance:
         run_now(run())
 
     def test_what_was_published_comes_back_whole(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             wanted = draft("pdf", description="Zürich 'quoted' % ? \\ 漢字", tags=("a", "b-c"), license="MIT")
             card, release, created = await store.publish(wanted, ("acme",))
             assert created
@@ -80,7 +80,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_what_is_not_there_is_none(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             assert await store.card("skill", "pdf") is None
             assert await store.release(1, "1.0.0") is None
             assert await store.token("0" * 64) is None
@@ -89,7 +89,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_the_same_contents_again_change_nothing(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             first, _, _ = await store.publish(draft("pdf"), None)
             again, _, created = await store.publish(draft("pdf", at=9_000), None)
             assert not created
@@ -99,7 +99,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_other_contents_under_a_taken_version_are_a_conflict(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), None)
             await _raises(ConflictError, store.publish(draft("pdf", description="Other."), None))
             await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
@@ -110,7 +110,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_no_version_is_the_next_patch(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             _, first, _ = await store.publish(draft("pdf", None, description="One."), None)
             _, second, _ = await store.publish(draft("pdf", None, description="Two."), None)
             _, same, created = await store.publish(draft("pdf", None, description="One."), None)
@@ -119,7 +119,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_a_name_belongs_to_who_came_first(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), ("acme",))
             await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
             await store.publish(draft("pdf", kind="agent", namespace="evil"), ("evil",))
@@ -127,7 +127,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_the_newest_release_is_shown_and_a_backport_is_not(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             for version in ("2.0.0", "1.9.1", "10.0.0", "11.0.0-rc.1"):
                 card, _, _ = await store.publish(draft("pdf", version, description=f"Version {version}."), None)
             assert (card.version, card.description) == ("10.0.0", "Version 10.0.0.")
@@ -137,7 +137,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_a_yank_shows_the_release_before_and_can_be_taken_back(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf", "1.0.0", description="Old zebra."), None)
             card, _, _ = await store.publish(draft("pdf", "2.0.0", description="New giraffe."), None)
             assert await store.yank(card.id, "2.0.0", reason="broken", event=event("yank"))
@@ -161,12 +161,12 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_lists_are_filtered_sorted_and_paged(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             for number, name in enumerate(("a", "b", "c", "d")):
                 mit = {"license": "MIT", "tags": ("even",)} if number % 2 == 0 else {"license": "Apache-2.0"}
                 await store.publish(draft(name, at=1_000 + number, visibility="public" if number else "private", **mit), None)
 
-            async def names(filters: Filters = ALL, sort: Sort = Sort.NAME, after: Any = None, limit: int = 9) -> str:
+            async def names(filters: PackageFilters = ALL, sort: Sort = Sort.NAME, after: Any = None, limit: int = 9) -> str:
                 return "".join(card.name for card in await store.browse(filters, sort=sort, after=after, limit=limit))
 
             assert await names() == "abcd"
@@ -174,18 +174,21 @@ class RegistryStoreConformance:
             assert await names(after=("b", "b")) == "cd"
             assert await names(sort=Sort.UPDATED) == "dcba"
             assert await names(sort=Sort.UPDATED, after=(1_002, "c")) == "ba"
-            assert await names(Filters()) == "bcd"
-            assert await names(Filters(sees=("acme",))) == "abcd"
-            assert await names(Filters(sees=("other",))) == "bcd"
-            assert await names(Filters(sees=None, tag="even")) == "ac"
-            assert await names(Filters(sees=None, license="mit")) == "ac"
-            assert await names(Filters(sees=None, owner="acme", verdict="pass")) == "abcd"
-            assert await names(Filters(sees=None, owner="other")) + await names(Filters(sees=None, kind="agent")) == ""
+            assert await names(PackageFilters()) == "bcd"
+            assert await names(PackageFilters(sees=("acme",))) == "abcd"
+            assert await names(PackageFilters(sees=("other",))) == "bcd"
+            assert await names(PackageFilters(sees=None, tag="even")) == "ac"
+            assert await names(PackageFilters(sees=None, license="mit")) == "ac"
+            assert await names(PackageFilters(sees=None, owner="acme", verdict="pass")) == "abcd"
+            assert (
+                await names(PackageFilters(sees=None, owner="other")) + await names(PackageFilters(sees=None, kind="agent"))
+                == ""
+            )
 
         self._with(tmp_path, body)
 
     def test_words_are_found_in_name_tags_description_and_body(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.publish(
                 draft("code-review", tags=("security",), description="Reads diffs.", body="Mentions kubernetes."), None
             )
@@ -200,12 +203,12 @@ class RegistryStoreConformance:
             assert await names("review", "absent") == ["code-review"]
             assert await names("absent") == []
             assert await names("revi", prefix="revi") == ["code-review"]
-            assert await store.recall([["review"]], Filters(sees=None, tag="none"), limit=9) == []
+            assert await store.recall([["review"]], PackageFilters(sees=None, tag="none"), limit=9) == []
 
         self._with(tmp_path, body)
 
     def test_a_word_that_occurs_nowhere_is_corrected(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.publish(draft("kubernetes", description="Deploys clusters."), None)
             assert await store.spellings(["kubernets", "clsuters", "deploys", "wholly"]) == {
                 "kubernets": ["kubernetes"], "clsuters": ["clusters"], "wholly": [],
@@ -214,7 +217,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_what_is_deleted_keeps_its_name_until_it_is_purged(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_status(card.id, "deleted", reason="leak", event=event("delete", at=5_000))
             gone = await store.card("skill", "pdf")
@@ -232,7 +235,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_owners_share_and_hand_on(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_owner(card.id, "second", present=True, event=event())
             assert await store.owners(card.id) == ("acme", "second")
@@ -252,7 +255,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_tags_point_to_versions(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_tag(card.id, "beta", "1.0.0", event=event())
             await store.set_tag(card.id, "beta", "1.1.0", event=event())
@@ -263,8 +266,8 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_a_token_is_known_by_its_hash_until_it_is_revoked(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
-            wanted = Token(id=0, prefix="mtr_ab", holder="acme", scopes=("read", "publish:acme"), note="ci", created=1,
+        async def body(store: RegistryStore) -> None:
+            wanted = RegistryToken(id=0, prefix="mtr_ab", holder="acme", scopes=("read", "publish:acme"), note="ci", created=1,
                            expires=5, revoked=None)  # fmt: skip
             first = await store.add_token(wanted, "h1", event=event(), first=True)
             assert first is not None
@@ -281,7 +284,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_keys_and_signatures_are_kept(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             key = await store.add_key(SigningKey(0, "acme", "k1", "cHVi", "ann", 1, None), event=event())
             assert await store.keys("acme") == [key]
             card, release, _ = await store.publish(draft("pdf"), None)
@@ -297,22 +300,22 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_every_change_leaves_a_line_that_stays(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
-            await store.set_visibility(card.id, "private", event=Event(5, "ann", "visibility", "skill:pdf", "private"))
-            await store.note(Event(6, "bob", "login", "token:x"))
+            await store.set_visibility(card.id, "private", event=AuditEvent(5, "ann", "visibility", "skill:pdf", "private"))
+            await store.note(AuditEvent(6, "bob", "login", "token:x"))
             lines = await store.events()
             assert [each.action for _, each in lines] == ["login", "visibility", "publish"]
-            assert lines[1][1] == Event(5, "ann", "visibility", "skill:pdf", "private")
+            assert lines[1][1] == AuditEvent(5, "ann", "visibility", "skill:pdf", "private")
             assert [each.action for _, each in await store.events(subject="skill:pdf", limit=1)] == ["visibility"]
             assert [each.action for _, each in await store.events(before=lines[1][0])] == ["publish"]
 
         self._with(tmp_path, body)
 
     def test_reports_are_open_until_they_are_decided(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
-            number = await store.report(Report(reason="spam", details="é", reporter="ann"), card.id, event=event())
+            number = await store.report(AbuseReport(reason="spam", details="é", reporter="ann"), card.id, event=event())
             (report,) = await store.reports()
             assert (report.id, report.name, report.reason, report.details) == (number, "pdf", "spam", "é")
             assert await store.resolve(number, state="accepted", note="gone", event=event())
@@ -323,7 +326,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_a_download_counts_once_for_each_identity_and_day(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             assert (
                 await store.count(DAY, [(card.id, "1.0.0", "ann"), (card.id, "1.0.0", "bob"), (card.id, "1.0.0", "ann")]) == 2
@@ -342,7 +345,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_a_job_is_done_by_one_and_again_if_that_one_dies(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await store.enqueue("scan", "a", due=100)
             await store.enqueue("scan", "a", due=50)
             assert await store.claim(now=49, lease=10) is None
@@ -363,7 +366,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_two_who_ask_at_once_get_different_jobs(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             for number in range(4):
                 await store.enqueue("scan", str(number), due=0)
             claimed = await asyncio.gather(*(store.claim(now=1, lease=100) for _ in range(8)))
@@ -376,7 +379,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_many_at_once_lose_nothing(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             await asyncio.gather(*(store.publish(draft("pdf", None, description=f"Text {n}."), None) for n in range(8)))
             card = await store.card("skill", "pdf")
             assert card is not None
@@ -389,7 +392,7 @@ class RegistryStoreConformance:
         self._with(tmp_path, body)
 
     def test_settings_are_kept_as_they_were_first(self, tmp_path: Path) -> None:
-        async def body(store: Store) -> None:
+        async def body(store: RegistryStore) -> None:
             assert await store.setting("k", "one") == "one"
             assert await store.setting("k", "two") == "one"
             await store.ping()

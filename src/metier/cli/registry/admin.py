@@ -19,8 +19,8 @@ from metier.errors import NotFoundError, UsageError
 from .serve import registry_options
 
 if TYPE_CHECKING:
-    from metier.registry.copying import Copied
-    from metier.registry.ports import Blobs
+    from metier.registry.domain.protocols import BlobStore
+    from metier.registry.maintenance import CopyResult
     from metier.registry.store import SqlStore
 
 __all__ = ["backup", "create_token", "gc", "list_tokens", "migrate", "restore", "revoke_token", "stats"]
@@ -71,11 +71,11 @@ def gc(app: App, *, dry_run: bool, db: str | None, blobs: str | None) -> Result:
     place = _place(app, None, db, blobs)
 
     async def work() -> Result:
-        from metier.registry.copying import collect
-        from metier.registry.registry import now
+        from metier.registry.domain.registry import now
+        from metier.registry.maintenance import collect_garbage
 
         async with _opened(place) as (store, held):
-            found = await collect(store, held, now=now(), dry_run=dry_run)
+            found = await collect_garbage(store, held, now=now(), dry_run=dry_run)
         verb = "would delete" if dry_run else "deleted"
         line = f"{verb} {found.deleted:,} archives, {found.bytes:,} bytes; kept {found.kept:,}"
         data = {"deleted": found.deleted, "bytes": found.bytes, "kept": found.kept, "dry_run": dry_run}
@@ -109,8 +109,8 @@ def create_token(app: App, *, holder: str, scopes: tuple[str, ...], days: int | 
     place = _place(app, None, db)
 
     async def work() -> Result:
-        from metier.registry.access import LOCAL, Tokens
-        from metier.registry.registry import now
+        from metier.registry.domain.access import LOCAL, Tokens
+        from metier.registry.domain.registry import now
 
         async with _opened(place) as (store, _):
             at = now()
@@ -128,7 +128,7 @@ def list_tokens(app: App, *, db: str | None) -> Result:
     place = _place(app, None, db)
 
     async def work() -> Result:
-        from metier.registry import presenting
+        from metier.registry.server import views as presenting
 
         async with _opened(place) as (store, _):
             rows = [presenting.token(row) for row in await store.tokens()]
@@ -152,8 +152,8 @@ def revoke_token(app: App, *, number: int, db: str | None) -> Result:
     place = _place(app, None, db)
 
     async def work() -> Result:
-        from metier.registry.access import LOCAL, Tokens
-        from metier.registry.registry import now
+        from metier.registry.domain.access import LOCAL, Tokens
+        from metier.registry.domain.registry import now
 
         async with _opened(place) as (store, _):
             if not await Tokens(store).revoke(LOCAL, number, now=now()):
@@ -170,10 +170,10 @@ def _copied(source: Place, target: Place, done: str) -> Result:
         raise UsageError("source and target are the same registry", hint="name two")
 
     async def work() -> Result:
-        from metier.registry.copying import copy
+        from metier.registry.maintenance import copy_registry
 
         async with _opened(source) as mine, _opened(target) as theirs:
-            found: Copied = await copy(mine, theirs, told=_progress)
+            found: CopyResult = await copy_registry(mine, theirs, told=_progress)
         line = (
             f"{done}: {found.rows:,} rows, {found.blobs:,} archives ({found.bytes:,} bytes), {found.known:,} were there already"
         )
@@ -200,7 +200,7 @@ def _in_folder(folder: str) -> Place:
 
 
 @contextlib.asynccontextmanager
-async def _opened(place: Place) -> AsyncIterator[tuple[SqlStore, Blobs]]:
+async def _opened(place: Place) -> AsyncIterator[tuple[SqlStore, BlobStore]]:
     from metier.registry.blobs import open_blobs
     from metier.registry.store import open_store
 

@@ -20,7 +20,7 @@ __all__ = ["new", "register", "show"]
 def new(app: App, *, force: bool) -> Result:
     """Make an Ed25519 key in ~/.metier/signing.key, which only you can read."""
     _need_cryptography()
-    from metier.registry.signing import keyid_of, new_key
+    from metier.registry.ed25519 import keyid_of, new_key
 
     if app.signing_key() is not None and not force:
         raise ConflictError("you have a key already", hint="--force replaces it; releases that it signed stay signed")
@@ -33,7 +33,7 @@ def new(app: App, *, force: bool) -> Result:
 def show(app: App) -> Result:
     """Show the public half of your key."""
     _need_cryptography()
-    from metier.registry.signing import keyid_of, public_of
+    from metier.registry.ed25519 import keyid_of, public_of
 
     public = public_of(_own(app))
     return _key(keyid_of(public), public)
@@ -46,7 +46,7 @@ def show(app: App) -> Result:
 def register(app: App, *, namespace: str, note: str, registry: str | None, insecure_http: bool) -> Result:
     """Tell a registry that your key signs for a namespace."""
     _need_cryptography()
-    from metier.registry.signing import public_of
+    from metier.registry.ed25519 import public_of
 
     client = app.registry_client(registry, insecure=insecure_http)
     row = client.register_key(namespace, public_of(_own(app)), note=note)

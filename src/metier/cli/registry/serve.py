@@ -16,7 +16,7 @@ from metier.cli.core.result import Result
 from metier.errors import ConflictError, UnavailableError
 
 if TYPE_CHECKING:
-    from metier.registry.options import Options
+    from metier.registry.domain.options import ServerOptions
 
 __all__ = ["registry_options", "serve"]
 
@@ -40,7 +40,7 @@ def serve(
     administrator's token, once.
     """
     options = registry_options(app, db=db, blobs=blobs, url=url, old_index=old_index, trust_proxy=trust_proxy)
-    from metier.registry.serving import serve as run
+    from metier.registry.server.uvicorn_server import serve as run
 
     chosen = _usable_port(host, port)
     as_json = "--json" in sys.argv
@@ -63,20 +63,22 @@ def serve(
 
 def registry_options(
     app: App, *, db: str | None = None, blobs: str | None = None, url: str | None = None, **more: bool
-) -> Options:
+) -> ServerOptions:
     """How a registry of the user's own is set up: by flags, else by settings, else below the home folder."""
     if not all(map(find_spec, ("starlette", "uvicorn"))):
         raise UnavailableError(
             "a registry needs packages that are not installed", hint="pip install 'metier[registry]'", retryable=False
         )
-    from metier.registry.options import Options, Rates
+    from metier.registry.domain.options import RequestRates, ServerOptions
 
     settings, folder = app.users_settings, app.home / "registry"
-    return Options(
+    return ServerOptions(
         db=db or settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite",
         blobs=blobs or settings.path("registry.blobs") or f"file://{folder}/blobs",
         url=(url or settings.path("registry.url") or "").rstrip("/"),
-        rates=Rates() if settings.truth("registry.rate_limits") else Rates(read=(0, 0), download=(0, 0), write=(0, 0)),
+        rates=RequestRates()
+        if settings.truth("registry.rate_limits")
+        else RequestRates(read=(0, 0), download=(0, 0), write=(0, 0)),
         proxy_blobs=settings.truth("registry.proxy_blobs"),
         **more,
     )

@@ -40,14 +40,14 @@ def publish(
     changes once it is published; publishing the same bytes again changes nothing.
     """
     from metier.archive import pack
-    from metier.registry.choosing import chosen
-    from metier.registry.secrets import find_secrets
+    from metier.registry.client.file_selection import select_files
+    from metier.registry.domain.secrets import find_secrets
 
     client = app.registry_client(registry, insecure=insecure_http)
     folders = folders_named(app, [target])
     if len(folders) != 1:
         raise UsageError(f"{target!r} holds {len(folders)} skills", hint="publish one at a time")
-    files = chosen(folders[0])
+    files = select_files(folders[0])
     leaked = list(find_secrets(files))
     if leaked:
         raise InvalidSkillError(f"{os.path.basename(folders[0])} holds secrets and was not sent anywhere",
@@ -64,7 +64,7 @@ def publish(
 
 
 def _signed(app: App, client: Any, answer: Mapping[str, Any]) -> str:  # Any: a RegistryClient
-    from metier.registry.signing import keyid_of, public_of, sign, statement
+    from metier.registry.ed25519 import keyid_of, public_of, sign, statement
 
     private = app.signing_key()
     if private is None:

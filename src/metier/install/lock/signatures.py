@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from metier.errors import RefusedError, UnavailableError
 from metier.install.fetch.credentials import RegistrySource
-from metier.registry.client import site_of
-from metier.registry.signing import keyid_of, statement, verify
+from metier.registry.client.http_client import registry_url
+from metier.registry.ed25519 import keyid_of, statement, verify
 
 __all__ = ["Signed", "check_signature"]
 
@@ -57,7 +57,7 @@ def _holds(key: str, row: Mapping[str, Any], stated: bytes) -> bool:
 
 
 def _registered(signer: str, base: str, ask: Ask) -> list[str]:
-    site = site_of(base.rpartition("/")[0])
+    site = registry_url(base.rpartition("/")[0])
     keys = ask(f"{site}/namespaces/{quote(signer, safe='')}/keys").get("keys")
     rows = keys if isinstance(keys, list) else []
     return [str(row.get("public")) for row in rows if isinstance(row, dict) and not row.get("revoked")]

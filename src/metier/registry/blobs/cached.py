@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 
-from metier.registry.ports import Blobs
+from metier.registry.domain.protocols import BlobStore
 
 __all__ = ["CachedBlobs"]
 
@@ -13,7 +13,7 @@ _LARGEST = 1024 * 1024
 
 
 class CachedBlobs:
-    def __init__(self, blobs: Blobs, *, size: int) -> None:
+    def __init__(self, blobs: BlobStore, *, size: int) -> None:
         self._blobs = blobs
         self._size = size
         self._held = 0

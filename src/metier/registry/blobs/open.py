@@ -5,19 +5,19 @@ from __future__ import annotations
 from urllib.parse import unquote, urlsplit
 
 from metier.errors import UsageError
-from metier.registry.ports import Blobs
+from metier.registry.domain.protocols import BlobStore
 
 from .files import FileBlobs
 
 __all__ = ["open_blobs"]
 
 
-def open_blobs(url: str) -> Blobs:
+def open_blobs(url: str) -> BlobStore:
     parts = urlsplit(url)
     if parts.scheme == "file" and not parts.netloc and parts.path:
         return FileBlobs(unquote(parts.path))
     if parts.scheme in ("s3", "gs", "az", "memory"):
-        from .objects import ObjectBlobs
+        from .object_store import ObjectBlobs
 
         return ObjectBlobs.at(url)
     raise UsageError(

@@ -5,21 +5,22 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from metier.errors import NotFoundError, UsageError
-from metier.registry import presenting, wire
+from metier.registry import wire
 
-from .answers import Answer, Headers, json_answer
-from .packages import number
-from .routing import Call, Query, Route
+from . import views as presenting
+from .packages import int_parameter
+from .responses import Headers, HttpResponse, json_response
+from .routing import QueryParameter, RegistryRequest, Route
 from .uploads import read_json
 
 __all__ = ["ROUTES"]
 
 _NO_STORE: Headers = ((b"cache-control", b"no-store"),)
 _LONGEST_DAYS = 3_650
-_BEFORE = Query("before", "only older ones than this number", {"type": "integer", "minimum": 1})
+_BEFORE = QueryParameter("before", "only older ones than this number", {"type": "integer", "minimum": 1})
 
 
-class Wanted(Struct):
+class TokenRequest(Struct):
     holder: str
     scopes: list[str]
     note: str = ""
@@ -27,12 +28,12 @@ class Wanted(Struct):
     """Until it expires; 0 is never."""
 
 
-class Who(Struct):
+class WhoAmI(Struct):
     name: str
     scopes: list[str]
 
 
-class Key(Struct):
+class KeyRequest(Struct):
     public: str
     note: str = ""
 
@@ -45,50 +46,50 @@ class KeyRow(Struct):
     revoked: str | None
 
 
-class Keys(Struct):
+class KeyList(Struct):
     keys: list[KeyRow]
 
 
-class Reports(Struct):
-    reports: list[wire.Report]
+class ReportList(Struct):
+    reports: list[wire.AbuseReport]
 
 
-class Decision(Struct):
+class ReportDecision(Struct):
     state: str
     note: str = ""
 
 
-class Done(Struct):
+class Acknowledgement(Struct):
     ok: bool = True
 
 
-class Trend(Struct):
-    skill: wire.Skill
+class TrendingSkill(Struct):
+    skill: wire.SkillSummary
     recent: int
 
 
-class Trending(Struct):
-    trending: list[Trend]
+class TrendingList(Struct):
+    trending: list[TrendingSkill]
 
 
-class Totals(Struct):
+class RegistryTotals(Struct):
     packages: int = 0
     releases: int = 0
     downloads: int = 0
     bytes: int = field(default=0)
 
 
-async def whoami(call: Call) -> Answer:
-    return json_answer(Who(call.caller.name, list(call.caller.scopes)), headers=_NO_STORE)
+async def whoami(call: RegistryRequest) -> HttpResponse:
+    return json_response(WhoAmI(call.caller.name, list(call.caller.scopes)), headers=_NO_STORE)
 
 
-async def tokens(call: Call) -> Answer:
+async def tokens(call: RegistryRequest) -> HttpResponse:
     rows = await call.registry.tokens.listed(call.caller)
-    return json_answer(wire.Tokens(tokens=[presenting.token(row) for row in rows]), headers=_NO_STORE)
+    return json_response(wire.TokenList(tokens=[presenting.token(row) for row in rows]), headers=_NO_STORE)
 
 
-async def make_token(call: Call) -> Answer:
-    wanted = await read_json(call, Wanted)
+async def make_token(call: RegistryRequest) -> HttpResponse:
+    wanted = await read_json(call, TokenRequest)
     if not 0 <= wanted.days <= _LONGEST_DAYS:
         raise UsageError(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
     now = call.registry.clock()
@@ -96,70 +97,70 @@ async def make_token(call: Call) -> Answer:
         call.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
         expires=now + wanted.days * 86_400_000 if wanted.days else None,
     )  # fmt: skip
-    return json_answer(wire.NewToken(token=text, row=presenting.token(row)), status=201, headers=_NO_STORE)
+    return json_response(wire.NewToken(token=text, row=presenting.token(row)), status=201, headers=_NO_STORE)
 
 
-async def revoke_token(call: Call) -> Answer:
+async def revoke_token(call: RegistryRequest) -> HttpResponse:
     text = call.params["id"]
     done = text.isascii() and text.isdigit() and len(text) < 16
     if not done or not await call.registry.tokens.revoke(call.caller, int(text), now=call.registry.clock()):
         raise NotFoundError(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
-    return json_answer(Done(), headers=_NO_STORE)
+    return json_response(Acknowledgement(), headers=_NO_STORE)
 
 
-async def keys(call: Call) -> Answer:
+async def keys(call: RegistryRequest) -> HttpResponse:
     rows = await call.registry.vouching.keys(call.params["namespace"])
-    return json_answer(Keys([_key(row) for row in rows]))
+    return json_response(KeyList([_key(row) for row in rows]))
 
 
-async def add_key(call: Call) -> Answer:
-    wanted = await read_json(call, Key)
+async def add_key(call: RegistryRequest) -> HttpResponse:
+    wanted = await read_json(call, KeyRequest)
     row = await call.registry.vouching.add_key(call.caller, call.params["namespace"], wanted.public, note=wanted.note)
-    return json_answer(_key(row), status=201)
+    return json_response(_key(row), status=201)
 
 
-async def revoke_key(call: Call) -> Answer:
+async def revoke_key(call: RegistryRequest) -> HttpResponse:
     await call.registry.vouching.revoke_key(call.caller, call.params["namespace"], call.params["keyid"])
-    return json_answer(Done())
+    return json_response(Acknowledgement())
 
 
-async def reports(call: Call) -> Answer:
+async def reports(call: RegistryRequest) -> HttpResponse:
     state = call.query_params.get("state", "open")
     rows = await call.registry.moderating.reports(call.caller, state=state, before=_before(call))
-    return json_answer(Reports(rows), headers=_NO_STORE)
+    return json_response(ReportList(rows), headers=_NO_STORE)
 
 
-async def resolve(call: Call) -> Answer:
+async def resolve(call: RegistryRequest) -> HttpResponse:
     text = call.params["id"]
-    wanted = await read_json(call, Decision)
+    wanted = await read_json(call, ReportDecision)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise NotFoundError(f"there is no report {text[:20]!r}", hint="see the list of reports")
     await call.registry.moderating.resolve(call.caller, int(text), state=wanted.state, note=wanted.note)
-    return json_answer(Done(), headers=_NO_STORE)
+    return json_response(Acknowledgement(), headers=_NO_STORE)
 
 
-async def audit(call: Call) -> Answer:
+async def audit(call: RegistryRequest) -> HttpResponse:
     subject = call.query_params.get("subject", "")
     rows = await call.registry.moderating.audit(call.caller, subject=subject, before=_before(call))
     lines = [
-        wire.AuditLine(id=number, at=presenting.iso(event.at), actor=event.actor, action=event.action, subject=event.subject,
+        wire.AuditLine(id=int_parameter, at=presenting.iso(event.at), actor=event.actor, action=event.action, subject=event.subject,
                        details=event.details)
-        for number, event in rows
+        for int_parameter, event in rows
     ]  # fmt: skip
-    return json_answer(wire.Audit(events=lines, next=str(rows[-1][0]) if len(rows) == 50 else None), headers=_NO_STORE)
+    return json_response(wire.AuditPage(events=lines, next=str(rows[-1][0]) if len(rows) == 50 else None), headers=_NO_STORE)
 
 
-async def trending(call: Call) -> Answer:
-    found = await call.registry.reading.trending(call.caller, days=number(call, "days", 7, 90))
-    return json_answer(Trending([Trend(presenting.skill(card, call.base), recent) for card, recent in found]))
+async def trending(call: RegistryRequest) -> HttpResponse:
+    found = await call.registry.reading.trending(call.caller, days=int_parameter(call, "days", 7, 90))
+    return json_response(TrendingList([TrendingSkill(presenting.skill(card, call.base), recent) for card, recent in found]))
 
 
-async def stats(call: Call) -> Answer:
-    return json_answer(Totals(**await call.registry.reading.totals()))
+async def stats(call: RegistryRequest) -> HttpResponse:
+    return json_response(RegistryTotals(**await call.registry.reading.totals()))
 
 
-def _before(call: Call) -> int | None:
-    return number(call, "before", 0, 1 << 29) or None
+def _before(call: RegistryRequest) -> int | None:
+    return int_parameter(call, "before", 0, 1 << 29) or None
 
 
 def _key(row: presenting.SigningKey) -> KeyRow:
@@ -167,25 +168,25 @@ def _key(row: presenting.SigningKey) -> KeyRow:
 
 
 ROUTES = (
-    Route(method="GET", path="/whoami", endpoint=whoami, about="Whose token this is, and what it may do.", answers=Who),
-    Route(method="GET", path="/tokens", endpoint=tokens, about="Your tokens.", answers=wire.Tokens, auth="any"),
-    Route(method="POST", path="/tokens", endpoint=make_token, about="Make a token; its text is shown only now.", body=Wanted,
+    Route(method="GET", path="/whoami", endpoint=whoami, about="Whose token this is, and what it may do.", answers=WhoAmI),
+    Route(method="GET", path="/tokens", endpoint=tokens, about="Your tokens.", answers=wire.TokenList, auth="any"),
+    Route(method="POST", path="/tokens", endpoint=make_token, about="Make a token; its text is shown only now.", body=TokenRequest,
           answers=wire.NewToken, rate="write", status=201, auth="admin, or what the token has itself"),
-    Route(method="DELETE", path="/tokens/{id}", endpoint=revoke_token, about="Revoke a token.", answers=Done, rate="write",
+    Route(method="DELETE", path="/tokens/{id}", endpoint=revoke_token, about="Revoke a token.", answers=Acknowledgement, rate="write",
           auth="any"),
     Route(method="GET", path="/namespaces/{namespace}/keys", endpoint=keys, about="Keys that a namespace signs with.",
-          answers=Keys),
-    Route(method="POST", path="/namespaces/{namespace}/keys", endpoint=add_key, about="Register an Ed25519 key.", body=Key,
+          answers=KeyList),
+    Route(method="POST", path="/namespaces/{namespace}/keys", endpoint=add_key, about="Register an Ed25519 key.", body=KeyRequest,
           answers=KeyRow, rate="write", status=201, auth="publish:NAMESPACE"),
     Route(method="DELETE", path="/namespaces/{namespace}/keys/{keyid}", endpoint=revoke_key, about="Revoke a key.",
-          answers=Done, rate="write", auth="publish:NAMESPACE"),
-    Route(method="GET", path="/reports", endpoint=reports, about="What was reported.", answers=Reports, auth="admin",
-          query=(Query("state", "open, accepted or rejected"), _BEFORE)),
-    Route(method="POST", path="/reports/{id}", endpoint=resolve, about="Decide on a report.", body=Decision, answers=Done,
+          answers=Acknowledgement, rate="write", auth="publish:NAMESPACE"),
+    Route(method="GET", path="/reports", endpoint=reports, about="What was reported.", answers=ReportList, auth="admin",
+          query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE)),
+    Route(method="POST", path="/reports/{id}", endpoint=resolve, about="Decide on a report.", body=ReportDecision, answers=Acknowledgement,
           rate="write", auth="admin"),
-    Route(method="GET", path="/audit", endpoint=audit, about="Every change, the newest first.", answers=wire.Audit,
-          auth="admin", query=(Query("subject", "only of this one, such as skill:pdf"), _BEFORE)),
-    Route(method="GET", path="/trending", endpoint=trending, about="Most downloaded of late.", answers=Trending,
-          query=(Query("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),)),
-    Route(method="GET", path="/stats", endpoint=stats, about="How much there is.", answers=Totals),
+    Route(method="GET", path="/audit", endpoint=audit, about="Every change, the newest first.", answers=wire.AuditPage,
+          auth="admin", query=(QueryParameter("subject", "only of this one, such as skill:pdf"), _BEFORE)),
+    Route(method="GET", path="/trending", endpoint=trending, about="Most downloaded of late.", answers=TrendingList,
+          query=(QueryParameter("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),)),
+    Route(method="GET", path="/stats", endpoint=stats, about="How much there is.", answers=RegistryTotals),
 )  # fmt: skip

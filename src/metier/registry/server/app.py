@@ -18,20 +18,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
 from metier.registry import web
-from metier.registry.access import UnauthenticatedError
-from metier.registry.admission import Judge
-from metier.registry.background import background
-from metier.registry.model import Kind
-from metier.registry.options import Options
-from metier.registry.registry import Registry, now, open_registry
+from metier.registry.domain.access import UnauthenticatedError
+from metier.registry.domain.admission import ReleaseScanner
+from metier.registry.domain.options import ServerOptions
+from metier.registry.domain.records import PackageKind
+from metier.registry.domain.registry import Registry, now, open_registry
 
-from . import accounts, compat, discovery, problems, system
-from .answers import Answer, Headers
-from .limits import RateLimits, as_headers
+from . import accounts, discovery
+from . import clawhub as compat
+from . import error_responses as problems
+from . import operations as system
+from .background_jobs import run_background_jobs
 from .metrics import Metrics
 from .owners import owner_routes
 from .packages import package_routes
-from .routing import Call, Route, Routes
+from .rate_limits import RateLimiter, as_headers
+from .responses import Headers, HttpResponse
+from .routing import RegistryRequest, Route, Routes
 
 __all__ = ["COOKIE", "RegistryApp", "create_app"]
 
@@ -40,21 +43,23 @@ _log = logging.getLogger("metier.registry")
 _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-def create_app(options: Options, *, judge: Judge | None = None, clock: Callable[[], int] = now) -> RegistryApp:
+def create_app(options: ServerOptions, *, judge: ReleaseScanner | None = None, clock: Callable[[], int] = now) -> RegistryApp:
     """An application, API and pages, that opens its registry when the server starts it."""
     parts: Sequence[Route] = (
-        *package_routes(Kind.SKILL), *owner_routes(Kind.SKILL), *package_routes(Kind.AGENT), *owner_routes(Kind.AGENT),
+        *package_routes(PackageKind.SKILL), *owner_routes(PackageKind.SKILL), *package_routes(PackageKind.AGENT), *owner_routes(PackageKind.AGENT),
         *accounts.ROUTES, *discovery.ROUTES, *compat.ROUTES, *system.ROUTES, *web.ROUTES,
     )  # fmt: skip
     return RegistryApp(options, Routes(parts), judge=judge, clock=clock)
 
 
 class RegistryApp:
-    def __init__(self, options: Options, routes: Routes, *, judge: Judge | None, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, options: ServerOptions, routes: Routes, *, judge: ReleaseScanner | None, clock: Callable[[], int]
+    ) -> None:
         self.options = options
         self.routes = routes
         self.metrics = Metrics()
-        self.limits = RateLimits(options.rates, lambda: clock() / 1000)
+        self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
         self.registry: Registry | None = None
         self._judge = judge
         self._clock = clock
@@ -69,7 +74,7 @@ class RegistryApp:
     async def running(self) -> AsyncIterator[Registry]:
         """The registry, open, with its background work."""
         self.registry = await open_registry(self.options, judge=self._judge, clock=self._clock)
-        task = asyncio.create_task(background(self.registry, self.metrics.events))
+        task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
         try:
             yield self.registry
         finally:
@@ -96,7 +101,7 @@ class RegistryApp:
         found, params = self.routes.find(scope["path"])
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         route = found.get(method)
-        call = Call(scope, receive)
+        call = RegistryRequest(scope, receive)
         call.params = params
         call.base = self.options.url or _base(scope)
         extra: Headers = ()
@@ -112,7 +117,7 @@ class RegistryApp:
             _log.exception("%s %s", scope["method"], scope["path"])
             mistake = MetierError("the registry made a mistake", hint="it was logged; try again, or tell whoever runs it")
             answer = self._problem(route, call, mistake)
-        if type(answer) is Answer:
+        if type(answer) is HttpResponse:
             await answer(scope, receive, send, extra)
             status = answer.status
         else:
@@ -120,7 +125,7 @@ class RegistryApp:
             await answer(scope, receive, send)
         self.metrics.request(method, route.path if route else "-", status, time.perf_counter() - started)
 
-    async def _asked(self, route: Route, call: Call) -> tuple[ASGIApp, Headers]:
+    async def _asked(self, route: Route, call: RegistryRequest) -> tuple[ASGIApp, Headers]:
         heads = dict(call.scope["headers"])
         address = self._address(call.scope, heads)
         token, from_cookie = _token(heads, call.params)
@@ -152,13 +157,13 @@ class RegistryApp:
         client = scope.get("client")
         return client[0] if client else ""
 
-    def _problem(self, route: Route | None, call: Call, error: MetierError) -> ASGIApp:
+    def _problem(self, route: Route | None, call: RegistryRequest, error: MetierError) -> ASGIApp:
         is_page = route.kind == "page" if route else b"text/html" in dict(call.scope["headers"]).get(b"accept", b"")
         if is_page:
-            return web.page_problem(call, error)
+            return web.render_error(call, error)
         if (route and route.kind == "plain") or call.scope["path"].startswith("/api/v1"):
-            return problems.plain(error)
-        return problems.problem(error)
+            return problems.plain_response(error)
+        return problems.problem_response(error)
 
 
 def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
@@ -195,7 +200,7 @@ def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool
     return "", False
 
 
-def _check_origin(call: Call, heads: dict[bytes, bytes]) -> None:
+def _check_origin(call: RegistryRequest, heads: dict[bytes, bytes]) -> None:
     """A change that a cookie allows must come from our own pages."""
     origin = heads.get(b"origin", b"").decode("latin-1")
     if urlsplit(origin).netloc != urlsplit(call.base).netloc:

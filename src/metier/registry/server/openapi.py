@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from metier import __version__
-from metier.registry.wire import Problem
+from metier.registry.wire import ProblemDetails
 
 from .routing import Route
 
@@ -24,8 +24,8 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:  # Any: JSON
     """OpenAPI 3.1 of every route that is no page."""
     listed = [route for route in routes if route.kind != "page"]
     types = [kind for route in listed for kind in (route.answers, route.body) if kind not in (None, bytes, str)]
-    schemas, components = msgspec.json.schema_components([*types, Problem], ref_template="#/components/schemas/{name}")
-    known = dict(zip(map(repr, [*types, Problem]), schemas, strict=True))
+    schemas, components = msgspec.json.schema_components([*types, ProblemDetails], ref_template="#/components/schemas/{name}")
+    known = dict(zip(map(repr, [*types, ProblemDetails]), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in listed:
         paths.setdefault(_PARAMETER.sub(r"{\1}", route.path), {})[route.method.lower()] = _operation(route, known)
@@ -79,6 +79,6 @@ def _responses(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: J
     if route.kind == "plain":
         problem: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     else:
-        problem = {"application/problem+json": {"schema": known[repr(Problem)]}}
+        problem = {"application/problem+json": {"schema": known[repr(ProblemDetails)]}}
     return {**good, "304": {"description": "you have it already"}, "4XX": {"description": "no, and why", "content": problem},
             "503": {"description": "not now; see Retry-After", "content": problem}}  # fmt: skip

@@ -9,95 +9,95 @@ from functools import lru_cache
 from starlette.types import ASGIApp
 
 from metier.errors import NotFoundError, UsageError
-from metier.registry import presenting
-from metier.registry.badges import badge_svg, chart_svg
-from metier.registry.model import Card, Filters, Kind, Sort, Visibility
-from metier.registry.publishing import Intent
-from metier.registry.reading import LARGEST_PAGE, Wish
-from metier.registry.rendering import skill_html
-from metier.registry.wire import Accepted, Finding, Page, Skill, Stats, VersionRow, Versions
+from metier.registry.domain.publish import PublishRequest
+from metier.registry.domain.queries import LARGEST_PAGE, ListQuery
+from metier.registry.domain.records import Package, PackageFilters, PackageKind, PackageVisibility, Sort
+from metier.registry.web.markdown import skill_html
+from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, SkillPage, SkillSummary, VersionList, VersionRow
 
-from .answers import Answer, Headers, json_answer, text_answer
-from .routing import Call, Query, Route
+from . import views as presenting
+from .badges import badge_svg, chart_svg
+from .responses import Headers, HttpResponse, json_response, text_response
+from .routing import QueryParameter, RegistryRequest, Route
 from .uploads import read_archive
 
-__all__ = ["immutable", "package_routes", "wish_of"]
+__all__ = ["immutable_headers", "list_query", "package_routes"]
 
 _NUMBER = {"type": "integer", "minimum": 1}
-_VERSION = Query("version", "an exact version, a tag such as beta, or a range; the newest if absent")
+_VERSION = QueryParameter("version", "an exact version, a tag such as beta, or a range; the newest if absent")
 _LIST = (
-    Query("q", "words to search for"), Query("tag", "only with this tag"), Query("owner", "only of this namespace"),
-    Query("license", "only under this licence"), Query("verdict", "only with this verdict of the scan"),
-    Query("sort", "the order", {"type": "string", "enum": [str(each) for each in Sort]}),
-    Query("cursor", "`next` of the page before"), Query("limit", "how many at most", {**_NUMBER, "maximum": LARGEST_PAGE}),
+    QueryParameter("q", "words to search for"), QueryParameter("tag", "only with this tag"), QueryParameter("owner", "only of this namespace"),
+    QueryParameter("license", "only under this licence"), QueryParameter("verdict", "only with this verdict of the scan"),
+    QueryParameter("sort", "the order", {"type": "string", "enum": [str(each) for each in Sort]}),
+    QueryParameter("cursor", "`next` of the page before"), QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": LARGEST_PAGE}),
 )  # fmt: skip
 _PUBLISH = (
-    Query("namespace", "where to; the token's own if absent"),
-    Query("visibility", "private if absent", {"type": "string", "enum": [str(each) for each in Visibility]}),
-    Query("version", "instead of metadata.version"),
-    Query("dry_run", "judge and list everything, publish nothing", {"type": "string", "enum": ["1", "0"]}),
+    QueryParameter("namespace", "where to; the token's own if absent"),
+    QueryParameter("visibility", "private if absent", {"type": "string", "enum": [str(each) for each in PackageVisibility]}),
+    QueryParameter("version", "instead of metadata.version"),
+    QueryParameter("dry_run", "judge and list everything, publish nothing", {"type": "string", "enum": ["1", "0"]}),
 )  # fmt: skip
 _MOST_DAYS = 365
 _NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; sandbox")
 _PRIVATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
 
 
-def immutable(card: Card) -> Headers:
+def immutable_headers(card: Package) -> Headers:
     """A version never changes; only who may see it does."""
-    who = b"public" if card.visibility == Visibility.PUBLIC else b"private"
+    who = b"public" if card.visibility == PackageVisibility.PUBLIC else b"private"
     return ((b"cache-control", who + b", max-age=31536000, immutable"),)
 
 
-def package_routes(kind: Kind) -> tuple[Route, ...]:
+def package_routes(kind: PackageKind) -> tuple[Route, ...]:
     one = _Packages(kind)
     root = f"/{kind}s"
     name = f"{root}/{{name}}"
     return (
-        Route(method="GET", path=name, endpoint=one.show, about=f"One {kind}.", answers=Skill),
+        Route(method="GET", path=name, endpoint=one.show, about=f"One {kind}.", answers=SkillSummary),
         Route(method="GET", path=f"{name}/download", endpoint=one.download, rate="download", query=(_VERSION,),
               about="Its archive, a zip.", answers=bytes),
         Route(method="GET", path=f"{name}/{{archive}}", endpoint=one.archive, rate="download",
               about="The archive of one version, VERSION.zip; it never changes.", answers=bytes),
-        Route(method="GET", path=root, endpoint=one.list, query=_LIST, about=f"List and search {kind}s.", answers=Page),
-        Route(method="POST", path=root, endpoint=one.publish, rate="write", query=_PUBLISH, answers=Accepted, body=bytes,
+        Route(method="GET", path=root, endpoint=one.list, query=_LIST, about=f"List and search {kind}s.", answers=SkillPage),
+        Route(method="POST", path=root, endpoint=one.publish, rate="write", query=_PUBLISH, answers=PublishReceipt, body=bytes,
               about="Publish a zip or tar.gz: as the body, or as a file of a form.", status=201, auth="publish:NAMESPACE"),
-        Route(method="GET", path=f"{name}/versions", endpoint=one.versions, about="Every version.", answers=Versions),
+        Route(method="GET", path=f"{name}/versions", endpoint=one.versions, about="Every version.", answers=VersionList),
         Route(method="GET", path=f"{name}/versions/{{version}}", endpoint=one.version,
               about="One version with its files, findings and signatures.", answers=VersionRow),
         Route(method="GET", path=f"{name}/files/{{path...}}", endpoint=one.file, query=(_VERSION,), answers=bytes,
               about="One file of a version."),
         Route(method="GET", path=f"{name}/readme", endpoint=one.readme, query=(_VERSION,), answers=str,
               about="SKILL.md as HTML that is safe to show."),
-        Route(method="GET", path=f"{name}/scan", endpoint=one.scan, query=(_VERSION,), answers=list[Finding],
+        Route(method="GET", path=f"{name}/scan", endpoint=one.scan, query=(_VERSION,), answers=list[ReleaseFinding],
               about="What the scan of a version found."),
-        Route(method="GET", path=f"{name}/stats", endpoint=one.stats, answers=Stats, about="Downloads a day.",
-              query=(Query("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
+        Route(method="GET", path=f"{name}/stats", endpoint=one.stats, answers=DownloadStats, about="Downloads a day.",
+              query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
         Route(method="GET", path=f"{name}/badge.svg", endpoint=one.badge, answers=str, about="A badge for a README.",
-              query=(Query("show", "what it shows", {"type": "string", "enum": ["version", "downloads"]}),)),
+              query=(QueryParameter("show", "what it shows", {"type": "string", "enum": ["version", "downloads"]}),)),
         Route(method="GET", path=f"{name}/chart.svg", endpoint=one.chart, answers=str, about="Downloads as a chart.",
-              query=(Query("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
+              query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
     )  # fmt: skip
 
 
-def wish_of(call: Call, kind: Kind) -> Wish:
+def list_query(call: RegistryRequest, kind: PackageKind) -> ListQuery:
     """A list as the query string asks for it."""
     asked = call.query_params
     sort = asked.get("sort", "")
     if sort and sort not in tuple(Sort):
         raise UsageError(f"{sort[:40]!r} is no order", hint=f"choose from {', '.join(Sort)}")
-    return Wish(
+    return ListQuery(
         query=asked.get("q", ""),
-        filters=Filters(
+        filters=PackageFilters(
             kind=kind, tag=asked.get("tag", ""), owner=asked.get("owner", ""), license=asked.get("license", ""),
             verdict=asked.get("verdict", ""),
         ),
         sort=Sort(sort) if sort else None,
         cursor=asked.get("cursor", ""),
-        limit=number(call, "limit", 20, LARGEST_PAGE),
+        limit=int_parameter(call, "limit", 20, LARGEST_PAGE),
     )  # fmt: skip
 
 
-def number(call: Call, name: str, default: int, most: int) -> int:
+def int_parameter(call: RegistryRequest, name: str, default: int, most: int) -> int:
     text = call.query_params.get(name)
     if text is None:
         return default
@@ -107,19 +107,19 @@ def number(call: Call, name: str, default: int, most: int) -> int:
 
 
 class _Packages:
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: PackageKind) -> None:
         self.kind = kind
 
-    async def show(self, call: Call) -> Answer:
+    async def show(self, call: RegistryRequest) -> HttpResponse:
         card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        return json_answer(presenting.skill(card, call.base))
+        return json_response(presenting.skill(card, call.base))
 
-    async def list(self, call: Call) -> Answer:
-        found = await call.registry.reading.find(call.caller, wish_of(call, self.kind))
+    async def list(self, call: RegistryRequest) -> HttpResponse:
+        found = await call.registry.reading.find(call.caller, list_query(call, self.kind))
         skills = [presenting.skill(card, call.base) for card in found.cards]
-        return json_answer(Page(skills=skills, next=found.next, corrected=found.corrected or {}))
+        return json_response(SkillPage(skills=skills, next=found.next, corrected=found.corrected or {}))
 
-    async def download(self, call: Call) -> Answer:
+    async def download(self, call: RegistryRequest) -> HttpResponse:
         version = call.query_params.get("version", "") if call.scope["query_string"] else ""
         if not version:
             card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
@@ -128,98 +128,98 @@ class _Packages:
         card, release = await call.registry.reading.release(call.caller, self.kind, call.params["name"], version)
         return await self._send(call, card, release.version, release.archive, _PRIVATE)
 
-    async def archive(self, call: Call) -> Answer:
+    async def archive(self, call: RegistryRequest) -> HttpResponse:
         version = call.params["archive"].removesuffix(".zip")
         if version == call.params["archive"]:
             raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
         card, release = await call.registry.reading.release(call.caller, self.kind, call.params["name"], version)
         if release.version != version:
             raise NotFoundError(f"{card.name} has no version {version[:80]!r}", hint="write the version whole")
-        return await self._send(call, card, version, release.archive, immutable(card))
+        return await self._send(call, card, version, release.archive, immutable_headers(card))
 
-    async def _send(self, call: Call, card: Card, version: str, archive: str, cache: Headers) -> Answer:
+    async def _send(self, call: RegistryRequest, card: Package, version: str, archive: str, cache: Headers) -> HttpResponse:
         registry = call.registry
         filename, headers = _archive_headers(card.name, version, archive)
         link = None if registry.options.proxy_blobs else await registry.reading.link(archive, filename=filename)
         if call.scope["method"] == "GET":
             registry.metering.count(card.id, version, call.caller)
         if link:
-            return Answer(b"", type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
+            return HttpResponse(b"", type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
         data = await registry.reading.archive(archive)
-        return Answer(data, type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
+        return HttpResponse(data, type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
 
-    async def publish(self, call: Call) -> Answer:
+    async def publish(self, call: RegistryRequest) -> HttpResponse:
         asked = call.query_params
         visibility = asked.get("visibility", "")
-        if visibility and visibility not in tuple(Visibility):
+        if visibility and visibility not in tuple(PackageVisibility):
             raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
         registry = call.registry
         # Whoever may not publish is told so before a megabyte is sent.
         registry.publishing.namespace(call.caller, asked.get("namespace", ""))
         data, fields = await read_archive(call, limit=registry.options.upload_bytes)
-        intent = Intent(
+        intent = PublishRequest(
             kind=self.kind,
             namespace=asked.get("namespace", "") or fields.get("namespace", ""),
-            visibility=Visibility(visibility) if visibility else None,
+            visibility=PackageVisibility(visibility) if visibility else None,
             version=asked.get("version") or fields.get("version") or None,
             dry_run=asked.get("dry_run", "0") not in ("0", "", "false"),
         )
         done = await registry.publishing.publish(call.caller, data, intent)
-        return json_answer(presenting.accepted(done, call.base), status=201 if done.created else 200, headers=_PRIVATE)
+        return json_response(presenting.accepted(done, call.base), status=201 if done.created else 200, headers=_PRIVATE)
 
-    async def versions(self, call: Call) -> Answer:
+    async def versions(self, call: RegistryRequest) -> HttpResponse:
         card, releases, tags = await call.registry.reading.releases(call.caller, self.kind, call.params["name"])
         rows = [presenting.version(card, release, call.base) for release in releases]
-        return json_answer(Versions(name=card.name, versions=rows, tags=tags))
+        return json_response(VersionList(name=card.name, versions=rows, tags=tags))
 
-    async def version(self, call: Call) -> Answer:
+    async def version(self, call: RegistryRequest) -> HttpResponse:
         reading = call.registry.reading
         card, release = await reading.release(call.caller, self.kind, call.params["name"], call.params["version"])
         signatures = await reading.signatures(card)
-        return json_answer(presenting.version(card, release, call.base, whole=True, signatures=signatures))
+        return json_response(presenting.version(card, release, call.base, whole=True, signatures=signatures))
 
-    async def file(self, call: Call) -> Answer:
+    async def file(self, call: RegistryRequest) -> HttpResponse:
         version = call.query_params.get("version", "")
         release, data = await call.registry.reading.file(
             call.caller, self.kind, call.params["name"], call.params["path"], version
         )
         # Never what an author says it is: a browser shows text, and runs nothing.
-        return Answer(
+        return HttpResponse(
             data, type=b"text/plain; charset=utf-8", tag=b'"%s-%d"' % (release.archive.encode(), len(data)),
             headers=(*_PRIVATE, (b"content-disposition", b"attachment"), _NOTHING_RUNS),
         )  # fmt: skip
 
-    async def readme(self, call: Call) -> Answer:
+    async def readme(self, call: RegistryRequest) -> HttpResponse:
         reading = call.registry.reading
         _, release = await reading.release(call.caller, self.kind, call.params["name"], call.query_params.get("version", ""))
         html = await asyncio.to_thread(skill_html, await reading.text(self.kind, release))
-        return text_answer(html, type=b"text/html; charset=utf-8",
+        return text_response(html, type=b"text/html; charset=utf-8",
                            headers=(*_PRIVATE, _NOTHING_RUNS))  # fmt: skip
 
-    async def scan(self, call: Call) -> Answer:
+    async def scan(self, call: RegistryRequest) -> HttpResponse:
         name, version = call.params["name"], call.query_params.get("version", "")
         card, release = await call.registry.reading.release(call.caller, self.kind, name, version)
-        return json_answer(presenting.version(card, release, call.base, whole=True).findings)
+        return json_response(presenting.version(card, release, call.base, whole=True).findings)
 
-    async def stats(self, call: Call) -> Answer:
+    async def stats(self, call: RegistryRequest) -> HttpResponse:
         card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        days = await call.registry.reading.days(card, days=number(call, "days", 30, _MOST_DAYS))
-        return json_answer(Stats(name=card.name, downloads=card.downloads, days=days))
+        days = await call.registry.reading.days(card, days=int_parameter(call, "days", 30, _MOST_DAYS))
+        return json_response(DownloadStats(name=card.name, downloads=card.downloads, days=days))
 
-    async def badge(self, call: Call) -> ASGIApp:
+    async def badge(self, call: RegistryRequest) -> ASGIApp:
         card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
         shown = f"{card.downloads:,}" if call.query_params.get("show") == "downloads" else card.version or "yanked"
         label = "downloads" if call.query_params.get("show") == "downloads" else card.name
         return _svg(badge_svg(label, shown))
 
-    async def chart(self, call: Call) -> ASGIApp:
+    async def chart(self, call: RegistryRequest) -> ASGIApp:
         card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        days = await call.registry.reading.days(card, days=number(call, "days", 90, _MOST_DAYS))
+        days = await call.registry.reading.days(card, days=int_parameter(call, "days", 90, _MOST_DAYS))
         return _svg(chart_svg(days, title=card.name))
 
 
-def _svg(text: str) -> Answer:
-    return text_answer(text, type=b"image/svg+xml", headers=(
+def _svg(text: str) -> HttpResponse:
+    return text_response(text, type=b"image/svg+xml", headers=(
         (b"cache-control", b"max-age=300"), (b"vary", b"authorization, cookie"),
         (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
     ))  # fmt: skip

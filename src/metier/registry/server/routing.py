@@ -12,13 +12,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from metier.registry.access import ANONYMOUS, Caller
-from metier.registry.registry import Registry
+from metier.registry.domain.access import ANONYMOUS, Caller
+from metier.registry.domain.registry import Registry
 
-__all__ = ["Call", "Endpoint", "Query", "Route", "Routes"]
+__all__ = ["Endpoint", "QueryParameter", "RegistryRequest", "Route", "Routes"]
 
 
-class Call(Request):
+class RegistryRequest(Request):
     """A request, with who asks and what the path named."""
 
     registry: Registry
@@ -30,11 +30,11 @@ class Call(Request):
     """Where the client reached us."""
 
 
-Endpoint = Callable[[Call], Awaitable[ASGIApp]]
+Endpoint = Callable[[RegistryRequest], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryParameter:
     """A parameter behind the question mark, for the API's description."""
 
     name: str
@@ -55,7 +55,7 @@ class Route:
     """How its errors look: api (problem JSON), plain (text) or page."""
     answers: Any = None  # Any: a type, for the API's description
     body: Any = None
-    query: tuple[Query, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
     status: int = 200
     auth: str = ""
     """The scope it needs, in words."""

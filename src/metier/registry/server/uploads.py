@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 
 from metier.errors import UsageError
 
-from .problems import TooLargeError
-from .routing import Call
+from .error_responses import TooLargeError
+from .routing import RegistryRequest
 
 __all__ = ["read_archive", "read_json"]
 
@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 30
 
 
 async def read_archive(
-    call: Call, *, limit: int, what: str = "the archive", empty: bool = False
+    call: RegistryRequest, *, limit: int, what: str = "the archive", empty: bool = False
 ) -> tuple[bytes, dict[str, str]]:
     """The archive and the other fields of a form; an archive may also be the whole body."""
     kind = call.headers.get("content-type", "")
@@ -42,7 +42,7 @@ async def read_archive(
     return data, {}
 
 
-async def _from_form(call: Call, limit: int) -> tuple[bytes, dict[str, str]]:
+async def _from_form(call: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
     # What a form adds around its file is small; the file itself is measured exactly below.
     parser = MultiPartParser(call.headers, _limited(call, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
     try:
@@ -63,7 +63,7 @@ async def _from_form(call: Call, limit: int) -> tuple[bytes, dict[str, str]]:
         await form.close()
 
 
-async def read_json(call: Call, kind: type[T]) -> T:
+async def read_json(call: RegistryRequest, kind: type[T]) -> T:
     body = b"".join([chunk async for chunk in _limited(call, "the request", _LARGEST_JSON)])
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
@@ -71,7 +71,7 @@ async def read_json(call: Call, kind: type[T]) -> T:
         raise UsageError(f"the request is not what is expected here: {error}", hint="see /openapi.json") from None
 
 
-async def _limited(call: Call, what: str, limit: int) -> AsyncGenerator[bytes, None]:
+async def _limited(call: RegistryRequest, what: str, limit: int) -> AsyncGenerator[bytes, None]:
     said = call.headers.get("content-length", "")
     if said.isdigit() and int(said) > limit:
         raise TooLargeError(what, limit=limit, size=int(said))

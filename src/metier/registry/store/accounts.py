@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.registry.model import Event, SigningKey, Token
+from metier.registry.domain.records import AuditEvent, RegistryToken, SigningKey
 
 from .engine import Engine
 from .packages import add_event
@@ -16,16 +16,18 @@ _KEY = ", ".join(SigningKey.__struct_fields__)
 class AccountRows:
     engine: Engine
 
-    async def token(self, hashed: str) -> Token | None:
+    async def token(self, hashed: str) -> RegistryToken | None:
         rows = await self.engine.rows(f"select {_TOKEN} from token where hashed = ?", (hashed,))
         return _token(rows[0]) if rows else None
 
-    async def tokens(self, holder: str | None = None) -> list[Token]:
+    async def tokens(self, holder: str | None = None) -> list[RegistryToken]:
         where, arguments = ("where holder = ?", (holder,)) if holder is not None else ("", ())
         rows = await self.engine.rows(f"select {_TOKEN} from token {where} order by id", arguments)
         return [_token(row) for row in rows]
 
-    async def add_token(self, token: Token, hashed: str, *, event: Event, first: bool = False) -> Token | None:
+    async def add_token(
+        self, token: RegistryToken, hashed: str, *, event: AuditEvent, first: bool = False
+    ) -> RegistryToken | None:
         async with self.engine.writing() as work:
             if first:
                 # Several workers start at once, and one of them shall show a token.
@@ -40,7 +42,7 @@ class AccountRows:
             await add_event(work, event)
         return _token(rows[0])
 
-    async def revoke_token(self, token: int, *, event: Event) -> bool:
+    async def revoke_token(self, token: int, *, event: AuditEvent) -> bool:
         async with self.engine.writing() as work:
             rows = await work.rows(
                 "update token set revoked = ? where id = ? and revoked is null returning id", (event.at, token)
@@ -53,7 +55,7 @@ class AccountRows:
         rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
         return [SigningKey(*row) for row in rows]
 
-    async def add_key(self, key: SigningKey, *, event: Event) -> SigningKey:
+    async def add_key(self, key: SigningKey, *, event: AuditEvent) -> SigningKey:
         async with self.engine.writing() as work:
             rows = await work.rows(
                 "insert into signing_key (namespace, keyid, public, note, created) values (?, ?, ?, ?, ?)"
@@ -63,7 +65,7 @@ class AccountRows:
             await add_event(work, event)
         return SigningKey(*rows[0])
 
-    async def revoke_key(self, namespace: str, keyid: str, *, event: Event) -> bool:
+    async def revoke_key(self, namespace: str, keyid: str, *, event: AuditEvent) -> bool:
         async with self.engine.writing() as work:
             rows = await work.rows(
                 "update signing_key set revoked = ? where namespace = ? and keyid = ? and revoked is null returning id",
@@ -73,15 +75,15 @@ class AccountRows:
                 await add_event(work, event)
         return bool(rows)
 
-    async def events(self, *, subject: str = "", before: int | None = None, limit: int = 50) -> list[tuple[int, Event]]:
+    async def events(self, *, subject: str = "", before: int | None = None, limit: int = 50) -> list[tuple[int, AuditEvent]]:
         where, arguments = (" and subject = ?", (subject,)) if subject else ("", ())
         rows = await self.engine.rows(
             f"select id, at, actor, action, subject, details from audit where id < ?{where} order by id desc limit ?",
             (before or 1 << 62, *arguments, limit),
         )
-        return [(row[0], Event(*row[1:])) for row in rows]
+        return [(row[0], AuditEvent(*row[1:])) for row in rows]
 
-    async def note(self, event: Event) -> None:
+    async def note(self, event: AuditEvent) -> None:
         async with self.engine.writing() as work:
             await add_event(work, event)
 
@@ -95,6 +97,6 @@ class AccountRows:
         return str(rows[0][0])
 
 
-def _token(row: tuple[object, ...]) -> Token:
+def _token(row: tuple[object, ...]) -> RegistryToken:
     fields = dict(zip(_TOKEN.split(", "), row, strict=True))
-    return Token(**{**fields, "scopes": tuple(str(fields["scopes"]).split())})  # type: ignore[arg-type]
+    return RegistryToken(**{**fields, "scopes": tuple(str(fields["scopes"]).split())})  # type: ignore[arg-type]

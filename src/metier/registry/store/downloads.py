@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from metier.registry.model import Card, Filters
-from metier.registry.wire import Day
+from metier.registry.domain.records import Package, PackageFilters
+from metier.registry.wire import DownloadDay
 
 from .engine import Engine
 from .packages import CARD
-from .searching import narrowed
+from .search import filter_clause
 
 __all__ = ["DownloadRows"]
 
@@ -48,16 +48,16 @@ class DownloadRows:
                     )
         return sum(fresh.values())
 
-    async def days(self, package: int, *, since: str) -> list[Day]:
+    async def days(self, package: int, *, since: str) -> list[DownloadDay]:
         rows = await self.engine.rows(
             "select day, cast(sum(downloads) as bigint) from download_day where package = ? and day >= ?"
             " group by day order by day",
             (package, since),
         )
-        return [Day(day=row[0], downloads=row[1]) for row in rows]
+        return [DownloadDay(day=row[0], downloads=row[1]) for row in rows]
 
-    async def trending(self, filters: Filters, *, since: str, limit: int) -> list[tuple[Card, int]]:
-        where, arguments = narrowed(filters)
+    async def trending(self, filters: PackageFilters, *, since: str, limit: int) -> list[tuple[Package, int]]:
+        where, arguments = filter_clause(filters)
         rows = await self.engine.rows(
             f"select {_CARD}, d.total from package p join (select package, cast(sum(downloads) as bigint) as total"
             f" from download_day where day >= ? group by package) d on d.package = p.id"
@@ -65,7 +65,7 @@ class DownloadRows:
             (since, *arguments, limit),
             slow=True,
         )
-        return [(Card(*row[:-1]), row[-1]) for row in rows]
+        return [(Package(*row[:-1]), row[-1]) for row in rows]
 
     async def totals(self) -> dict[str, int]:
         rows = await self.engine.rows(

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-__all__ = ["Engine", "Reader", "Row", "Work"]
+__all__ = ["Engine", "Row", "SnapshotReader", "Transaction"]
 
 Row = tuple[Any, ...]  # Any: what the columns of a statement are, only the statement knows
 
 
-class Reader(Protocol):
+class SnapshotReader(Protocol):
     """Everything as it was at one moment."""
 
     text_order: str
@@ -23,7 +23,7 @@ class Reader(Protocol):
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
 
-class Work(Protocol):
+class Transaction(Protocol):
     """Inside one transaction."""
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
@@ -37,18 +37,18 @@ class Engine(Protocol):
     async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
         """A slow one reads more than a few rows, and must keep nobody else waiting."""
 
-    def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Work]:
+    def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """Committed when the block ends, rolled back when it raises. What is not durable may be lost with the power."""
 
-    def snapshot(self) -> AbstractAsyncContextManager[Reader]: ...
+    def snapshot(self) -> AbstractAsyncContextManager[SnapshotReader]: ...
 
-    async def counted(self, work: Work, table: str) -> None:
+    async def counted(self, work: Transaction, table: str) -> None:
         """Rows came with their own numbers: let the next number be a new one."""
 
     async def card(self, columns: str, kind: str, name: str) -> Row | None:
         """One row of `package`: what is asked more often than everything else together, so an engine may be clever here."""
 
-    async def lock(self, work: Work, name: str) -> None:
+    async def lock(self, work: Transaction, name: str) -> None:
         """Nobody else holds this name until the transaction ends."""
 
     async def close(self) -> None: ...

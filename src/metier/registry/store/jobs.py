@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metier.registry.model import Moment
-from metier.registry.wire import Job
+from metier.registry.domain.records import Millis
+from metier.registry.wire import QueuedJob
 
 from .engine import Engine
 
@@ -13,7 +13,7 @@ __all__ = ["JobRows"]
 class JobRows:
     engine: Engine
 
-    async def enqueue(self, kind: str, subject: str, *, due: Moment) -> None:
+    async def enqueue(self, kind: str, subject: str, *, due: Millis) -> None:
         async with self.engine.writing() as work:
             await work.rows(
                 "insert into job (kind, subject, due) values (?, ?, ?)"
@@ -22,7 +22,7 @@ class JobRows:
                 (kind, subject, due),
             )
 
-    async def claim(self, *, now: Moment, lease: int) -> Job | None:
+    async def claim(self, *, now: Millis, lease: int) -> QueuedJob | None:
         due = "select id from job where due <= ? and claimed <= ? order by due, id limit 1"
         if not await self.engine.rows(due, (now, now)):
             # The usual answer costs a read; only a job costs a write.
@@ -34,15 +34,15 @@ class JobRows:
                 " returning id, kind, subject, attempts",
                 (now + lease, now, now),
             )
-        return Job(id=rows[0][0], kind=rows[0][1], subject=rows[0][2], attempts=rows[0][3]) if rows else None
+        return QueuedJob(id=rows[0][0], kind=rows[0][1], subject=rows[0][2], attempts=rows[0][3]) if rows else None
 
-    async def finish(self, job: int, *, again: Moment | None = None) -> None:
+    async def finish(self, job: int, *, again: Millis | None = None) -> None:
         async with self.engine.writing() as work:
             if again is None:
                 await work.rows("delete from job where id = ?", (job,))
             else:
                 await work.rows("update job set due = ?, claimed = 0, attempts = 0, error = '' where id = ?", (again, job))
 
-    async def fail(self, job: int, *, error: str, retry: Moment) -> None:
+    async def fail(self, job: int, *, error: str, retry: Millis) -> None:
         async with self.engine.writing() as work:
             await work.rows("update job set due = ?, claimed = 0, error = ? where id = ?", (retry, error, job))

@@ -8,8 +8,8 @@ from metier.errors import UsageError
 
 from .engine import Engine
 from .migrate import migrate
+from .sql_store import SqlStore
 from .sqlite import SqliteEngine
-from .store import SqlStore
 
 __all__ = ["open_engine", "open_store"]
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metier.errors import ConflictError, RefusedError
-from metier.registry.model import Card, Draft, Event, Release, Signature, Status, Visibility
-from metier.registry.terms import document_terms, forms
+from metier.registry.domain.records import (
+    AuditEvent,
+    Package,
+    PackageStatus,
+    PackageVisibility,
+    Release,
+    ReleaseDraft,
+    Signature,
+)
+from metier.registry.domain.search_terms import document_terms, forms
 from metier.spec.versions import Version, newest_version
 
-from .engine import Engine, Work
-from .words import write_words
+from .engine import Engine, Transaction
+from .search_index import write_words
 
-__all__ = ["CARD", "RELEASE", "PackageRows", "add_event", "showing"]
+__all__ = ["CARD", "RELEASE", "PackageRows", "add_event", "refresh_package"]
 
-CARD = ", ".join(Card.__struct_fields__)
+CARD = ", ".join(Package.__struct_fields__)
 RELEASE = ", ".join(Release.__struct_fields__)
 _SHOWN = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
@@ -23,9 +31,9 @@ FIRST_VERSION = "0.1.0"
 class PackageRows:
     engine: Engine
 
-    async def card(self, kind: str, name: str) -> Card | None:
+    async def card(self, kind: str, name: str) -> Package | None:
         row = await self.engine.card(CARD, kind, name)
-        return Card(*row) if row else None
+        return Package(*row) if row else None
 
     async def release(self, package: int, version: str) -> Release | None:
         rows = await self.engine.rows(f"select {RELEASE} from release where package = ? and version = ?", (package, version))
@@ -50,7 +58,7 @@ class PackageRows:
         )
         return [Signature(*row) for row in rows]
 
-    async def publish(self, draft: Draft, owners_of: Sequence[str] | None) -> tuple[Card, Release, bool]:
+    async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
         async with self.engine.writing() as work:
             card = await self._claimed(work, draft, owners_of)
             rows = await work.rows("select version, digest from release where package = ?", (card.id,))
@@ -58,31 +66,31 @@ class PackageRows:
             if is_new:
                 await self._add(work, card.id, version, draft)
             found = await work.rows(f"select {RELEASE} from release where package = ? and version = ?", (card.id, version))
-            card = Card(*(await work.rows(f"select {CARD} from package where id = ?", (card.id,)))[0])
+            card = Package(*(await work.rows(f"select {CARD} from package where id = ?", (card.id,)))[0])
         return card, Release(*found[0]), is_new
 
-    async def _claimed(self, work: Work, draft: Draft, owners_of: Sequence[str] | None) -> Card:
+    async def _claimed(self, work: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
         """The package's row, held until the transaction ends; made if there is none."""
         made = await work.rows(
             "insert into package (kind, name, namespace, visibility, status, created, updated) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (kind, name) do nothing returning id",
-            (draft.kind, draft.name, draft.namespace, draft.visibility or Visibility.PRIVATE, Status.ACTIVE, draft.at,
+            (draft.kind, draft.name, draft.namespace, draft.visibility or PackageVisibility.PRIVATE, PackageStatus.ACTIVE, draft.at,
              draft.at),
         )  # fmt: skip
         if made:
             await work.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (made[0][0], draft.namespace))
         hold = " for update" if self.engine.dialect == "postgresql" else ""
         rows = await work.rows(f"select {CARD} from package where kind = ? and name = ?{hold}", (draft.kind, draft.name))
-        card = Card(*rows[0])
+        card = Package(*rows[0])
         owners = {row[0] for row in await work.rows("select namespace from owner where package = ?", (card.id,))}
         if owners_of is not None and owners.isdisjoint(owners_of):
             raise RefusedError(f"{draft.name!r} belongs to somebody else here", rule="not-owner",
                           hint="choose another name, or ask its owners to add you")  # fmt: skip
-        if card.status == Status.DELETED:
+        if card.status == PackageStatus.DELETED:
             raise ConflictError(f"{draft.name!r} was deleted, and its name is reserved", hint="undelete it, then publish")
         return card
 
-    async def _add(self, work: Work, package: int, version: str, draft: Draft) -> None:
+    async def _add(self, work: Transaction, package: int, version: str, draft: ReleaseDraft) -> None:
         await work.rows(
             "insert into release (package, version, digest, archive, size, description, author, license, tags, details,"
             " published, publisher, verdict, findings) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -91,16 +99,16 @@ class PackageRows:
         )  # fmt: skip
         if draft.visibility:
             await work.rows("update package set visibility = ? where id = ?", (draft.visibility, package))
-        shown = await showing(work, package, at=draft.at)
+        shown = await refresh_package(work, package, at=draft.at)
         if shown == version:
             await write_words(work, self.engine.dialect, package, draft.words)
             await _write_keywords(work, package, draft.tags)
             await _learn(work, draft.spellings)
         told = f"{version} {draft.digest}"
-        await add_event(work, Event(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", told))
+        await add_event(work, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", told))
 
 
-async def showing(work: Work, package: int, *, at: int) -> str:
+async def refresh_package(work: Transaction, package: int, *, at: int) -> str:
     """Let the package's row show the newest release that is not yanked; its version, or nothing if all are."""
     rows = await work.rows("select version from release where package = ? and yanked is null", (package,))
     best = newest_version(Version.parse(row[0]) for row in rows)
@@ -115,26 +123,26 @@ async def showing(work: Work, package: int, *, at: int) -> str:
     return version
 
 
-async def reindex(work: Work, dialect: str, package: int, body: str = "") -> None:
+async def reindex(work: Transaction, dialect: str, package: int, body: str = "") -> None:
     """The words of whatever the package shows now. Without its body at first, for that has to be fetched."""
     name, tags, description = (await work.rows("select name, tags, description from package where id = ?", (package,)))[0]
     await write_words(work, dialect, package, document_terms(name, tags.split(), description, body))
     await _write_keywords(work, package, tags.split())
 
 
-async def add_event(work: Work, event: Event) -> None:
+async def add_event(work: Transaction, event: AuditEvent) -> None:
     await work.rows(
         "insert into audit (at, actor, action, subject, details) values (?, ?, ?, ?, ?)",
         (event.at, event.actor, event.action, event.subject, event.details),
     )
 
 
-async def _write_keywords(work: Work, package: int, tags: Sequence[str]) -> None:
+async def _write_keywords(work: Transaction, package: int, tags: Sequence[str]) -> None:
     await work.rows("delete from keyword where package = ?", (package,))
     await work.many("insert into keyword (package, word) values (?, ?)", [(package, tag) for tag in dict.fromkeys(tags)])
 
 
-async def _learn(work: Work, spellings: Sequence[str]) -> None:
+async def _learn(work: Transaction, spellings: Sequence[str]) -> None:
     """Remember words nobody used before. Sorted, so that two who publish at once wait for each other and never in a ring."""
     if not spellings:
         return
@@ -145,7 +153,7 @@ async def _learn(work: Work, spellings: Sequence[str]) -> None:
     await work.many("insert into spelling (form, word) values (?, ?) on conflict do nothing", fresh)
 
 
-def _chosen(draft: Draft, taken: dict[str, str]) -> tuple[str, bool]:
+def _chosen(draft: ReleaseDraft, taken: dict[str, str]) -> tuple[str, bool]:
     """The version that a draft becomes, and whether that is a new one."""
     if draft.version is None:
         same = newest_version(Version.parse(version) for version, digest in taken.items() if digest == draft.digest)

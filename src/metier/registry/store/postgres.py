@@ -17,7 +17,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from metier.errors import UnavailableError
 
-from .engine import Reader, Row, Work
+from .engine import Row, SnapshotReader, Transaction
 
 __all__ = ["PostgresEngine"]
 
@@ -120,7 +120,7 @@ class PostgresEngine:
             self._asking = None
 
     @contextlib.asynccontextmanager
-    async def writing(self, *, durable: bool = True) -> AsyncIterator[Work]:
+    async def writing(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
         with _telling():
             async with self._connected() as connection, connection.transaction():
                 if not durable:
@@ -128,18 +128,18 @@ class PostgresEngine:
                 yield _PostgresWork(connection)
 
     @contextlib.asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Reader]:
+    async def snapshot(self) -> AsyncIterator[SnapshotReader]:
         with _telling():
             async with self._connected() as connection, connection.transaction():
                 await connection.execute("set transaction isolation level repeatable read read only")
                 yield _PostgresWork(connection)
 
-    async def counted(self, work: Work, table: str) -> None:
+    async def counted(self, work: Transaction, table: str) -> None:
         await work.rows(
             f"select setval(pg_get_serial_sequence('{table}', 'id'), greatest(1, (select coalesce(max(id), 1) from {table})))"
         )
 
-    async def lock(self, work: Work, name: str) -> None:
+    async def lock(self, work: Transaction, name: str) -> None:
         await work.rows("select pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from metier.errors import UnavailableError
 
-from .engine import Reader, Row, Work
+from .engine import Row, SnapshotReader, Transaction
 
 __all__ = ["SqliteEngine"]
 
@@ -80,7 +80,7 @@ class SqliteEngine:
         return found
 
     @contextlib.asynccontextmanager
-    async def writing(self, *, durable: bool = True) -> AsyncIterator[Work]:
+    async def writing(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
         async with self._turn:
             await self._there(lambda writer: _begin(writer, durable))
             try:
@@ -93,7 +93,7 @@ class SqliteEngine:
             await self._there(lambda writer: writer.commit())
 
     @contextlib.asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Reader]:
+    async def snapshot(self) -> AsyncIterator[SnapshotReader]:
         with _telling():
             connection = self._connected(check_same_thread=False)
             try:
@@ -102,10 +102,10 @@ class SqliteEngine:
             finally:
                 connection.close()
 
-    async def counted(self, work: Work, table: str) -> None:
+    async def counted(self, work: Transaction, table: str) -> None:
         """SQLite counts on from the highest by itself."""
 
-    async def lock(self, work: Work, name: str) -> None:
+    async def lock(self, work: Transaction, name: str) -> None:
         """There is one writer, and `begin immediate` made it us."""
 
     async def close(self) -> None:

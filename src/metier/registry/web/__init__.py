@@ -5,7 +5,7 @@ Pages ask the same `Registry` as the API does and decide nothing themselves.
 
 from __future__ import annotations
 
-from .looks import page_problem
 from .routes import ROUTES
+from .templates import render_error
 
-__all__ = ["ROUTES", "page_problem"]
+__all__ = ["ROUTES", "render_error"]

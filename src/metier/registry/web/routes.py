@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import acting, finding, looks, skill
+from . import forms as acting
+from . import search_pages as finding
+from . import skill_pages as skill
+from . import templates as looks
 
 __all__ = ["ROUTES"]
 
@@ -43,5 +46,5 @@ ROUTES = (
     _form("/admin/reports", acting.resolve),
     _form("/admin/quarantine", acting.quarantine),
     _form("/admin/release", acting.let_go),
-    _page("/static/{path...}", looks.static, rate=""),
+    _page("/static/{path...}", looks.static_file, rate=""),
 )

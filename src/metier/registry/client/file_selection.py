@@ -1,0 +1,85 @@
+"""Which files of a folder are the skill: not what git ignores, not what `.metierignore` names, not the tools' own leavings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from pathspec import GitIgnoreSpec
+
+from metier.errors import UsageError
+from metier.sources import DiskFiles
+from metier.spec import FileEntry, Files, resource_path
+
+__all__ = ["SelectedFiles", "select_files"]
+
+_IGNORE_FILES = (".gitignore", ".metierignore")
+_NEVER = (".gitignore", ".metierignore", ".gitattributes", ".DS_Store", "Thumbs.db")
+_LARGEST = 256 * 1024
+
+
+class SelectedFiles:
+    """The Files of a folder without those that are left out."""
+
+    def __init__(self, files: Files, entries: Iterable[FileEntry], left_out: Iterable[str]) -> None:
+        self._files = files
+        self._entries = {entry.path: entry for entry in entries}
+        self.left_out = tuple(left_out)
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        return self._files.read(resource_path(path), limit=limit)
+
+    def list(self) -> Iterator[FileEntry]:
+        return iter(self._entries.values())
+
+
+def select_files(folder: str) -> SelectedFiles:
+    files = DiskFiles(folder)
+    rules = _rules(files.folder)
+    kept, left_out = [], []
+    for entry in files.list():
+        if os.path.basename(entry.path) in _NEVER:
+            continue
+        if _is_ignored(os.path.join(files.folder, entry.path), rules):
+            left_out.append(entry.path)
+        else:
+            kept.append(entry)
+    return SelectedFiles(files, kept, left_out)
+
+
+def _rules(folder: str) -> list[tuple[str, GitIgnoreSpec]]:
+    """Ignore files that have a say here, the nearest first: below the skill, beside it, and up to its repository's root."""
+    below = [
+        parent for parent, _, names in os.walk(folder) if parent != folder and any(name in names for name in _IGNORE_FILES)
+    ]
+    above = [folder]
+    while not os.path.exists(os.path.join(above[-1], ".git")):
+        parent = os.path.dirname(above[-1])
+        if parent == above[-1]:
+            # No repository around it: what stands above the skill is somebody else's.
+            above = above[:1]
+            break
+        above.append(parent)
+    places = [*sorted(below, key=len, reverse=True), *above]
+    return [(place, spec) for place in places for name in reversed(_IGNORE_FILES) if (spec := _spec(place, name))]
+
+
+def _spec(place: str, name: str) -> GitIgnoreSpec | None:
+    file = os.path.join(place, name)
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            return GitIgnoreSpec.from_lines(stream.read(_LARGEST).splitlines())
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    except ValueError as error:
+        raise UsageError(f"{file} has a line that is no pattern: {error}", hint="mend that line") from None
+
+
+def _is_ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
+    """The nearest file that mentions it decides, as in git."""
+    for place, spec in rules:
+        if path.startswith(f"{place}{os.sep}"):
+            said = spec.check_file(os.path.relpath(path, place).replace(os.sep, "/")).include
+            if said is not None:
+                return said
+    return False

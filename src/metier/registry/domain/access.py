@@ -1,0 +1,212 @@
+"""Who is asking, and what that one may do. A token is shown once and kept as a hash.
+
+    read            private packages of every namespace; `read:acme` only of that one
+    publish:acme    releases in that namespace; `publish:*` in all, `publish` in the holder's own
+    yank            yank and unyank what the token's namespaces own
+    admin           everything
+
+A token also reads what belongs to the namespaces it acts for. What one may not read is not there: 404, never 403.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+from dataclasses import dataclass
+
+from metier.errors import MetierError, RefusedError
+from metier.spec import is_name
+
+from .protocols import AccountStore
+from .records import AuditEvent, Millis, Package, PackageStatus, PackageVisibility, RegistryToken
+
+__all__ = ["ANONYMOUS", "LOCAL", "Caller", "Tokens", "UnauthenticatedError", "hash_token", "new_token_text"]
+
+_PREFIX = "mtr_"
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|admin")
+_SHOWN = len(_PREFIX) + 6
+
+
+class UnauthenticatedError(MetierError):
+    code = "unauthenticated"
+    exit_status = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    token: RegistryToken | None = None
+    address: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.token.holder if self.token else "anonymous"
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return self.token.scopes if self.token else ()
+
+    @property
+    def is_admin(self) -> bool:
+        return "admin" in self.scopes
+
+    @property
+    def acts_for(self) -> tuple[str, ...] | None:
+        """Namespaces it may publish in; None is all of them."""
+        if self.is_admin or "publish:*" in self.scopes:
+            return None
+        named = [scope.removeprefix("publish:") for scope in self.scopes if scope.startswith("publish:")]
+        return tuple(dict.fromkeys([*named, *([self.name] if "publish" in self.scopes else [])]))
+
+    @property
+    def sees(self) -> tuple[str, ...] | None:
+        """Namespaces whose private packages it may read; None is all of them."""
+        if self.token is None:
+            return ()
+        if self.is_admin or "read" in self.scopes or self.acts_for is None:
+            return None
+        named = [scope.removeprefix("read:") for scope in self.scopes if scope.startswith("read:")]
+        return tuple(dict.fromkeys([self.name, *named, *self.acts_for]))
+
+    def may_read(self, card: Package) -> bool:
+        if card.status == PackageStatus.DELETED or (card.status == PackageStatus.QUARANTINED and not self.is_admin):
+            return False
+        if card.visibility == PackageVisibility.PUBLIC:
+            return True
+        seen = self.sees
+        return seen is None or card.namespace in seen
+
+    def may_publish(self, namespace: str) -> bool:
+        return self.acts_for is None or namespace in self.acts_for
+
+    def owns(self, owners: tuple[str, ...]) -> bool:
+        """Does it act for one of these namespaces?"""
+        acting = self.acts_for
+        return acting is None or not {self.name, *acting}.isdisjoint(owners)
+
+    def may_yank(self, owners: tuple[str, ...]) -> bool:
+        return self.is_admin or ("yank" in self.scopes and self.owns(owners))
+
+    def need(self, allowed: bool, what: str, *, scope: str) -> None:
+        if self.token is None:
+            raise UnauthenticatedError(f"to {what} you need a token", hint=f"send one that has the scope {scope}")
+        if not allowed:
+            raise RefusedError(f"this token may not {what}", rule="scope", hint=f"use one that has the scope {scope}")
+
+
+ANONYMOUS = Caller()
+LOCAL = Caller(
+    RegistryToken(id=0, prefix="", holder="admin", scopes=("admin",), note="", created=0, expires=None, revoked=None)
+)
+"""Whoever has the database in their hands needs no token."""
+
+
+def new_token_text() -> str:
+    """256 random bits and a checksum, behind a prefix by which scanners find it."""
+    body = _base62(secrets.randbits(256), 43)
+    return f"{_PREFIX}{body}{_base62(zlib.crc32(body.encode()), 6)}"
+
+
+def is_token_text(text: str) -> bool:
+    """Could this be one of ours? A typo is told from a revoked token without asking the store."""
+    body, check = text.removeprefix(_PREFIX)[:-6], text[-6:]
+    return text.startswith(_PREFIX) and len(text) == len(_PREFIX) + 49 and check == _base62(zlib.crc32(body.encode()), 6)
+
+
+def hash_token(text: str) -> str:
+    # Plain SHA-256: nobody guesses 256 random bits, so there is nothing that a slow hash would slow down.
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Tokens:
+    """Making, knowing and ending tokens."""
+
+    def __init__(self, accounts: AccountStore) -> None:
+        self._accounts = accounts
+
+    async def caller(self, text: str | None, *, address: str, now: Millis) -> Caller:
+        if not text:
+            return Caller(address=address)
+        token = await self._accounts.token(hash_token(text)) if is_token_text(text) else None
+        if token is None:
+            raise UnauthenticatedError("this token is not known here", hint="check that it was copied whole, or make a new one")
+        if token.revoked is not None:
+            raise UnauthenticatedError("this token was revoked", hint="make a new one")
+        if token.expires is not None and token.expires <= now:
+            raise UnauthenticatedError("this token has expired", hint="make a new one")
+        return Caller(token, address)
+
+    async def first(self, *, now: Millis) -> str | None:
+        """An administrator's token, if this registry never had one."""
+        text = new_token_text()
+        made = await self._accounts.add_token(
+            _row(text, holder="admin", scopes=("admin",), note="first start", now=now, expires=None),
+            hash_token(text), event=AuditEvent(now, "registry", "token-create", f"token:{text[:_SHOWN]}", "first start"), first=True,
+        )  # fmt: skip
+        return text if made else None
+
+    async def create(
+        self,
+        caller: Caller,
+        *,
+        holder: str,
+        scopes: tuple[str, ...],
+        note: str = "",
+        expires: Millis | None = None,
+        now: Millis,
+    ) -> tuple[str, RegistryToken]:
+        wanted = tuple(dict.fromkeys(scopes))
+        for scope in wanted:
+            if not _SCOPE.fullmatch(scope):
+                raise RefusedError(f"{scope[:80]!r} is no scope", rule="scope",
+                              hint="choose from read, read:NAMESPACE, publish:NAMESPACE, yank, admin")  # fmt: skip
+        if not wanted or not is_name(holder):
+            raise RefusedError(f"a token needs a scope, and a holder named like a skill, not {holder[:80]!r}", rule="scope",
+                          hint="for example holder acme, scope publish:acme")  # fmt: skip
+        own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
+        caller.need(caller.is_admin or own, "make a token for others or with more than it has itself", scope="admin")
+        text = new_token_text()
+        row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires)
+        event = AuditEvent(now, caller.name, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
+        made = await self._accounts.add_token(row, hash_token(text), event=event)
+        if made is None:
+            raise AssertionError("only a first token is ever not made")
+        return text, made
+
+    async def listed(self, caller: Caller) -> list[RegistryToken]:
+        caller.need(True, "see tokens", scope="read")
+        return await self._accounts.tokens(None if caller.is_admin else caller.name)
+
+    async def revoke(self, caller: Caller, token: int, *, now: Millis) -> bool:
+        mine = {each.id: each for each in await self.listed(caller)}
+        if token not in mine:
+            return False
+        event = AuditEvent(now, caller.name, "token-revoke", f"token:{mine[token].prefix}")
+        return await self._accounts.revoke_token(token, event=event)
+
+
+def _covers(caller: Caller, scope: str) -> bool:
+    """May somebody with these scopes hand this one on?"""
+    kind, _, namespace = scope.partition(":")
+    if kind == "publish":
+        return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
+    if kind == "read":
+        seen = caller.sees
+        return seen is None or (bool(namespace) and namespace in seen)
+    return scope in caller.scopes
+
+
+def _row(text: str, *, holder: str, scopes: tuple[str, ...], note: str, now: Millis, expires: Millis | None) -> RegistryToken:
+    return RegistryToken(
+        id=0, prefix=text[:_SHOWN], holder=holder, scopes=scopes, note=note, created=now, expires=expires, revoked=None
+    )
+
+
+def _base62(number: int, width: int) -> str:
+    digits: list[str] = []
+    for _ in range(width):
+        number, digit = divmod(number, 62)
+        digits.append(_LETTERS[digit])
+    return "".join(reversed(digits))

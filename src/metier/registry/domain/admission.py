@@ -1,0 +1,221 @@
+"""May these bytes become a release? Everything that can be said about them is said, whether they may or not.
+
+Pure and slow (it unpacks, hashes and scans), so it runs on a thread. The store is only asked afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from metier.archive import ArchiveFormat, Contents, digest, file_hashes, pack, strip_top_folder, unpack
+from metier.errors import InvalidSkillError, RefusedError
+from metier.registry.wire import FileRow, ReleaseDetails, ReleaseFinding
+from metier.spec import SKILL_FILE, Files, Manifest, Problem, Report, Severity, check, estimate_tokens, is_name, parse
+from metier.spec.versions import is_version
+
+from .records import PackageKind, ScanStatus
+from .search_terms import document_terms, plain_words
+from .secrets import find_secrets
+
+__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from"]
+
+AGENT_FILE = "agent.toml"
+TOLERATED = frozenset({"SK141", "SK150", "SK160"})
+"""Lists where the standard has text, and keys it does not know: most public skills have them and every client reads them."""
+_LONGEST_BODY = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseScan:
+    """What a security scan says of a skill."""
+
+    verdict: ScanStatus
+    problems: tuple[Problem, ...] = ()
+
+
+class ReleaseScanner(Protocol):
+    def __call__(self, files: Files, *, name: str) -> ReleaseScan:
+        """Is there something dangerous in these files? BLOCK keeps them out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    kind: PackageKind
+    file: str
+    """What describes it."""
+    name: str
+    version: str | None
+    description: str
+    author: str
+    license: str
+    tags: tuple[str, ...]
+    digest: str
+    archive: bytes
+    """A zip that is the same for the same contents, whatever was uploaded."""
+    archive_name: str
+    details: ReleaseDetails
+    verdict: ScanStatus
+    findings: tuple[ReleaseFinding, ...]
+    """Warnings too."""
+    words: tuple[tuple[str, ...], ...]
+    spellings: tuple[str, ...]
+    is_refused: bool = False
+
+    @property
+    def details_json(self) -> str:
+        return msgspec.json.encode(self.details).decode()
+
+    @property
+    def findings_json(self) -> str:
+        return msgspec.json.encode(self.findings).decode()
+
+
+def admit(data: bytes, *, kind: PackageKind, judge: ReleaseScanner | None = None, version: str | None = None) -> Admission:
+    """The verdict on an upload. Refused if it is no archive that can be trusted; findings say everything else."""
+    contents = strip_top_folder(unpack(data))
+    if contents.links:
+        raise RefusedError(f"{contents.links[0].path!r} is a link, and not every client can write one", rule="archive-link",
+                      hint="put the file itself there")  # fmt: skip
+    head = _skill(contents) if kind is PackageKind.SKILL else _agent(contents)
+    problems = [*head.problems, *find_secrets(contents)]
+    judgement = judge(contents, name=head.name) if judge else ReleaseScan(ScanStatus.UNKNOWN)
+    problems += judgement.problems
+    wanted = version or head.version
+    if wanted is not None and not is_version(wanted):
+        problems.append(
+            Problem(code="SK304", severity=Severity.ERROR, message=f"{wanted!r} is no version that can be published",
+                    file=head.file, hint="write three numbers, such as 1.4.0, or leave it out")
+        )  # fmt: skip
+    blocked = judgement.verdict is ScanStatus.BLOCK
+    archive = pack(contents, to=ArchiveFormat.ZIP)
+    return Admission(
+        kind=kind,
+        file=head.file,
+        name=head.name,
+        version=wanted,
+        description=head.description,
+        author=head.author,
+        license=head.license,
+        tags=head.tags,
+        digest=digest(contents),
+        archive=archive,
+        archive_name=hashlib.sha256(archive).hexdigest(),
+        details=_details(contents, head),
+        verdict=judgement.verdict,
+        findings=findings_from(problems),
+        words=document_terms(head.name, head.tags, head.description, head.body),
+        spellings=plain_words(head.name.replace("-", " "), " ".join(head.tags), head.description)[:200],
+        is_refused=blocked or any(problem.severity is Severity.ERROR for problem in problems),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What a package says of itself."""
+
+    file: str
+    name: str
+    description: str
+    version: str | None
+    author: str
+    license: str = ""
+    tags: tuple[str, ...] = ()
+    body: str = ""
+    problems: tuple[Problem, ...] = ()
+    manifest: Manifest | None = None
+    uses: tuple[str, ...] = ()
+
+
+def _skill(contents: Contents) -> _Head:
+    report = Report.of(_weighed(check(contents)))
+    parsed = parse(contents.read(SKILL_FILE, limit=_LONGEST_BODY)) if _has(contents, SKILL_FILE) else None
+    manifest = parsed.manifest if parsed else None
+    if parsed is None or manifest is None or not is_name(manifest.name):
+        raise InvalidSkillError("this is not a skill that can be published", report=report)
+    more = manifest.extensions
+    return _Head(
+        file=SKILL_FILE, name=manifest.name, description=" ".join(manifest.description.split()), version=more.version or None,
+        author=more.author or "", license=manifest.license or "", tags=_tags(more.tags), body=parsed.body,
+        problems=report.problems, manifest=manifest,
+    )  # fmt: skip
+
+
+def _agent(contents: Contents) -> _Head:
+    try:
+        fields = tomllib.loads(contents.read(AGENT_FILE, limit=_LONGEST_BODY).decode()) if _has(contents, AGENT_FILE) else None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _no_agent(f"{AGENT_FILE} is not TOML: {error}") from error
+    if fields is None:
+        raise _no_agent(f"there is no {AGENT_FILE}")
+    inner = fields.get("agent")
+    table = inner if isinstance(inner, dict) else fields
+    name = str(table.get("name", ""))
+    if not is_name(name):
+        raise _no_agent(f"{AGENT_FILE} gives no name that can be published")
+    uses = table.get("skills")
+    tags = table.get("tags")
+    return _Head(
+        file=AGENT_FILE, name=name, description=" ".join(str(table.get("description", "")).split())[:1024],
+        version=str(table["version"]) if is_version(str(table.get("version", ""))) else None,
+        author=str(table.get("author", "")), license=str(table.get("license", "")),
+        tags=_tags(map(str, tags)) if isinstance(tags, list) else (),
+        body=str(table.get("instructions", "")),
+        uses=tuple(map(str, uses)) if isinstance(uses, list) else (),
+    )  # fmt: skip
+
+
+def _no_agent(message: str) -> InvalidSkillError:
+    problem = Problem(code="SK001", severity=Severity.ERROR, message=message, file=AGENT_FILE)
+    return InvalidSkillError(
+        "this is not an agent that can be published", report=Report((problem,)), hint="see `metier agent create`"
+    )
+
+
+def _has(contents: Contents, path: str) -> bool:
+    return any(entry.path == path for entry in contents.list())
+
+
+def _tags(words: Iterable[str]) -> tuple[str, ...]:
+    """As one would type them into an address: lowercase, hyphens for spaces."""
+    cleaned = ("-".join(word.lower().split())[:40] for word in words)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:20]
+
+
+def _weighed(report: Report) -> Iterable[Problem]:
+    for problem in report:
+        yield replace(problem, severity=Severity.WARNING) if problem.code in TOLERATED else problem
+
+
+def findings_from(problems: Iterable[Problem]) -> tuple[ReleaseFinding, ...]:
+    return tuple(
+        ReleaseFinding(rule=problem.code, severity=problem.severity, message=problem.message, file=problem.file, line=problem.line,
+                hint=problem.hint)
+        for problem in Report.of(problems)
+    )  # fmt: skip
+
+
+def _details(contents: Contents, head: _Head) -> ReleaseDetails:
+    hashes = file_hashes(contents)
+    rows = [FileRow(path=entry.path, size=entry.size, sha256=hashes[entry.path][1], executable=entry.executable) for entry in
+            contents.list()]  # fmt: skip
+    manifest = head.manifest
+    texts = sum((row.size + 3) // 4 for row in rows if row.path != head.file)
+    metadata = estimate_tokens(head.name) + estimate_tokens(head.description)
+    body = estimate_tokens(head.body)
+    return ReleaseDetails(
+        files=rows,
+        compatibility=(manifest.compatibility or "") if manifest else "",
+        allowed_tools=list(manifest.allowed_tools) if manifest else [],
+        metadata=dict(manifest.metadata) if manifest else {},
+        dependencies=list(manifest.extensions.dependencies) if manifest else [],
+        tokens_metadata=metadata,
+        tokens_body=body,
+        tokens_total=metadata + body + texts,
+        uses=list(head.uses),
+    )

@@ -1,0 +1,239 @@
+"""Everything that is only looked at. Whoever asks is always named, for what one may not read is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
+
+from metier.errors import NotFoundError, RefusedError, UsageError
+from metier.registry.wire import DownloadDay
+from metier.spec import SKILL_FILE, is_name, resource_path
+from metier.spec.versions import Version, VersionRange, is_version, newest_version
+
+from .access import Caller
+from .admission import AGENT_FILE
+from .protocols import BlobStore, RegistryStore
+from .records import Millis, Package, PackageFilters, PackageKind, PackageStatus, Release, Signature, Sort
+from .search import parse_query, rank
+
+__all__ = ["ListPage", "ListQuery", "Queries"]
+
+MOST_RESULTS = 200
+_FEW = 3
+LARGEST_PAGE = 100
+_DAY_MS = 86_400_000
+_ANY = PackageFilters()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """What a list is asked for."""
+
+    query: str = ""
+    filters: PackageFilters = _ANY
+    sort: Sort | None = None
+    """None is by relevance if there are words, else the youngest change first."""
+    cursor: str = ""
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    cards: list[Package]
+    next: str | None = None
+    corrected: dict[str, str] | None = None
+
+
+class Queries:
+    def __init__(self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis]) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._clock = clock
+
+    async def card(self, caller: Caller, kind: PackageKind, name: str) -> Package:
+        card = await self._store.card(kind, name)
+        if card is None or not caller.may_read(card):
+            if card and card.status == PackageStatus.QUARANTINED and caller.may_read(_as_active(card)):
+                raise RefusedError(f"{name} is quarantined: {card.reason or 'it is being looked at'}", rule="quarantined",
+                              hint="wait for its verdict, or ask whoever runs the registry")  # fmt: skip
+            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
+        return card
+
+    async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
+        """By version, by a tag such as beta, or by a range; a yanked one only by its exact version."""
+        card = await self.card(caller, kind, name)
+        wanted = version or "latest"
+        if wanted != "latest" and not is_version(wanted):
+            wanted = (await self._store.tags(card.id)).get(wanted) or await self._best(card, wanted)
+        if wanted == "latest":
+            wanted = card.version
+        release = await self._store.release(card.id, wanted) if wanted else None
+        if release is None:
+            raise NotFoundError(
+                f"{name} has no version {version[:80]!r}" if version else f"every version of {name} is yanked",
+                hint=f"see the versions of {name}",
+            )
+        return card, release
+
+    async def _best(self, card: Package, text: str) -> str:
+        try:
+            wanted = VersionRange.parse(text)
+        except UsageError:
+            return ""
+        usable = [Version.parse(each.version) for each in await self._store.releases(card.id) if each.yanked is None]
+        return str(newest_version([version for version in usable if version in wanted]) or "")
+
+    async def releases(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, list[Release], dict[str, str]]:
+        """All releases, the newest first, and the tags."""
+        card = await self.card(caller, kind, name)
+        tags = await self._store.tags(card.id)
+        if card.version:
+            tags = {"latest": card.version, **tags}
+        return card, await self._store.releases(card.id), tags
+
+    async def signatures(self, card: Package) -> list[Signature]:
+        return await self._store.signatures(card.id)
+
+    async def owners(self, card: Package) -> tuple[str, ...]:
+        return await self._store.owners(card.id)
+
+    async def archive(self, name: str) -> bytes:
+        return await self._blobs.get(name)
+
+    async def link(self, archive: str, *, filename: str) -> str | None:
+        return await self._blobs.link(archive, filename=filename, seconds=300)
+
+    async def file(self, caller: Caller, kind: PackageKind, name: str, path: str, version: str = "") -> tuple[Release, bytes]:
+        _, release = await self.release(caller, kind, name, version)
+        return release, await self.member(release, path)
+
+    async def member(self, release: Release, path: str) -> bytes:
+        """One file of a release."""
+        wanted = resource_path(path)
+        data = await self._blobs.get(release.archive)
+        try:
+            return await asyncio.to_thread(_extracted, data, wanted)
+        except KeyError:
+            raise NotFoundError(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
+
+    async def text(self, kind: PackageKind, release: Release) -> str:
+        """SKILL.md, or what describes an agent."""
+        data = await self.member(release, SKILL_FILE if kind is PackageKind.SKILL else AGENT_FILE)
+        return data.decode("utf-8", "replace")
+
+    async def find(self, caller: Caller, wish: ListQuery) -> ListPage:
+        filters = _seen_by(caller, wish.filters)
+        limit = max(1, min(wish.limit, LARGEST_PAGE))
+        sort = wish.sort or (Sort.RELEVANCE if wish.query.strip() else Sort.UPDATED)
+        if wish.query.strip():
+            return await self._search(wish.query, filters, sort, _offset(wish.cursor), limit)
+        if sort is Sort.RELEVANCE:
+            sort = Sort.UPDATED
+        cards = await self._store.browse(filters, sort=sort, after=_position(wish.cursor, sort), limit=limit + 1)
+        more = len(cards) > limit
+        return ListPage(cards[:limit], _cursor([_sort_value(cards[limit - 1], sort), cards[limit - 1].name]) if more else None)
+
+    async def _search(self, text: str, filters: PackageFilters, sort: Sort, offset: int, limit: int) -> ListPage:
+        query = parse_query(text)
+        if not query.groups:
+            return ListPage([])
+        need = offset + limit + 1
+        spellings = await self._store.spellings(query.words)
+        # The last word may not be finished yet, so it is only corrected if nothing begins like it.
+        unfinished = spellings.pop(query.prefix, None)
+        query = query.corrected(spellings)
+        cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        if unfinished and len(cards) < _FEW:
+            spellings[query.prefix] = unfinished
+            query = query.corrected(spellings)
+            cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        read_as = {word: near[0] for word, near in spellings.items() if near}
+        ordered = rank(query, cards)
+        if sort is not Sort.RELEVANCE:
+            ordered.sort(key=lambda card: card.name)
+            ordered.sort(key=lambda card: _sort_value(card, sort), reverse=sort is not Sort.NAME)
+        page = ordered[offset : offset + limit]
+        more = offset + limit < len(ordered)
+        return ListPage(page, _cursor(offset + limit) if more else None, read_as)
+
+    async def index(self, caller: Caller, *, namespace: str = "", limit: int = 2_000) -> list[Package]:
+        """The skills of a site's well-known index: those of a namespace, or all that may be seen."""
+        filters = _seen_by(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
+        return await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
+
+    async def days(self, card: Package, *, days: int) -> list[DownloadDay]:
+        """Downloads a day, also those without any, up to today."""
+        today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
+        every = [(today - timedelta(days=back)).isoformat() for back in reversed(range(days))]
+        known = {row.day: row.downloads for row in await self._store.days(card.id, since=every[0])}
+        return [DownloadDay(day=day, downloads=known.get(day, 0)) for day in every]
+
+    async def trending(self, caller: Caller, *, days: int = 7, limit: int = 10) -> list[tuple[Package, int]]:
+        since = datetime.fromtimestamp((self._clock() - days * _DAY_MS) / 1000, UTC).date().isoformat()
+        return await self._store.trending(_seen_by(caller, PackageFilters()), since=since, limit=limit)
+
+    async def totals(self) -> dict[str, int]:
+        return await self._store.totals()
+
+
+def _seen_by(caller: Caller, filters: PackageFilters) -> PackageFilters:
+    return PackageFilters(
+        kind=filters.kind, tag=filters.tag, owner=filters.owner, license=filters.license, verdict=filters.verdict,
+        sees=caller.sees,
+    )  # fmt: skip
+
+
+def _as_active(card: Package) -> Package:
+    return replace(card, status=PackageStatus.ACTIVE)
+
+
+def _extracted(data: bytes, path: str) -> bytes:
+    # We packed it ourselves, so the standard library's reader is careful enough.
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read(path)
+
+
+def _sort_value(card: Package, sort: Sort) -> int | str:
+    return card.downloads if sort is Sort.DOWNLOADS else card.updated if sort is Sort.UPDATED else card.name
+
+
+def _cursor(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def _read_cursor(text: str) -> object:
+    try:
+        return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, RecursionError):
+        raise _bad_cursor() from None
+
+
+def _offset(text: str) -> int:
+    value = _read_cursor(text) if text else 0
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESULTS:
+        raise _bad_cursor()
+    return value
+
+
+def _position(text: str, sort: Sort) -> tuple[int | str, str] | None:
+    if not text:
+        return None
+    match _read_cursor(text):
+        case [int() | str() as value, str() as name] if is_name(name) and isinstance(value, str) == (sort is Sort.NAME):
+            if isinstance(value, int) and not -(1 << 62) < value < 1 << 62:
+                raise _bad_cursor()
+            return value, name
+        case _:
+            raise _bad_cursor()
+
+
+def _bad_cursor() -> UsageError:
+    return UsageError("this cursor does not belong to this list", hint="start again without one, and keep the other parameters")

@@ -1,0 +1,95 @@
+"""Keys of namespaces, and signatures of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metier.errors import NotFoundError, UnavailableError, UsageError
+from metier.registry.ed25519 import keyid_of, statement, verify
+from metier.spec import is_name
+
+from .access import Caller
+from .protocols import RegistryStore
+from .queries import Queries
+from .records import AuditEvent, Millis, PackageKind, Signature, SigningKey
+
+__all__ = ["Signatures"]
+
+_LARGEST_BUNDLE = 100_000
+
+
+class Signatures:
+    def __init__(self, store: RegistryStore, reading: Queries, clock: Callable[[], Millis]) -> None:
+        self._store = store
+        self._reading = reading
+        self._clock = clock
+
+    async def keys(self, namespace: str) -> list[SigningKey]:
+        """Revoked ones too: what they signed before stays signed."""
+        return await self._store.keys(namespace)
+
+    async def add_key(self, caller: Caller, namespace: str, public: str, *, note: str = "") -> SigningKey:
+        if not is_name(namespace):
+            raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
+        caller.need(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
+        now, keyid = self._clock(), keyid_of(public)
+        event = AuditEvent(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
+        return await self._store.add_key(SigningKey(0, namespace, keyid, public, note[:200], now, None), event=event)
+
+    async def revoke_key(self, caller: Caller, namespace: str, keyid: str) -> None:
+        caller.need(caller.may_publish(namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
+        event = AuditEvent(self._clock(), caller.name, "key-revoke", f"namespace:{namespace}", keyid[:64])
+        if not await self._store.revoke_key(namespace, keyid, event=event):
+            raise NotFoundError(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
+
+    async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
+        """Keep a signature, if it is one: by a key of an owner that is not revoked, over exactly this release."""
+        card, release = await self._reading.release(caller, kind, name, version)
+        owners = await self._store.owners(card.id)
+        caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
+        keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
+        if not keys:
+            raise NotFoundError(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
+        verify(keys[0].public, payload, statement(kind=kind, name=name, version=release.version, digest=release.digest))
+        signature = Signature(release.version, "ed25519", keys[0].namespace, keyid, payload, self._clock())
+        event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {keyid}")
+        await self._store.sign(release.id, signature, event=event)
+        return signature
+
+    async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
+        """Keep a sigstore bundle, if it verifies."""
+        card, release = await self._reading.release(caller, kind, name, version)
+        owners = await self._store.owners(card.id)
+        caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
+        if len(bundle) > _LARGEST_BUNDLE:
+            raise UsageError("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
+        stated = statement(kind=kind, name=name, version=release.version, digest=release.digest)
+        signer = _identity_in(bundle, stated)
+        signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
+        event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {signer}")
+        await self._store.sign(release.id, signature, event=event)
+        return signature
+
+
+def _identity_in(bundle: str, stated: bytes) -> str:
+    """Who a verified bundle says signed it. Without the package that verifies one, none is taken."""
+    try:
+        from sigstore.models import Bundle
+        from sigstore.verify import Verifier
+        from sigstore.verify.policy import UnsafeNoOp
+    except ImportError:
+        raise UnavailableError(
+            "this registry cannot verify sigstore bundles", hint="pip install sigstore on its machine, or sign with a key",
+            retryable=False,
+        ) from None  # fmt: skip
+    from cryptography.x509 import SubjectAlternativeName
+    from sigstore.errors import Error
+
+    try:
+        parsed = Bundle.from_json(bundle)
+        # Whose identity it is, we show; whether that is the right one, the client decides.
+        Verifier.production(offline=True).verify_artifact(stated, parsed, UnsafeNoOp())
+        names = parsed.signing_certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+        return str(next(iter(names)).value)[:200]
+    except (Error, ValueError) as error:
+        raise UsageError(f"this bundle does not verify: {str(error)[:200]}", hint="sign the release's statement") from None

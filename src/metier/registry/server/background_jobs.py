@@ -1,0 +1,115 @@
+"""What a worker does beside answering: writing counts every second, and jobs from the database one at a time.
+
+Jobs are claimed for a while, so one that dies with its worker is done by another. Those that come again and again have
+one row each; whoever finishes one says when it is due next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from datetime import UTC, datetime
+
+import msgspec
+
+from metier.archive import unpack
+from metier.errors import MetierError, NotFoundError, UnavailableError
+from metier.registry.domain.admission import findings_from
+from metier.registry.domain.records import AuditEvent, PackageKind
+from metier.registry.domain.registry import Registry
+from metier.registry.wire import QueuedJob
+from metier.spec import split_document
+
+__all__ = ["run_background_jobs", "run_due_jobs"]
+
+_log = logging.getLogger("metier.registry")
+_TICK_SECONDS = 1.0
+_LEASE_MS = 5 * 60_000
+_HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
+_MOST_ATTEMPTS = 5
+
+
+async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
+    """Until cancelled. A store that is away for a while is asked again."""
+    for kind in ("purge", "forget"):
+        with contextlib.suppress(UnavailableError):
+            await registry.store.enqueue(kind, "", due=registry.clock())
+    while True:
+        await asyncio.sleep(_TICK_SECONDS)
+        try:
+            events["download"] += await registry.metering.flush()
+            events["job"] += await run_due_jobs(registry)
+        except UnavailableError as error:
+            events["unavailable"] += 1
+            _log.warning("%s", error)
+        except Exception:
+            _log.exception("background work")
+
+
+async def run_due_jobs(registry: Registry) -> int:
+    done = 0
+    while job := await registry.store.claim(now=registry.clock(), lease=_LEASE_MS):
+        try:
+            again = await _JOBS[job.kind](registry, job)
+        except UnavailableError:
+            raise
+        except Exception as error:
+            _log.exception("job %s %s", job.kind, job.subject)
+            if job.attempts >= _MOST_ATTEMPTS and job.kind in ("index", "scan"):
+                await registry.store.finish(job.id)
+            else:
+                retry = registry.clock() + 1000 * 2**job.attempts
+                await registry.store.fail(job.id, error=f"{type(error).__name__}: {error}"[:500], retry=retry)
+            continue
+        await registry.store.finish(job.id, again=again)
+        done += 1
+    return done
+
+
+async def _purge(registry: Registry, _job: QueuedJob) -> int:
+    """Free the names of what was deleted long ago."""
+    before = registry.clock() - registry.options.reserved_days * _DAY_MS
+    for name in await registry.store.purge(before=before):
+        _log.info("purged %s", name)
+    return registry.clock() + _HOUR_MS
+
+
+async def _forget(registry: Registry, _job: QueuedJob) -> int:
+    """Forget who downloaded what before yesterday."""
+    yesterday = datetime.fromtimestamp((registry.clock() - _DAY_MS) / 1000, UTC).date().isoformat()
+    await registry.store.forget_identities(before=yesterday)
+    return registry.clock() + _HOUR_MS
+
+
+async def _index(registry: Registry, job: QueuedJob) -> None:
+    """Words of the body of what a package shows since a yank."""
+    kind, _, name = job.subject.partition(":")
+    card = await registry.store.card(kind, name)
+    release = await registry.store.release(card.id, card.version) if card else None
+    if card and release:
+        body = split_document((await registry.reading.text(PackageKind(kind), release)).encode()).body
+        await registry.store.index(card.id, release.version, body)
+
+
+async def _scan(registry: Registry, job: QueuedJob) -> None:
+    """Judge a release again, with the rules of today: `skill:name@version`."""
+    if registry.judge is None:
+        return
+    subject, _, version = job.subject.rpartition("@")
+    kind, _, name = subject.partition(":")
+    card = await registry.store.card(kind, name)
+    release = await registry.store.release(card.id, version) if card else None
+    if card is None or release is None:
+        return
+    with contextlib.suppress(NotFoundError, MetierError):
+        contents = unpack(await registry.blobs.get(release.archive))
+        judgement = await asyncio.to_thread(registry.judge, contents, name=name)
+        findings = msgspec.json.encode(findings_from(judgement.problems)).decode()
+        event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {judgement.verdict}")
+        await registry.store.judge(release.id, verdict=judgement.verdict, findings=findings, event=event)
+
+
+_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan}

@@ -1,0 +1,110 @@
+"""Errors as RFC 9457 has them, as plain text where a client expects that, or as a page."""
+
+from __future__ import annotations
+
+from metier.errors import (
+    AmbiguousError,
+    ConflictError,
+    InvalidNameError,
+    InvalidSkillError,
+    MetierError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UsageError,
+)
+from metier.registry.domain.access import UnauthenticatedError
+from metier.registry.wire import ProblemDetails, ReleaseFinding
+
+from .responses import Headers, HttpResponse, json_response, text_response
+
+__all__ = ["MethodNotAllowedError", "TooLargeError", "TooManyRequestsError", "plain_response", "problem_response", "status_of"]
+
+_DOCS = "/docs#problem-"
+_RETRY_SECONDS = 5
+
+
+class TooLargeError(MetierError):
+    code = "too-large"
+
+    def __init__(self, what: str, *, limit: int, size: int | None = None) -> None:
+        has = f"{size:,} bytes" if size is not None else f"more than {limit:,} bytes"
+        super().__init__(f"{what} has {has}; the limit is {limit:,}", hint="leave out what the skill does not need")
+        self.limit = limit
+
+
+class TooManyRequestsError(MetierError):
+    code = "too-many-requests"
+
+    def __init__(self, *, limit: int, seconds: int) -> None:
+        super().__init__(f"more than {limit:,} requests in a minute", hint=f"wait {seconds} seconds")
+        self.seconds = seconds
+
+
+class MethodNotAllowedError(MetierError):
+    code = "method-not-allowed"
+
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(f"{method[:20]} is not possible here", hint=f"use {allowed}")
+        self.allowed = allowed
+
+
+_STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
+    (UnauthenticatedError, 401, "Token needed"),
+    (NotFoundError, 404, "Not found"),
+    (AmbiguousError, 404, "Not found"),
+    (InvalidSkillError, 422, "Not admitted"),
+    (TooLargeError, 413, "Too large"),
+    (TooManyRequestsError, 429, "Too many requests"),
+    (MethodNotAllowedError, 405, "Method not allowed"),
+    (ConflictError, 409, "ConflictError"),
+    (UnavailableError, 503, "Unavailable for a moment"),
+    (UsageError, 400, "Bad request"),
+    (InvalidNameError, 400, "Bad request"),
+)
+
+
+def status_of(error: MetierError) -> tuple[int, str]:
+    if isinstance(error, RefusedError):
+        if error.rule in ("archive-size", "archive-count", "archive-ratio"):
+            return 413, "Too large"
+        if error.rule == "path-gate":
+            return 400, "Bad request"
+        return (422, "Not admitted") if error.rule.startswith("archive-") else (403, "Refused")
+    return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Our mistake"))
+
+
+def problem_response(error: MetierError) -> HttpResponse:
+    status, title = status_of(error)
+    code = error.rule if isinstance(error, RefusedError) else error.code
+    findings = [
+        ReleaseFinding(rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint)
+        for one in (error.report if isinstance(error, InvalidSkillError) else ())
+    ]
+    limit = error.limit if isinstance(error, TooLargeError) else 0
+    body = ProblemDetails(type=_DOCS + code, title=title, status=status, detail=str(error), code=code, hint=error.hint,
+                   findings=findings, limit=limit)  # fmt: skip
+    answer = json_response(body, status=status, headers=_headers(error))
+    answer.type = b"application/problem+json"
+    return answer
+
+
+def plain_response(error: MetierError) -> HttpResponse:
+    status, _ = status_of(error)
+    # ClawHub's client tells a new skill from a broken registry by these words.
+    told = f"HTTP {status}: {error}"
+    return text_response(f"{told}. {error.hint}" if error.hint else told, status=status, headers=_headers(error))
+
+
+def _headers(error: MetierError) -> Headers:
+    match error:
+        case UnauthenticatedError():
+            return ((b"www-authenticate", b'Bearer realm="metier"'), (b"cache-control", b"no-store"))
+        case TooManyRequestsError():
+            return ((b"retry-after", b"%d" % error.seconds), (b"cache-control", b"no-store"))
+        case UnavailableError():
+            return ((b"retry-after", b"%d" % _RETRY_SECONDS), (b"cache-control", b"no-store"))
+        case MethodNotAllowedError():
+            return ((b"allow", error.allowed.encode()), (b"cache-control", b"no-store"))
+        case _:
+            return ((b"cache-control", b"no-store"),)

@@ -1,0 +1,74 @@
+"""What is sent back. Leaner than a framework's response, because a registry answers the same small JSON all day."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+__all__ = ["Headers", "HttpResponse", "cacheable_response", "json_response", "text_response"]
+
+Scope = MutableMapping[str, Any]  # Any: ASGI
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_encode = msgspec.json.Encoder().encode
+JSON = b"application/json"
+_REVALIDATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+
+
+class HttpResponse:
+    """An ASGI application that sends one body. With a tag it answers 304 to whoever has it already."""
+
+    __slots__ = ("body", "headers", "status", "tag", "type")
+
+    def __init__(self, body: bytes, *, type: bytes, status: int = 200, headers: Headers = (), tag: bytes = b"") -> None:  # noqa: A002
+        self.body = body
+        self.type = type
+        self.status = status
+        self.headers = headers
+        self.tag = tag
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, more: Headers = ()) -> None:  # noqa: ARG002
+        status, body = self.status, self.body
+        headers = [(b"content-type", self.type), (b"content-length", b"%d" % len(body)), _NOSNIFF, *self.headers, *more]
+        if self.tag:
+            headers.append((b"etag", self.tag))
+            if status == 200 and _is_known(scope, self.tag):
+                status, body = 304, b""
+                del headers[:2]
+        if scope["method"] == "HEAD":
+            body = b""
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def json_response(value: object, *, status: int = 200, headers: Headers = _REVALIDATE) -> HttpResponse:
+    body = _encode(value)
+    return HttpResponse(body, type=JSON, status=status, headers=headers, tag=_tag(body) if status == 200 else b"")
+
+
+def cacheable_response(body: bytes, *, type: bytes) -> HttpResponse:  # noqa: A002
+    """Something that whoever has it need not get again."""
+    return HttpResponse(body, type=type, headers=_REVALIDATE, tag=_tag(body))
+
+
+def text_response(
+    text: str, *, status: int = 200, type: bytes = b"text/plain; charset=utf-8", headers: Headers = ()
+) -> HttpResponse:  # noqa: A002
+    return HttpResponse(text.encode(), type=type, status=status, headers=headers)
+
+
+def _tag(body: bytes) -> bytes:
+    return b'"%s"' % hashlib.blake2b(body, digest_size=12).hexdigest().encode()
+
+
+def _is_known(scope: Scope, tag: bytes) -> bool:
+    for name, value in scope["headers"]:
+        if name == b"if-none-match":
+            return value == b"*" or tag in [part.strip().removeprefix(b"W/") for part in value.split(b",")]
+    return False

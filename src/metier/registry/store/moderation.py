@@ -1,0 +1,169 @@
+"""What owners and moderators change. Each change and its line in the audit log are one transaction."""
+
+from __future__ import annotations
+
+from metier.errors import ConflictError, NotFoundError
+from metier.registry.domain.records import AuditEvent, Millis, PackageStatus, Signature, iso
+from metier.registry.wire import AbuseReport
+
+from .engine import Engine
+from .packages import add_event, refresh_package, reindex
+from .search_index import delete_words
+
+__all__ = ["ModerationRows"]
+
+
+class ModerationRows:
+    engine: Engine
+
+    async def yank(self, package: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
+        async with self.engine.writing() as work:
+            changed = await work.rows(
+                "update release set yanked = ?, yank_reason = ? where package = ? and version = ?"
+                f" and yanked is {'not null' if reason is None else 'null'} returning id",
+                (None if reason is None else event.at, reason or "", package, version),
+            )
+            if not changed:
+                return False
+            before, subject = (await work.rows("select version, kind || ':' || name from package where id = ?", (package,)))[0]
+            shown = await refresh_package(work, package, at=event.at)
+            if shown and shown != before:
+                await reindex(work, self.engine.dialect, package)
+                await work.rows(
+                    "insert into job (kind, subject, due) values ('index', ?, ?) on conflict (kind, subject) do nothing",
+                    (subject, event.at),
+                )
+            await add_event(work, event)
+        return True
+
+    async def set_status(self, package: int, status: str, *, reason: str, event: AuditEvent) -> None:
+        removed = event.at if status == PackageStatus.DELETED else None
+        async with self.engine.writing() as work:
+            await work.rows(
+                "update package set status = ?, reason = ?, removed = ?, updated = ? where id = ?",
+                (status, reason, removed, event.at, package),
+            )
+            await add_event(work, event)
+
+    async def set_visibility(self, package: int, visibility: str, *, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            await work.rows("update package set visibility = ?, updated = ? where id = ?", (visibility, event.at, package))
+            await add_event(work, event)
+
+    async def set_tag(self, package: int, tag: str, version: str | None, *, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            await work.rows("delete from tag where package = ? and tag = ?", (package, tag))
+            if version is not None:
+                await work.rows("insert into tag (package, tag, version) values (?, ?, ?)", (package, tag, version))
+            await add_event(work, event)
+
+    async def set_owner(self, package: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            rows = await work.rows("select namespace, place from owner where package = ? order by place, namespace", (package,))
+            names = [row[0] for row in rows]
+            if present and namespace not in names:
+                await work.rows(
+                    "insert into owner (package, namespace, place) values (?, ?, ?)", (package, namespace, rows[-1][1] + 1)
+                )
+            elif not present and names == [namespace]:
+                raise ConflictError("a package has at least one owner", hint="offer it to somebody, or delete it")
+            elif not present:
+                await work.rows("delete from owner where package = ? and namespace = ?", (package, namespace))
+                first = next(name for name in names if name != namespace)
+                await work.rows("update package set namespace = ? where id = ?", (first, package))
+            await add_event(work, event)
+
+    async def offer(self, package: int, namespace: str, *, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            await work.rows(
+                "insert into offer (package, namespace, at) values (?, ?, ?)"
+                " on conflict (package) do update set namespace = excluded.namespace, at = excluded.at",
+                (package, namespace, event.at),
+            )
+            await add_event(work, event)
+
+    async def offered(self, package: int) -> str | None:
+        rows = await self.engine.rows("select namespace from offer where package = ?", (package,))
+        return rows[0][0] if rows else None
+
+    async def transfer(self, package: int, namespace: str, *, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            gone = await work.rows(
+                "delete from offer where package = ? and namespace = ? returning package", (package, namespace)
+            )
+            if not gone:
+                raise NotFoundError(f"nothing was offered to {namespace!r}", hint="ask its owner to offer it")
+            await work.rows("delete from owner where package = ?", (package,))
+            await work.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (package, namespace))
+            await work.rows("update package set namespace = ?, updated = ? where id = ?", (namespace, event.at, package))
+            await add_event(work, event)
+
+    async def report(self, report: AbuseReport, package: int, *, event: AuditEvent) -> int:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "insert into report (package, version, reporter, reason, details, state, created)"
+                " values (?, ?, ?, ?, ?, 'open', ?) returning id",
+                (package, report.version, report.reporter, report.reason, report.details, event.at),
+            )
+            await add_event(work, event)
+        return int(rows[0][0])
+
+    async def reports(self, *, state: str = "open", before: int | None = None, limit: int = 50) -> list[AbuseReport]:
+        rows = await self.engine.rows(
+            "select r.id, p.kind, p.name, r.version, r.reporter, r.reason, r.details, r.state, r.created, r.note"
+            " from report r join package p on p.id = r.package"
+            " where r.state = ? and r.id < ? order by r.id desc limit ?",
+            (state, before or 1 << 62, limit),
+        )
+        return [
+            AbuseReport(id=row[0], kind=row[1], name=row[2], version=row[3], reporter=row[4], reason=row[5], details=row[6],
+                   state=row[7], created=iso(row[8]) or "", note=row[9])
+            for row in rows
+        ]  # fmt: skip
+
+    async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "update report set state = ?, note = ? where id = ? and state = 'open' returning id", (state, note, report)
+            )
+            if rows:
+                await add_event(work, event)
+        return bool(rows)
+
+    async def judge(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "update release set verdict = ?, findings = ? where id = ? returning package", (verdict, findings, release)
+            )
+            if rows:
+                await refresh_package(work, rows[0][0], at=event.at)
+                await add_event(work, event)
+
+    async def sign(self, release: int, signature: Signature, *, event: AuditEvent) -> None:
+        async with self.engine.writing() as work:
+            await work.rows(
+                "insert into signature (release, kind, signer, keyid, payload, created) values (?, ?, ?, ?, ?, ?)"
+                " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
+                (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
+            )
+            rows = await work.rows("update release set signed = ? where id = ? returning package", (signature.signer, release))
+            await refresh_package(work, rows[0][0], at=event.at)
+            await add_event(work, event)
+
+    async def purge(self, *, before: Millis) -> list[str]:
+        async with self.engine.writing() as work:
+            rows = await work.rows(
+                "select id, kind, name from package where status = ? and removed < ?", (PackageStatus.DELETED, before)
+            )
+            for package, kind, name in rows:
+                await delete_words(work, self.engine.dialect, package)
+                await work.rows("delete from package where id = ?", (package,))
+                await add_event(work, AuditEvent(before, "registry", "purge", f"{kind}:{name}"))
+        return [row[2] for row in rows]
+
+    async def index(self, package: int, version: str, body: str) -> None:
+        """The words of a body, if its release is still the one that is shown."""
+        async with self.engine.writing() as work:
+            rows = await work.rows("select 1 from package where id = ? and version = ?", (package, version))
+            if rows:
+                await reindex(work, self.engine.dialect, package, body)

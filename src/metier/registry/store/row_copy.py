@@ -1,0 +1,116 @@
+"""All rows of a registry, from one store to another, whatever their engines.
+
+They are read from one snapshot and written in one transaction: the target has all of it, or what it had before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+
+from metier.errors import ConflictError
+
+from .engine import Engine, Row, SnapshotReader, Transaction
+from .packages import CARD, RELEASE
+from .search_index import read_words, write_words
+from .sql_store import SqlStore
+
+__all__ = ["copy_rows", "rows_digest"]
+
+_BATCH = 500
+_TABLES: dict[str, tuple[str, str]] = {
+    # Parents first. Columns, and what orders them.
+    "package": (CARD, "id"),
+    "owner": ("package, namespace, place", "package, namespace"),
+    "release": (RELEASE, "id"),
+    "tag": ("package, tag, version", "package, tag"),
+    "keyword": ("package, word", "package, word"),
+    "offer": ("package, namespace, at", "package"),
+    "signature": ("id, release, kind, signer, keyid, payload, created", "id"),
+    "token": ("id, hashed, prefix, holder, scopes, note, created, expires, revoked", "id"),
+    "signing_key": ("id, namespace, keyid, public, note, created, revoked", "id"),
+    "report": ("id, package, version, reporter, reason, details, state, created, note", "id"),
+    "audit": ("id, at, actor, action, subject, details", "id"),
+    "download_day": ("package, day, version, downloads", "package, day, version"),
+    "download_seen": ("day, package, identity", "day, package, identity"),
+    "job": ("id, kind, subject, due, claimed, attempts, error", "id"),
+    "setting": ("key, value", "key"),
+    "spelling": ("form, word", "form, word"),
+}
+_IDENTITY = "identity-key"
+
+
+async def copy_rows(source: SqlStore, target: SqlStore) -> dict[str, int]:
+    """How many rows of each table there are now. Conflict if the target holds another registry."""
+    await _check_same(source.engine, target.engine)
+    counts: dict[str, int] = {}
+    async with source.engine.snapshot() as reader, target.engine.writing() as work:
+        await _cleared(work)
+        for table, (columns, order) in _TABLES.items():
+            names = columns.split(", ")
+            # The log of changes cannot be cleared, so what is there of it is left.
+            there = " on conflict do nothing" if table == "audit" else ""
+            one = f"({', '.join('?' * len(names))})"
+            counts[table] = 0
+            async for batch in _batches(reader, table, columns, order):
+                many = ", ".join([one] * len(batch))
+                await work.rows(
+                    f"insert into {table} ({columns}) values {many}{there}", [value for row in batch for value in row]
+                )
+                counts[table] += len(batch)
+            if "id" in names:
+                await target.engine.counted(work, table)
+        async for package, terms in read_words(reader, source.engine.dialect):
+            await write_words(work, target.engine.dialect, package, terms)
+    return counts
+
+
+async def rows_digest(store: SqlStore) -> str:
+    """One line for everything that a store holds: equal for equal registries on different engines."""
+    whole = hashlib.sha256()
+    async with store.engine.snapshot() as reader:
+        for table, (columns, order) in _TABLES.items():
+            whole.update(f"{table}\n".encode())
+            async for batch in _batches(reader, table, columns, order):
+                for row in batch:
+                    whole.update(json.dumps(row).encode() + b"\n")
+        async for package, terms in read_words(reader, store.engine.dialect):
+            whole.update(f"{package} {[sorted(column) for column in terms]}\n".encode())
+    return whole.hexdigest()
+
+
+async def _batches(reader: SnapshotReader, table: str, columns: str, order: str) -> AsyncIterator[list[Row]]:
+    """By key and not by offset, so that the last batch costs as much as the first."""
+    keys = order.split(", ")
+    names = columns.split(", ")
+    places = [names.index(key) for key in keys]
+    after: tuple[object, ...] = ()
+    # PostgreSQL sorts text by its locale unless it is told otherwise; SQLite by bytes.
+    text = reader.text_order
+    ordered = ", ".join(key if key in ("id", "package") else f"{key}{text}" for key in keys)
+    while True:
+        marks = ", ".join("?" * len(keys))
+        where = f" where ({ordered}) > ({marks})" if after else ""
+        rows = await reader.rows(f"select {columns} from {table}{where} order by {ordered} limit ?", (*after, _BATCH))
+        if rows:
+            yield rows
+        if len(rows) < _BATCH:
+            return
+        after = tuple(rows[-1][place] for place in places)
+
+
+async def _check_same(source: Engine, target: Engine) -> None:
+    question = "select value from setting where key = ?"
+    mine, theirs = await source.rows(question, (_IDENTITY,)), await target.rows(question, (_IDENTITY,))
+    if theirs and mine != theirs:
+        raise ConflictError(
+            "the target holds another registry", hint="name an empty database, or the one that this was copied to before"
+        )
+
+
+async def _cleared(work: Transaction) -> None:
+    await work.rows("delete from words")
+    for table in reversed(_TABLES):
+        if table != "audit":
+            await work.rows(f"delete from {table}")

@@ -1,0 +1,106 @@
+"""The index of words: the one thing that the two engines do not do by the same SQL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import combinations
+
+from .engine import SnapshotReader, Transaction
+
+__all__ = ["Column", "SearchClause", "SearchStage", "delete_words", "read_words", "search_clause", "write_words"]
+
+_WEIGHTS = "ABCD"
+_BATCH = 500
+_COLUMNS = ("name", "tags", "about", "body")
+
+
+class Column(IntEnum):
+    NAME = 1
+    TAGS = 2
+    ABOUT = 3
+    BODY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStage:
+    """Packages in which any `size` of the groups occur."""
+
+    groups: Sequence[Sequence[str]]
+    """For each word, the terms it may stand for."""
+    size: int
+    prefix: str = ""
+    """How a term may begin that stands for the last word."""
+    among: Column | None = None
+    """Only in this column and those before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchClause:
+    """A piece of SQL over package `p`, its one argument, and an order by likeness."""
+
+    source: str
+    query: str
+    likeness: str
+
+
+def search_clause(dialect: str, stage: SearchStage) -> SearchClause:
+    return _fts5(stage) if dialect == "sqlite" else _tsquery(stage)
+
+
+def _fts5(stage: SearchStage) -> SearchClause:
+    sets = [" OR ".join(f'"{term}"' for term in group) for group in stage.groups]
+    if stage.prefix:
+        sets[-1] += f' OR "{stage.prefix}" *'
+    joined = " OR ".join(f"({' AND '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
+    return SearchClause(
+        # By the index's own rank it sorts before it joins, and joins no more than the limit.
+        "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)'",
+        f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({joined})" if stage.among else joined,
+        "words.rank",
+    )
+
+
+def _tsquery(stage: SearchStage) -> SearchClause:
+    mark = f":{_WEIGHTS[: stage.among]}" if stage.among else ""
+    sets = [" | ".join(f"'{term}'{mark}" for term in group) for group in stage.groups]
+    if stage.prefix:
+        sets[-1] += f" | '{stage.prefix}':*{mark[1:]}"
+    joined = " | ".join(f"({' & '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
+    return SearchClause(
+        "words w join package p on p.id = w.package, cast(? as tsquery) as query where w.terms @@ query",
+        joined,
+        "-ts_rank('{0.08, 0.3, 0.5, 1.0}', w.terms, query), p.id",
+    )
+
+
+async def write_words(work: Transaction, dialect: str, package: int, columns: Sequence[Sequence[str]]) -> None:
+    await delete_words(work, dialect, package)
+    if dialect == "sqlite":
+        texts = [" ".join(terms) for terms in columns]
+        await work.rows(f"insert into words (rowid, {', '.join(_COLUMNS)}) values (?, ?, ?, ?, ?)", (package, *texts))
+        return
+    marked = [f"'{term}':{place + 1}{weight}" for weight, terms in zip(_WEIGHTS, columns, strict=True) for place, term in
+              enumerate(terms)]  # fmt: skip
+    await work.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package, " ".join(marked)))
+
+
+async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tuple[int, list[list[str]]]]:
+    """The terms of every package, in the columns that `write_words` takes."""
+    if dialect == "sqlite":
+        sql = f"select rowid, {', '.join(_COLUMNS)} from words where rowid > ? order by rowid limit {_BATCH}"
+    else:
+        marked = "coalesce((select string_agg(lexeme, ' ') from unnest(terms) where '{0}' = any(weights)), '')"
+        columns = ", ".join(marked.replace("{0}", weight) for weight in _WEIGHTS)
+        sql = f"select package, {columns} from words where package > ? order by package limit {_BATCH}"
+    after = 0
+    while rows := await reader.rows(sql, (after,)):
+        for package, *texts in rows:
+            yield package, [text.split() for text in texts]
+        after = rows[-1][0]
+
+
+async def delete_words(work: Transaction, dialect: str, package: int) -> None:
+    column = "rowid" if dialect == "sqlite" else "package"
+    await work.rows(f"delete from words where {column} = ?", (package,))

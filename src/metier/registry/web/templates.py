@@ -1,0 +1,133 @@
+"""From values to a page: templates, the filters they use, and the headers every page has.
+
+Everything is escaped unless it comes out of `rendering` or `badges`. No page may run a script or load a style that the
+registry does not serve itself, so whatever slipped through both would still be inert.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp
+
+import metier
+from metier.errors import MetierError, NotFoundError
+from metier.registry.domain.records import Millis
+from metier.registry.server.error_responses import status_of
+from metier.registry.server.responses import Headers, HttpResponse, text_response
+from metier.registry.server.routing import RegistryRequest
+
+__all__ = ["form_field", "redirect", "render_error", "render_page", "static_file", "with_status"]
+
+_HTML = b"text/html; charset=utf-8"
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    b"base-uri 'none'; frame-ancestors 'none'"
+)
+_GUARDED: Headers = (
+    (b"content-security-policy", _POLICY),
+    # Not no-referrer: forms would then send no Origin, by which we know that they are ours.
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"private, no-cache"),
+    (b"vary", b"authorization, cookie, hx-request"),
+)
+_TYPES = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
+
+
+def render_page(call: RegistryRequest, template: str, /, **values: object) -> HttpResponse:
+    text = (
+        _templates()
+        .get_template(template)
+        .render(caller=call.caller, base=call.base, site=_site(call.base), stamp=_stamp(), version=metier.__version__, **values)
+    )
+    return text_response(text, type=_HTML, headers=_GUARDED)
+
+
+def with_status(answer: HttpResponse, error: MetierError | None) -> HttpResponse:
+    """A page that says what went wrong, with the status of that."""
+    if error is not None:
+        answer.status = status_of(error)[0]
+    return answer
+
+
+def render_error(call: RegistryRequest, error: MetierError) -> HttpResponse:
+    status, title = status_of(error)
+    shown = render_page(
+        call, "problem.html", status=status, heading=title, message=str(error), hint=error.hint, here=call.scope["path"]
+    )
+    return with_status(shown, error)
+
+
+def redirect(where: str) -> ASGIApp:
+    return RedirectResponse(where, status_code=303)
+
+
+async def static_file(call: RegistryRequest) -> HttpResponse:
+    """One of the few files that pages need; their addresses change with their contents, so they may be kept for ever."""
+    found = _static().get(call.params["path"])
+    if found is None:
+        raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="see /")
+    forever = b"public, max-age=31536000, immutable" if call.scope["query_string"] else b"public, max-age=3600"
+    data, kind, tag = found
+    return HttpResponse(data, type=kind, tag=tag, headers=((b"cache-control", forever),))
+
+
+@cache
+def _static() -> dict[str, tuple[bytes, bytes, bytes]]:
+    known = {}
+    for each in files(__package__).joinpath("static").iterdir():
+        kind = _TYPES.get(each.name.rpartition(".")[2])
+        if kind:
+            data = each.read_bytes()
+            known[each.name] = data, kind, b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
+    return known
+
+
+@cache
+def _stamp() -> str:
+    return hashlib.sha256(b"".join(tag for _, (_, _, tag) in sorted(_static().items()))).hexdigest()[:10]
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader(__package__, "html"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
+    templates.filters.update({"bytes": _bytes, "day": _day, "moment": _moment})
+    return templates
+
+
+def _site(base: str) -> str:
+    return base.partition("://")[2] or "registry"
+
+
+def _bytes(size: int) -> str:
+    if size < 1000:
+        return f"{size} B"
+    amount, unit = (size / 1_000_000, "MB") if size >= 1_000_000 else (size / 1000, "kB")
+    return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
+
+
+def _time(moment: Millis) -> datetime:
+    return datetime.fromtimestamp(moment / 1000, UTC)
+
+
+def _day(moment: Millis) -> str:
+    return f"{_time(moment):%Y-%m-%d}"
+
+
+def _moment(moment: Millis) -> str:
+    return f"{_time(moment):%Y-%m-%d %H:%M:%S}"
+
+
+def form_field(form: Any, name: str) -> str:  # Any: starlette's form, whose values may be files
+    value = form.get(name, "")
+    return value.strip() if isinstance(value, str) else ""
