@@ -45,7 +45,7 @@ def main() -> int:
             db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
         )
         token = asyncio.run(_filled(options))
-        server = uvicorn.Server(uvicorn.Config(create_app(options, judge=scan_release), port=PORT, log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(create_app(options, scanner=scan_release), port=PORT, log_level="warning"))
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:
@@ -77,7 +77,7 @@ def _open(page: Page, name: str, token: str) -> None:
 
 
 async def _filled(options: ServerOptions) -> str:
-    registry = await open_registry(options, judge=scan_release)
+    registry = await open_registry(options, scanner=scan_release)
     try:
         token = await registry.tokens.first(now=registry.clock())
         admin = await registry.tokens.caller(token, address="", now=registry.clock())
@@ -95,17 +95,17 @@ async def _publish(registry: Registry, admin: Caller, folder: Path, place: int) 
         if path.is_file() and path.suffix != ".pyc"
     }
     intent = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.0.0")
-    done = await registry.publishing.publish(admin, pack(MemoryFiles(files)), intent)
+    done = await registry.publisher.publish(admin, pack(MemoryFiles(files)), intent)
     if folder.name == "data-analysis":
         files["SKILL.md"] = files["SKILL.md"].replace(b"never prompts", b"never asks, never prompts")
         newer = PublishRequest(namespace="metier-team", visibility=PackageVisibility.PUBLIC, version="1.1.0")
-        await registry.publishing.publish(admin, pack(MemoryFiles(files)), newer)
-    assert done.card is not None
+        await registry.publisher.publish(admin, pack(MemoryFiles(files)), newer)
+    assert done.package is not None
     today = datetime.now(UTC).date()
     for back in range(90):
         amount = int((12 - place) * (1.6 + math.sin(back / 4 + place)) * (100 - back) / 60)
         day = (today - timedelta(days=back)).isoformat()
-        await registry.store.count(day, [(done.card.id, "1.0.0", f"visitor {number}") for number in range(amount)])
+        await registry.store.count(day, [(done.package.id, "1.0.0", f"visitor {number}") for number in range(amount)])
 
 
 if __name__ == "__main__":

@@ -108,11 +108,11 @@ def _with(token: str, more: dict[str, Any]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def site(
-    folder: Path, *, clock: Clock | None = None, judge: Any = None, db: str = "", blobs: str = "", **options: Any
+    folder: Path, *, clock: Clock | None = None, scanner: Any = None, db: str = "", blobs: str = "", **options: Any
 ) -> Iterator[Site]:
     clock = clock or Clock()
     chosen = ServerOptions(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
-    app = create_app(chosen, judge=judge, clock=clock)
+    app = create_app(chosen, scanner=scanner, clock=clock)
     with TestClient(app, base_url="http://registry.test") as client:
         assert client.portal is not None
         assert app.registry is not None

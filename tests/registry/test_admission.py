@@ -22,7 +22,7 @@ AWS = "AKIA" + "QYLPMN5HHHFPZAM2"
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, judge=scan_release) as found:
+    with site(tmp_path, scanner=scan_release) as found:
         yield found
 
 
@@ -49,7 +49,7 @@ def test_a_dry_run_shows_the_whole_verdict_and_every_file_and_changes_nothing(he
 def test_a_name_that_is_easily_taken_for_a_popular_one_is_a_warning(here: Site) -> None:
     here.publish("code-review", "1.0.0")
     assert here.publish("code-reviev", query="dry_run=1").json()["findings"] == []
-    card = here.call(here.registry.store.card, "skill", "code-review")
+    card = here.call(here.registry.store.find_package, "skill", "code-review")
     here.call(here.registry.store.count, "2026-01-01", [(card.id, "1.0.0", str(n)) for n in range(100)])
     for name in ("code-reviev", "codereview", "code-reviews"):
         (finding,) = here.publish(name, query="dry_run=1").json()["findings"]
@@ -70,13 +70,13 @@ def test_the_scanner_has_a_say(here: Site) -> None:
 def test_a_later_scan_changes_the_verdict_and_not_the_release(tmp_path: Path) -> None:
     verdicts = [ScanStatus.PASS, ScanStatus.REVIEW]
 
-    def judge(files: Files, *, name: str) -> ReleaseScan:
+    def scanner(files: Files, *, name: str) -> ReleaseScan:
         problem = Problem(code="SK999", severity=Severity.WARNING, message="odd", file="SKILL.md", line=3)
         return ReleaseScan(verdicts.pop(0), () if len(verdicts) else (problem,))
 
     from metier.registry.server.background_jobs import run_due_jobs
 
-    with site(tmp_path, judge=judge) as here:
+    with site(tmp_path, scanner=scanner) as here:
         here.publish("pdf", "1.0.0")
         before = here.get("/skills/pdf").json()
         assert before["verdict"] == "pass"

@@ -49,7 +49,7 @@ def filled(folder: Path, count: int = 6) -> tuple[str, str]:
         here.post("/skills/skill-1/report", json={"reason": "spam"})
         here.send("DELETE", "/skills/skill-2", token=own)
         here.get("/skills/skill-3/download")
-        here.call(here.registry.metering.flush)
+        here.call(here.registry.downloads.flush)
     return embedded(folder)
 
 

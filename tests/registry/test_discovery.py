@@ -114,9 +114,9 @@ def test_clawhub_publishes_file_by_file(here: Site) -> None:
     assert here.post(place, token=own, content=b"other").status_code == 400
     stored = here.post(place, token=own, content=text).json()["storageId"]
     file = {"path": "SKILL.md", "size": len(text), "storageId": stored, "sha256": name}
-    wish = {"slug": "pdf", "displayName": "PDF", "version": "1.2.3", "changelog": "", "files": [file]}
-    assert here.post("/api/v1/skills", token=own, json={**wish, "slug": "other"}).status_code == 400
-    done = here.post("/api/v1/skills", token=own, json=wish)
+    query = {"slug": "pdf", "displayName": "PDF", "version": "1.2.3", "changelog": "", "files": [file]}
+    assert here.post("/api/v1/skills", token=own, json={**query, "slug": "other"}).status_code == 400
+    done = here.post("/api/v1/skills", token=own, json=query)
     assert (done.status_code, done.json()["publicationStatus"]) == (200, "published"), done.text
     assert here.get("/skills/pdf", token=own).json()["version"] == "1.2.3"
     assert here.post("/api/v1/skills/-/upload-url", json={}).status_code == 401

@@ -19,7 +19,7 @@ def here(tmp_path: Path) -> Iterator[Site]:
 
 
 def counted(here: Site) -> int:
-    here.call(here.registry.metering.flush)
+    here.call(here.registry.downloads.flush)
     return int(here.get("/skills/pdf").json()["downloads"])
 
 

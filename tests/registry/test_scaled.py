@@ -31,7 +31,7 @@ def test_two_addresses_change_where_everything_is_and_nothing_else(
         assert link.status_code == 302
         with urllib.request.urlopen(link.headers["location"], timeout=10) as answer:
             assert "sha256:" + hashlib.sha256(answer.read()).hexdigest() == about["archive_digest"]
-        here.call(here.registry.metering.flush)
+        here.call(here.registry.downloads.flush)
         assert here.get("/skills/pdf").json()["downloads"] == 1
         assert here.get("/readyz").status_code == 200
     assert not (tmp_path / "registry.sqlite").exists()

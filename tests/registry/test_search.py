@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
-import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,12 +19,10 @@ from metier.registry.domain.search import parse_query, rank
 from metier.registry.domain.search_terms import forms, is_one_slip
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import copy_rows
-from metier.spec import is_name, parse
 from metier.testing.registry import draft
 from registry.servers import Postgres
 
 T = TypeVar("T")
-REAL = Path(__file__).resolve().parents[3] / "shared/data/real-skills.jsonl.gz"
 OWN = {
     "pdf": "Reads, merges and fills PDF files.",
     "code-review": "Reviews code for bugs and security.",
@@ -69,22 +64,22 @@ ALSO = (
     "react", "help me plan the launch of a product", "docker", "meeting notes", "web scraping", "git commit message",
     "machine learning", "legal contract", "api", "the", "design review accessibility audit", "zzzz",
 )  # fmt: skip
-MOST = None if os.environ.get("METIER_FULL") else 400
+SUBJECTS = ("api", "contract", "csv", "dashboard", "docker", "git", "kubernetes", "meeting", "react", "sql", "test", "web")
+TASKS = {
+    "design": "Designs the {} step by step and reviews its accessibility.",
+    "audit": "Audits a {} for security and design mistakes.",
+    "notes": "Writes notes about each {} and the next steps of a product.",
+    "analysis": "Analyses data of every {} with Python and plans unit tests.",
+    "search": "Searches the {} for a message and scrapes what it finds.",
+}
 
 
 def skills() -> Iterator[tuple[str, str, str]]:
-    if not REAL.exists():
-        yield from ((name, about, "") for name, about in OWN.items())
-        return
-    seen: set[str] = set()
-    for line in gzip.decompress(REAL.read_bytes()).splitlines():
-        parsed = parse(json.loads(line)["bytes"].encode("latin-1", "replace"))
-        manifest = parsed.manifest
-        if not manifest or not is_name(manifest.name) or manifest.name in seen:
-            continue
-        if MOST is None or len(seen) < MOST or manifest.name in FINDS.values():
-            seen.add(manifest.name)
-            yield manifest.name, " ".join(manifest.description.split())[:1024], parsed.body
+    """Name, description and body of the packages to search."""
+    yield from ((name, about, "") for name, about in OWN.items())
+    for subject in SUBJECTS:
+        for task, about in TASKS.items():
+            yield f"{subject}-{task}", about.format(subject), f"Use it for the {task} of one {subject}, then commit the query."
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +111,11 @@ def with_store(url: str, body: Callable[[SqlStore, Queries], Awaitable[T]]) -> T
 
 
 def names(found: ListPage) -> list[str]:
-    return [card.name for card in found.cards]
+    return [card.name for card in found.packages]
 
 
-async def all_of_them(_: SqlStore, reading: Queries) -> dict[str, list[str]]:
-    return {query: names(await reading.find(ANONYMOUS, ListQuery(query=query, limit=10))) for query in (*FINDS, *ALSO)}
+async def all_of_them(_: SqlStore, queries: Queries) -> dict[str, list[str]]:
+    return {query: names(await queries.find(ANONYMOUS, ListQuery(query=query, limit=10))) for query in (*FINDS, *ALSO)}
 
 
 def test_what_one_looks_for_is_among_the_first_also_with_a_slip(filled: str) -> None:
@@ -143,13 +138,13 @@ def test_both_engines_give_the_same_first_ten(filled: str, postgres: Postgres) -
 
 
 def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:
-    async def walk(_: SqlStore, reading: Queries) -> tuple[list[str], list[str]]:
+    async def walk(_: SqlStore, queries: Queries) -> tuple[list[str], list[str]]:
         walked: list[str] = []
         every: list[list[str]] = []
-        for wish in (ListQuery(sort=Sort.NAME, limit=7), ListQuery(query="design", limit=7)):
+        for query in (ListQuery(sort=Sort.NAME, limit=7), ListQuery(query="design", limit=7)):
             cursor, got = "", []
             for _page in range(30):
-                found = await reading.find(ANONYMOUS, ListQuery(query=wish.query, sort=wish.sort, cursor=cursor, limit=7))
+                found = await queries.find(ANONYMOUS, ListQuery(query=query.query, sort=query.sort, cursor=cursor, limit=7))
                 got += names(found)
                 cursor = found.next or ""
                 if not cursor:
@@ -165,19 +160,21 @@ def test_pages_follow_each_other_without_a_gap_or_a_double(filled: str) -> None:
 
 
 def test_filters_come_before_the_limit(filled: str) -> None:
-    async def ask(_: SqlStore, reading: Queries) -> tuple[ListPage, ListPage]:
-        wish = ListQuery(query="design", filters=PackageFilters(tag="t"), limit=5)
-        return await reading.find(ANONYMOUS, wish), await reading.find(ANONYMOUS, ListQuery(filters=PackageFilters(tag="none")))
+    async def ask(_: SqlStore, queries: Queries) -> tuple[ListPage, ListPage]:
+        query = ListQuery(query="design", filters=PackageFilters(tag="t"), limit=5)
+        return await queries.find(ANONYMOUS, query), await queries.find(
+            ANONYMOUS, ListQuery(filters=PackageFilters(tag="none"))
+        )
 
     tagged, none = with_store(filled, ask)
-    assert tagged.cards
-    assert all(card.tags == "t" for card in tagged.cards)
-    assert none.cards == []
+    assert tagged.packages
+    assert all(card.tags == "t" for card in tagged.packages)
+    assert none.packages == []
 
 
 def test_a_correction_is_told(filled: str) -> None:
-    async def ask(_: SqlStore, reading: Queries) -> ListPage:
-        return await reading.find(ANONYMOUS, ListQuery(query="promt engineering"))
+    async def ask(_: SqlStore, queries: Queries) -> ListPage:
+        return await queries.find(ANONYMOUS, ListQuery(query="promt engineering"))
 
     assert with_store(filled, ask).corrected == {"promt": "prompt"}
 
@@ -185,15 +182,21 @@ def test_a_correction_is_told(filled: str) -> None:
 def test_an_exact_name_must_be_earned_and_downloads_only_break_ties() -> None:
     from msgspec.structs import replace
 
-    async def cards() -> list[object]:
+    async def packages() -> list[object]:
         store = await open_store(f"sqlite://{tempfile.mkdtemp()}/r.sqlite")
-        made = [(await store.publish(draft(name, description=about), None))[0] for name, about in (
-            ("review", "Fresh."), ("code-review", "Reviews."), ("review-tool", "Reviews."), ("other", "A review of things."),
-        )]  # fmt: skip
+        made = [
+            (await store.publish(draft(name, description=about), None))[0]
+            for name, about in (
+                ("review", "Fresh."),
+                ("code-review", "Reviews."),
+                ("review-tool", "Reviews."),
+                ("other", "A review of things."),
+            )
+        ]
         await store.close()
         return list(made)
 
-    fresh, code, tool, other = asyncio.run(cards())
+    fresh, code, tool, other = asyncio.run(packages())
     query = parse_query("review ")
 
     def order(*given: object) -> list[str]:
@@ -222,8 +225,8 @@ TYPED = ('"', "a AND b", "name:x", "NEAR(a b)", "*", "-", "'; drop table package
 
 
 def test_whatever_is_typed_is_only_words(filled: str, postgres: Postgres) -> None:
-    async def ask(_: SqlStore, reading: Queries) -> list[ListPage]:
-        return [await reading.find(ANONYMOUS, ListQuery(query=text)) for text in TYPED]
+    async def ask(_: SqlStore, queries: Queries) -> list[ListPage]:
+        return [await queries.find(ANONYMOUS, ListQuery(query=text)) for text in TYPED]
 
     with postgres.database() as url:
         assert len(with_store(filled, ask)) == len(with_store(url, ask)) == len(TYPED)
@@ -232,8 +235,8 @@ def test_whatever_is_typed_is_only_words(filled: str, postgres: Postgres) -> Non
 def test_every_alphabet_can_be_searched(tmp_path: Path) -> None:
     typed = ("übersetzt", "ubersetzt", "漢字", "кириллица", "字漢")
 
-    async def ask(store: SqlStore, reading: Queries) -> list[list[str]]:
+    async def ask(store: SqlStore, queries: Queries) -> list[list[str]]:
         await store.publish(draft("translator", description="Übersetzt 漢字 und кириллица."), None)
-        return [names(await reading.find(ANONYMOUS, ListQuery(query=text))) for text in typed]
+        return [names(await queries.find(ANONYMOUS, ListQuery(query=text))) for text in typed]
 
     assert with_store(f"sqlite://{tmp_path}/r.sqlite", ask) == [["translator"]] * 4 + [[]]

@@ -45,13 +45,13 @@ def test_what_one_process_writes_every_other_sees_at_once(tmp_path: Path) -> Non
         one, two = await open_store(f"sqlite://{tmp_path}/r.sqlite"), await open_store(f"sqlite://{tmp_path}/r.sqlite")
         for number in range(60):
             writer, reader = (one, two) if number % 2 else (two, one)
-            assert await reader.card("skill", f"s{number}") is None
+            assert await reader.find_package("skill", f"s{number}") is None
             await writer.publish(draft(f"s{number}", "1.0.0"), None)
             for store in (one, two):
-                card = await store.card("skill", f"s{number}")
+                card = await store.find_package("skill", f"s{number}")
                 assert card is not None
                 await store.count("2026-01-01", [(card.id, "1.0.0", str(store is one))])
-            seen = [await store.card("skill", f"s{number}") for store in (one, two)]
+            seen = [await store.find_package("skill", f"s{number}") for store in (one, two)]
             assert [card.downloads for card in seen if card] == [2, 2]
         await one.close()
         await two.close()
@@ -69,7 +69,7 @@ def test_a_writer_that_is_cancelled_leaves_the_way_free(tmp_path: Path) -> None:
             await asyncio.gather(task, return_exceptions=True)
         _, _, created = await asyncio.wait_for(store.publish(draft("after"), None), 10)
         assert created
-        for card in await store.browse(PackageFilters(sees=None), sort=Sort.NAME, after=None, limit=100):
+        for card in await store.browse(PackageFilters(readable_namespaces=None), sort=Sort.NAME, after=None, limit=100):
             assert await store.release(card.id, card.version) is not None
         await store.close()
 

@@ -20,7 +20,7 @@ from .runners import run_now
 __all__ = ["RegistryStoreConformance", "draft"]
 
 DAY = "2026-01-01"
-ALL = PackageFilters(sees=None)
+ALL = PackageFilters(readable_namespaces=None)
 
 
 def draft(name: str, version: str | None = "1.0.0", **fields: Any) -> ReleaseDraft:  # Any: fields of Draft
@@ -71,7 +71,7 @@ class RegistryStoreConformance:
             assert created
             assert (card.name, card.version, card.namespace, card.visibility) == ("pdf", "1.0.0", "acme", "public")
             assert (card.description, card.tags, card.digest) == (wanted.description, "a b-c", wanted.digest)
-            assert await store.card("skill", "pdf") == card
+            assert await store.find_package("skill", "pdf") == card
             assert await store.release(card.id, "1.0.0") == release
             assert (release.details, release.findings, release.publisher) == (wanted.details, "[]", "acme")
             assert await store.owners(card.id) == ("acme",)
@@ -81,7 +81,7 @@ class RegistryStoreConformance:
 
     def test_what_is_not_there_is_none(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
-            assert await store.card("skill", "pdf") is None
+            assert await store.find_package("skill", "pdf") is None
             assert await store.release(1, "1.0.0") is None
             assert await store.token("0" * 64) is None
             assert (await store.releases(1), await store.tags(1), await store.owners(1)) == ([], {}, ())
@@ -103,7 +103,7 @@ class RegistryStoreConformance:
             await store.publish(draft("pdf"), None)
             await _raises(ConflictError, store.publish(draft("pdf", description="Other."), None))
             await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+build", description="Other."), None))
-            card = await store.card("skill", "pdf")
+            card = await store.find_package("skill", "pdf")
             assert card is not None
             assert card.description == "Does pdf."
 
@@ -142,7 +142,7 @@ class RegistryStoreConformance:
             card, _, _ = await store.publish(draft("pdf", "2.0.0", description="New giraffe."), None)
             assert await store.yank(card.id, "2.0.0", reason="broken", event=event("yank"))
             assert not await store.yank(card.id, "2.0.0", reason="broken", event=event("yank"))
-            shown = await store.card("skill", "pdf")
+            shown = await store.find_package("skill", "pdf")
             assert shown is not None
             assert (shown.version, shown.description, shown.updated) == ("1.0.0", "Old zebra.", 2_000)
             assert [each.name for each in await store.recall([["zebra"]], ALL, limit=9)] == ["pdf"]
@@ -175,13 +175,14 @@ class RegistryStoreConformance:
             assert await names(sort=Sort.UPDATED) == "dcba"
             assert await names(sort=Sort.UPDATED, after=(1_002, "c")) == "ba"
             assert await names(PackageFilters()) == "bcd"
-            assert await names(PackageFilters(sees=("acme",))) == "abcd"
-            assert await names(PackageFilters(sees=("other",))) == "bcd"
-            assert await names(PackageFilters(sees=None, tag="even")) == "ac"
-            assert await names(PackageFilters(sees=None, license="mit")) == "ac"
-            assert await names(PackageFilters(sees=None, owner="acme", verdict="pass")) == "abcd"
+            assert await names(PackageFilters(readable_namespaces=("acme",))) == "abcd"
+            assert await names(PackageFilters(readable_namespaces=("other",))) == "bcd"
+            assert await names(PackageFilters(readable_namespaces=None, tag="even")) == "ac"
+            assert await names(PackageFilters(readable_namespaces=None, license="mit")) == "ac"
+            assert await names(PackageFilters(readable_namespaces=None, owner="acme", verdict="pass")) == "abcd"
             assert (
-                await names(PackageFilters(sees=None, owner="other")) + await names(PackageFilters(sees=None, kind="agent"))
+                await names(PackageFilters(readable_namespaces=None, owner="other"))
+                + await names(PackageFilters(readable_namespaces=None, kind="agent"))
                 == ""
             )
 
@@ -203,7 +204,7 @@ class RegistryStoreConformance:
             assert await names("review", "absent") == ["code-review"]
             assert await names("absent") == []
             assert await names("revi", prefix="revi") == ["code-review"]
-            assert await store.recall([["review"]], PackageFilters(sees=None, tag="none"), limit=9) == []
+            assert await store.recall([["review"]], PackageFilters(readable_namespaces=None, tag="none"), limit=9) == []
 
         self._with(tmp_path, body)
 
@@ -220,7 +221,7 @@ class RegistryStoreConformance:
         async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_status(card.id, "deleted", reason="leak", event=event("delete", at=5_000))
-            gone = await store.card("skill", "pdf")
+            gone = await store.find_package("skill", "pdf")
             assert gone is not None
             assert (gone.status, gone.removed, gone.reason) == ("deleted", 5_000, "leak")
             assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
@@ -228,7 +229,7 @@ class RegistryStoreConformance:
             await _raises(ConflictError, store.publish(draft("pdf", "2.0.0"), None))
             assert await store.purge(before=5_000) == []
             assert await store.purge(before=5_001) == ["pdf"]
-            assert await store.card("skill", "pdf") is None
+            assert await store.find_package("skill", "pdf") is None
             _, _, created = await store.publish(draft("pdf", namespace="other"), ("other",))
             assert created
 
@@ -241,7 +242,7 @@ class RegistryStoreConformance:
             assert await store.owners(card.id) == ("acme", "second")
             await store.publish(draft("pdf", "1.1.0", namespace="second"), ("second",))
             await store.set_owner(card.id, "acme", present=False, event=event())
-            left = await store.card("skill", "pdf")
+            left = await store.find_package("skill", "pdf")
             assert left is not None
             assert left.namespace == "second"
             await _raises(ConflictError, store.set_owner(card.id, "second", present=False, event=event()))
@@ -291,7 +292,7 @@ class RegistryStoreConformance:
             signature = Signature("1.0.0", "ed25519", "acme", "k1", "c2ln", 2)
             await store.sign(release.id, signature, event=event())
             assert await store.signatures(card.id) == [signature]
-            signed = await store.card("skill", "pdf")
+            signed = await store.find_package("skill", "pdf")
             assert signed is not None
             assert signed.signed == "acme"
             assert await store.revoke_key("acme", "k1", event=event(at=9))
@@ -334,7 +335,7 @@ class RegistryStoreConformance:
             assert await store.count(DAY, [(card.id, "1.0.0", "ann")]) == 0
             assert await store.count("2026-01-02", [(card.id, "1.0.0", "ann")]) == 1
             assert await store.count(DAY, [(card.id + 99, "1.0.0", "ann")]) == 1
-            counted = await store.card("skill", "pdf")
+            counted = await store.find_package("skill", "pdf")
             assert counted is not None
             assert counted.downloads == 3
             assert [(row.day, row.downloads) for row in await store.days(card.id, since=DAY)] == [(DAY, 2), ("2026-01-02", 1)]
@@ -381,12 +382,12 @@ class RegistryStoreConformance:
     def test_many_at_once_lose_nothing(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await asyncio.gather(*(store.publish(draft("pdf", None, description=f"Text {n}."), None) for n in range(8)))
-            card = await store.card("skill", "pdf")
+            card = await store.find_package("skill", "pdf")
             assert card is not None
             assert sorted(release.version for release in await store.releases(card.id)) == [f"0.1.{n}" for n in range(8)]
             counts = await asyncio.gather(*(store.count(DAY, [(card.id, "0.1.0", "ann")]) for _ in range(8)))
             assert sum(counts) == 1
-            cards = await asyncio.gather(*(store.card("skill", "pdf" if n % 2 else "none") for n in range(40)))
+            cards = await asyncio.gather(*(store.find_package("skill", "pdf" if n % 2 else "none") for n in range(40)))
             assert [bool(each) for each in cards] == [bool(n % 2) for n in range(40)]
 
         self._with(tmp_path, body)

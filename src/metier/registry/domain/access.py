@@ -61,7 +61,7 @@ class Caller:
         return tuple(dict.fromkeys([*named, *([self.name] if "publish" in self.scopes else [])]))
 
     @property
-    def sees(self) -> tuple[str, ...] | None:
+    def readable_namespaces(self) -> tuple[str, ...] | None:
         """Namespaces whose private packages it may read; None is all of them."""
         if self.token is None:
             return ()
@@ -70,13 +70,13 @@ class Caller:
         named = [scope.removeprefix("read:") for scope in self.scopes if scope.startswith("read:")]
         return tuple(dict.fromkeys([self.name, *named, *self.acts_for]))
 
-    def may_read(self, card: Package) -> bool:
-        if card.status == PackageStatus.DELETED or (card.status == PackageStatus.QUARANTINED and not self.is_admin):
+    def may_read(self, package: Package) -> bool:
+        if package.status == PackageStatus.DELETED or (package.status == PackageStatus.QUARANTINED and not self.is_admin):
             return False
-        if card.visibility == PackageVisibility.PUBLIC:
+        if package.visibility == PackageVisibility.PUBLIC:
             return True
-        seen = self.sees
-        return seen is None or card.namespace in seen
+        seen = self.readable_namespaces
+        return seen is None or package.namespace in seen
 
     def may_publish(self, namespace: str) -> bool:
         return self.acts_for is None or namespace in self.acts_for
@@ -89,7 +89,7 @@ class Caller:
     def may_yank(self, owners: tuple[str, ...]) -> bool:
         return self.is_admin or ("yank" in self.scopes and self.owns(owners))
 
-    def need(self, allowed: bool, what: str, *, scope: str) -> None:
+    def require(self, allowed: bool, what: str, *, scope: str) -> None:
         if self.token is None:
             raise UnauthenticatedError(f"to {what} you need a token", hint=f"send one that has the scope {scope}")
         if not allowed:
@@ -143,8 +143,10 @@ class Tokens:
         text = new_token_text()
         made = await self._accounts.add_token(
             _row(text, holder="admin", scopes=("admin",), note="first start", now=now, expires=None),
-            hash_token(text), event=AuditEvent(now, "registry", "token-create", f"token:{text[:_SHOWN]}", "first start"), first=True,
-        )  # fmt: skip
+            hash_token(text),
+            event=AuditEvent(now, "registry", "token-create", f"token:{text[:_SHOWN]}", "first start"),
+            first=True,
+        )
         return text if made else None
 
     async def create(
@@ -166,7 +168,7 @@ class Tokens:
             raise RefusedError(f"a token needs a scope, and a holder named like a skill, not {holder[:80]!r}", rule="scope",
                           hint="for example holder acme, scope publish:acme")  # fmt: skip
         own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
-        caller.need(caller.is_admin or own, "make a token for others or with more than it has itself", scope="admin")
+        caller.require(caller.is_admin or own, "make a token for others or with more than it has itself", scope="admin")
         text = new_token_text()
         row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires)
         event = AuditEvent(now, caller.name, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
@@ -175,12 +177,12 @@ class Tokens:
             raise AssertionError("only a first token is ever not made")
         return text, made
 
-    async def listed(self, caller: Caller) -> list[RegistryToken]:
-        caller.need(True, "see tokens", scope="read")
+    async def list(self, caller: Caller) -> list[RegistryToken]:
+        caller.require(True, "see tokens", scope="read")
         return await self._accounts.tokens(None if caller.is_admin else caller.name)
 
     async def revoke(self, caller: Caller, token: int, *, now: Millis) -> bool:
-        mine = {each.id: each for each in await self.listed(caller)}
+        mine = {each.id: each for each in await self.list(caller)}
         if token not in mine:
             return False
         event = AuditEvent(now, caller.name, "token-revoke", f"token:{mine[token].prefix}")
@@ -193,7 +195,7 @@ def _covers(caller: Caller, scope: str) -> bool:
     if kind == "publish":
         return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
     if kind == "read":
-        seen = caller.sees
+        seen = caller.readable_namespaces
         return seen is None or (bool(namespace) and namespace in seen)
     return scope in caller.scopes
 

@@ -76,7 +76,7 @@ class Admission:
         return msgspec.json.encode(self.findings).decode()
 
 
-def admit(data: bytes, *, kind: PackageKind, judge: ReleaseScanner | None = None, version: str | None = None) -> Admission:
+def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = None, version: str | None = None) -> Admission:
     """The verdict on an upload. Refused if it is no archive that can be trusted; findings say everything else."""
     contents = strip_top_folder(unpack(data))
     if contents.links:
@@ -84,7 +84,7 @@ def admit(data: bytes, *, kind: PackageKind, judge: ReleaseScanner | None = None
                       hint="put the file itself there")  # fmt: skip
     head = _skill(contents) if kind is PackageKind.SKILL else _agent(contents)
     problems = [*head.problems, *find_secrets(contents)]
-    judgement = judge(contents, name=head.name) if judge else ReleaseScan(ScanStatus.UNKNOWN)
+    judgement = scanner(contents, name=head.name) if scanner else ReleaseScan(ScanStatus.UNKNOWN)
     problems += judgement.problems
     wanted = version or head.version
     if wanted is not None and not is_version(wanted):
@@ -194,10 +194,16 @@ def _weighed(report: Report) -> Iterable[Problem]:
 
 def findings_from(problems: Iterable[Problem]) -> tuple[ReleaseFinding, ...]:
     return tuple(
-        ReleaseFinding(rule=problem.code, severity=problem.severity, message=problem.message, file=problem.file, line=problem.line,
-                hint=problem.hint)
+        ReleaseFinding(
+            rule=problem.code,
+            severity=problem.severity,
+            message=problem.message,
+            file=problem.file,
+            line=problem.line,
+            hint=problem.hint,
+        )
         for problem in Report.of(problems)
-    )  # fmt: skip
+    )
 
 
 def _details(contents: Contents, head: _Head) -> ReleaseDetails:

@@ -20,27 +20,27 @@ _MOST_SHOWN = 200
 
 
 class Moderation:
-    def __init__(self, store: RegistryStore, reading: Queries, clock: Callable[[], Millis]) -> None:
+    def __init__(self, store: RegistryStore, queries: Queries, clock: Callable[[], Millis]) -> None:
         self._store = store
-        self._reading = reading
+        self._queries = queries
         self._clock = clock
 
     async def report(self, caller: Caller, kind: PackageKind, name: str, report: AbuseReport) -> int:
         if report.reason not in REASONS:
             raise UsageError(f"{report.reason[:40]!r} is no reason", hint=f"choose from {', '.join(REASONS)}")
-        card = await self._reading.card(caller, kind, name)
+        package = await self._queries.find_package(caller, kind, name)
         full = AbuseReport(
             reason=report.reason, details=report.details[:2000], version=report.version[:128], reporter=caller.name
         )
         event = AuditEvent(self._clock(), caller.name, "report", f"{kind}:{name}", report.reason)
-        return await self._store.report(full, card.id, event=event)
+        return await self._store.report(full, package.id, event=event)
 
     async def reports(self, caller: Caller, *, state: str = "open", before: int | None = None) -> list[AbuseReport]:
-        caller.need(caller.is_admin, "read reports", scope="admin")
+        caller.require(caller.is_admin, "read reports", scope="admin")
         return await self._store.reports(state=state, before=before)
 
     async def resolve(self, caller: Caller, report: int, *, state: str, note: str = "") -> None:
-        caller.need(caller.is_admin, "decide on reports", scope="admin")
+        caller.require(caller.is_admin, "decide on reports", scope="admin")
         if state not in _STATES:
             raise UsageError(f"{state[:40]!r} is no decision", hint=f"choose from {', '.join(_STATES)}")
         event = AuditEvent(self._clock(), caller.name, "report-resolve", f"report:{report}", f"{state} {note}"[:500])
@@ -55,18 +55,18 @@ class Moderation:
         await self._set(caller, kind, name, PackageStatus.ACTIVE, "quarantine-end", "")
 
     async def quarantined(self, caller: Caller) -> list[Package]:
-        caller.need(caller.is_admin, "see what is quarantined", scope="admin")
-        filters = PackageFilters(status=PackageStatus.QUARANTINED, sees=None)
+        caller.require(caller.is_admin, "see what is quarantined", scope="admin")
+        filters = PackageFilters(status=PackageStatus.QUARANTINED, readable_namespaces=None)
         return await self._store.browse(filters, sort=Sort.UPDATED, after=None, limit=_MOST_SHOWN)
 
     async def _set(self, caller: Caller, kind: PackageKind, name: str, status: PackageStatus, action: str, reason: str) -> None:
-        caller.need(caller.is_admin, "decide on quarantine", scope="admin")
-        card = await self._store.card(kind, name)
-        if card is None or card.status == PackageStatus.DELETED:
+        caller.require(caller.is_admin, "decide on quarantine", scope="admin")
+        package = await self._store.find_package(kind, name)
+        if package is None or package.status == PackageStatus.DELETED:
             raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it")
         event = AuditEvent(self._clock(), caller.name, action, f"{kind}:{name}", reason[:500])
-        await self._store.set_status(card.id, status, reason=reason[:500], event=event)
+        await self._store.set_status(package.id, status, reason=reason[:500], event=event)
 
     async def audit(self, caller: Caller, *, subject: str = "", before: int | None = None) -> list[tuple[int, AuditEvent]]:
-        caller.need(caller.is_admin, "read the audit log", scope="admin")
+        caller.require(caller.is_admin, "read the audit log", scope="admin")
         return await self._store.events(subject=subject, before=before)

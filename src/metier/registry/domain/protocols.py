@@ -39,21 +39,21 @@ __all__ = [
 class PackageStore(Protocol):
     """Skills and agents, and their releases."""
 
-    async def card(self, kind: str, name: str) -> Package | None:
+    async def find_package(self, kind: str, name: str) -> Package | None:
         """Deleted ones too: whoever asks decides what that means."""
 
-    async def release(self, package: int, version: str) -> Release | None: ...
+    async def release(self, package_id: int, version: str) -> Release | None: ...
 
-    async def releases(self, package: int) -> list[Release]:
+    async def releases(self, package_id: int) -> list[Release]:
         """All of them, yanked ones too, the newest first."""
 
-    async def owners(self, package: int) -> tuple[str, ...]:
+    async def owners(self, package_id: int) -> tuple[str, ...]:
         """The first owner first."""
 
-    async def tags(self, package: int) -> dict[str, str]:
+    async def tags(self, package_id: int) -> dict[str, str]:
         """Names that an owner has given to versions, such as beta."""
 
-    async def signatures(self, package: int) -> list[Signature]: ...
+    async def signatures(self, package_id: int) -> list[Signature]: ...
 
     async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
         """All rows of a release in one transaction, search index and audit log included; False if it was there already.
@@ -84,37 +84,37 @@ class SearchStore(Protocol):
 class ModerationStore(Protocol):
     """What owners and moderators do. Each leaves a line in the audit log, in the same transaction."""
 
-    async def yank(self, package: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
+    async def yank(self, package_id: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
         """Yank with a reason, or take it back with None. False if it was so already."""
 
-    async def set_status(self, package: int, status: str, *, reason: str, event: AuditEvent) -> None: ...
+    async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None: ...
 
-    async def set_visibility(self, package: int, visibility: str, *, event: AuditEvent) -> None: ...
+    async def set_visibility(self, package_id: int, visibility: str, *, event: AuditEvent) -> None: ...
 
-    async def set_tag(self, package: int, tag: str, version: str | None, *, event: AuditEvent) -> None: ...
+    async def set_tag(self, package_id: int, tag: str, version: str | None, *, event: AuditEvent) -> None: ...
 
-    async def set_owner(self, package: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
+    async def set_owner(self, package_id: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
         """Conflict if it would leave nobody."""
 
-    async def offer(self, package: int, namespace: str, *, event: AuditEvent) -> None: ...
+    async def offer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None: ...
 
-    async def offered(self, package: int) -> str | None: ...
+    async def offered(self, package_id: int) -> str | None: ...
 
-    async def transfer(self, package: int, namespace: str, *, event: AuditEvent) -> None:
+    async def transfer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
         """Accept what was offered: from now on it belongs to that namespace alone."""
 
-    async def report(self, report: AbuseReport, package: int, *, event: AuditEvent) -> int: ...
+    async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent) -> int: ...
 
     async def reports(self, *, state: str = "open", before: int | None = None, limit: int = 50) -> list[AbuseReport]: ...
 
     async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool: ...
 
-    async def judge(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
+    async def set_scan(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
         """What a later scan said."""
 
     async def sign(self, release: int, signature: Signature, *, event: AuditEvent) -> None: ...
 
-    async def index(self, package: int, version: str, body: str) -> None:
+    async def index(self, package_id: int, version: str, body: str) -> None:
         """The words of a body, if its release is still the one that is shown."""
 
     async def purge(self, *, before: Millis) -> list[str]:
@@ -155,7 +155,7 @@ class DownloadStore(Protocol):
     async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
         """Downloads as (package, version, identity); one of a package by an identity on a day counts once."""
 
-    async def days(self, package: int, *, since: str) -> list[DownloadDay]: ...
+    async def days(self, package_id: int, *, since: str) -> list[DownloadDay]: ...
 
     async def trending(self, filters: PackageFilters, *, since: str, limit: int) -> list[tuple[Package, int]]: ...
 

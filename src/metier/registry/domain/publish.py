@@ -49,19 +49,19 @@ class PublishRequest:
 @dataclass(frozen=True, slots=True)
 class PublishOutcome:
     admitted: Admission
-    card: Package | None
+    package: Package | None
     release: Release | None
     created: bool
 
 
 class Publisher:
     def __init__(
-        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], judge: ReleaseScanner | None
+        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], scanner: ReleaseScanner | None
     ) -> None:
         self._store = store
         self._blobs = blobs
         self._clock = clock
-        self._judge = judge
+        self._scanner = scanner
         # Unpacking may take 70 MB; a worker does one at a time and stays small.
         self._turn = asyncio.Semaphore(1)
 
@@ -69,7 +69,7 @@ class Publisher:
         """The namespace that an upload goes to, if the caller may publish there. Asked before a byte is read."""
         acting = caller.acts_for
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
-        caller.need(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
+        caller.require(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
         if not is_name(chosen) or chosen in RESERVED - {"admin"}:
             raise UsageError(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
         return chosen
@@ -85,7 +85,7 @@ class Publisher:
         """`name` is what the publisher thinks it is called, if that was said."""
         namespace = self.namespace(caller, intent.namespace)
         async with self._turn:
-            admitted = await asyncio.to_thread(admit, data, kind=intent.kind, judge=self._judge, version=intent.version)
+            admitted = await asyncio.to_thread(admit, data, kind=intent.kind, scanner=self._scanner, version=intent.version)
         if name and admitted.name != name:
             raise UsageError(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
         admitted = await self._compared(admitted)
@@ -97,20 +97,25 @@ class Publisher:
                 hint="every finding has its file and line; see them without publishing with dry_run=1",
             )  # fmt: skip
         await self._blobs.put(admitted.archive_name, admitted.archive)
-        card, release, created = await self._store.publish(self._draft(caller, namespace, admitted, intent), caller.acts_for)
-        return PublishOutcome(admitted, card, release, created)
+        package, release, created = await self._store.publish(self._draft(caller, namespace, admitted, intent), caller.acts_for)
+        return PublishOutcome(admitted, package, release, created)
 
     async def _compared(self, admitted: Admission) -> Admission:
         """With a warning if a new name is easily taken for one that many people use."""
-        if await self._store.card(admitted.kind, admitted.name) is not None:
+        if await self._store.find_package(admitted.kind, admitted.name) is not None:
             return admitted
         known = await self._store.popular(admitted.kind, at_least=_POPULAR, limit=_MOST_POPULAR)
         plain = admitted.name.replace("-", "")
         near = next((name for name in known if is_one_slip(plain, name.replace("-", ""))), None)
         if near is None:
             return admitted
-        told = ReleaseFinding(rule="RG002", severity=Severity.WARNING, message=f"{admitted.name!r} is easily taken for {near!r}",
-                       file=admitted.file, hint="choose a name that nobody mistypes for another")  # fmt: skip
+        told = ReleaseFinding(
+            rule="RG002",
+            severity=Severity.WARNING,
+            message=f"{admitted.name!r} is easily taken for {near!r}",
+            file=admitted.file,
+            hint="choose a name that nobody mistypes for another",
+        )
         return replace(admitted, findings=(*admitted.findings, told))
 
     def _draft(self, caller: Caller, namespace: str, admitted: Admission, intent: PublishRequest) -> ReleaseDraft:

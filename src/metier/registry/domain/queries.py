@@ -47,7 +47,7 @@ class ListQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    cards: list[Package]
+    packages: list[Package]
     next: str | None = None
     corrected: dict[str, str] | None = None
 
@@ -58,52 +58,52 @@ class Queries:
         self._blobs = blobs
         self._clock = clock
 
-    async def card(self, caller: Caller, kind: PackageKind, name: str) -> Package:
-        card = await self._store.card(kind, name)
-        if card is None or not caller.may_read(card):
-            if card and card.status == PackageStatus.QUARANTINED and caller.may_read(_as_active(card)):
-                raise RefusedError(f"{name} is quarantined: {card.reason or 'it is being looked at'}", rule="quarantined",
+    async def find_package(self, caller: Caller, kind: PackageKind, name: str) -> Package:
+        package = await self._store.find_package(kind, name)
+        if package is None or not caller.may_read(package):
+            if package and package.status == PackageStatus.QUARANTINED and caller.may_read(_as_active(package)):
+                raise RefusedError(f"{name} is quarantined: {package.reason or 'it is being looked at'}", rule="quarantined",
                               hint="wait for its verdict, or ask whoever runs the registry")  # fmt: skip
             raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
-        return card
+        return package
 
     async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
         """By version, by a tag such as beta, or by a range; a yanked one only by its exact version."""
-        card = await self.card(caller, kind, name)
+        package = await self.find_package(caller, kind, name)
         wanted = version or "latest"
         if wanted != "latest" and not is_version(wanted):
-            wanted = (await self._store.tags(card.id)).get(wanted) or await self._best(card, wanted)
+            wanted = (await self._store.tags(package.id)).get(wanted) or await self._best(package, wanted)
         if wanted == "latest":
-            wanted = card.version
-        release = await self._store.release(card.id, wanted) if wanted else None
+            wanted = package.version
+        release = await self._store.release(package.id, wanted) if wanted else None
         if release is None:
             raise NotFoundError(
                 f"{name} has no version {version[:80]!r}" if version else f"every version of {name} is yanked",
                 hint=f"see the versions of {name}",
             )
-        return card, release
+        return package, release
 
-    async def _best(self, card: Package, text: str) -> str:
+    async def _best(self, package: Package, text: str) -> str:
         try:
             wanted = VersionRange.parse(text)
         except UsageError:
             return ""
-        usable = [Version.parse(each.version) for each in await self._store.releases(card.id) if each.yanked is None]
+        usable = [Version.parse(each.version) for each in await self._store.releases(package.id) if each.yanked is None]
         return str(newest_version([version for version in usable if version in wanted]) or "")
 
     async def releases(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, list[Release], dict[str, str]]:
         """All releases, the newest first, and the tags."""
-        card = await self.card(caller, kind, name)
-        tags = await self._store.tags(card.id)
-        if card.version:
-            tags = {"latest": card.version, **tags}
-        return card, await self._store.releases(card.id), tags
+        package = await self.find_package(caller, kind, name)
+        tags = await self._store.tags(package.id)
+        if package.version:
+            tags = {"latest": package.version, **tags}
+        return package, await self._store.releases(package.id), tags
 
-    async def signatures(self, card: Package) -> list[Signature]:
-        return await self._store.signatures(card.id)
+    async def signatures(self, package: Package) -> list[Signature]:
+        return await self._store.signatures(package.id)
 
-    async def owners(self, card: Package) -> tuple[str, ...]:
-        return await self._store.owners(card.id)
+    async def owners(self, package: Package) -> tuple[str, ...]:
+        return await self._store.owners(package.id)
 
     async def archive(self, name: str) -> bytes:
         return await self._blobs.get(name)
@@ -129,17 +129,19 @@ class Queries:
         data = await self.member(release, SKILL_FILE if kind is PackageKind.SKILL else AGENT_FILE)
         return data.decode("utf-8", "replace")
 
-    async def find(self, caller: Caller, wish: ListQuery) -> ListPage:
-        filters = _seen_by(caller, wish.filters)
-        limit = max(1, min(wish.limit, LARGEST_PAGE))
-        sort = wish.sort or (Sort.RELEVANCE if wish.query.strip() else Sort.UPDATED)
-        if wish.query.strip():
-            return await self._search(wish.query, filters, sort, _offset(wish.cursor), limit)
+    async def find(self, caller: Caller, query: ListQuery) -> ListPage:
+        filters = _seen_by(caller, query.filters)
+        limit = max(1, min(query.limit, LARGEST_PAGE))
+        sort = query.sort or (Sort.RELEVANCE if query.query.strip() else Sort.UPDATED)
+        if query.query.strip():
+            return await self._search(query.query, filters, sort, _offset(query.cursor), limit)
         if sort is Sort.RELEVANCE:
             sort = Sort.UPDATED
-        cards = await self._store.browse(filters, sort=sort, after=_position(wish.cursor, sort), limit=limit + 1)
-        more = len(cards) > limit
-        return ListPage(cards[:limit], _cursor([_sort_value(cards[limit - 1], sort), cards[limit - 1].name]) if more else None)
+        packages = await self._store.browse(filters, sort=sort, after=_position(query.cursor, sort), limit=limit + 1)
+        more = len(packages) > limit
+        return ListPage(
+            packages[:limit], _cursor([_sort_value(packages[limit - 1], sort), packages[limit - 1].name]) if more else None
+        )
 
     async def _search(self, text: str, filters: PackageFilters, sort: Sort, offset: int, limit: int) -> ListPage:
         query = parse_query(text)
@@ -150,16 +152,16 @@ class Queries:
         # The last word may not be finished yet, so it is only corrected if nothing begins like it.
         unfinished = spellings.pop(query.prefix, None)
         query = query.corrected(spellings)
-        cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
-        if unfinished and len(cards) < _FEW:
+        packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+        if unfinished and len(packages) < _FEW:
             spellings[query.prefix] = unfinished
             query = query.corrected(spellings)
-            cards = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
+            packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
         read_as = {word: near[0] for word, near in spellings.items() if near}
-        ordered = rank(query, cards)
+        ordered = rank(query, packages)
         if sort is not Sort.RELEVANCE:
-            ordered.sort(key=lambda card: card.name)
-            ordered.sort(key=lambda card: _sort_value(card, sort), reverse=sort is not Sort.NAME)
+            ordered.sort(key=lambda package: package.name)
+            ordered.sort(key=lambda package: _sort_value(package, sort), reverse=sort is not Sort.NAME)
         page = ordered[offset : offset + limit]
         more = offset + limit < len(ordered)
         return ListPage(page, _cursor(offset + limit) if more else None, read_as)
@@ -169,11 +171,11 @@ class Queries:
         filters = _seen_by(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
         return await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
 
-    async def days(self, card: Package, *, days: int) -> list[DownloadDay]:
+    async def days(self, package: Package, *, days: int) -> list[DownloadDay]:
         """Downloads a day, also those without any, up to today."""
         today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
         every = [(today - timedelta(days=back)).isoformat() for back in reversed(range(days))]
-        known = {row.day: row.downloads for row in await self._store.days(card.id, since=every[0])}
+        known = {row.day: row.downloads for row in await self._store.days(package.id, since=every[0])}
         return [DownloadDay(day=day, downloads=known.get(day, 0)) for day in every]
 
     async def trending(self, caller: Caller, *, days: int = 7, limit: int = 10) -> list[tuple[Package, int]]:
@@ -187,12 +189,12 @@ class Queries:
 def _seen_by(caller: Caller, filters: PackageFilters) -> PackageFilters:
     return PackageFilters(
         kind=filters.kind, tag=filters.tag, owner=filters.owner, license=filters.license, verdict=filters.verdict,
-        sees=caller.sees,
+        readable_namespaces=caller.readable_namespaces,
     )  # fmt: skip
 
 
-def _as_active(card: Package) -> Package:
-    return replace(card, status=PackageStatus.ACTIVE)
+def _as_active(package: Package) -> Package:
+    return replace(package, status=PackageStatus.ACTIVE)
 
 
 def _extracted(data: bytes, path: str) -> bytes:
@@ -201,8 +203,8 @@ def _extracted(data: bytes, path: str) -> bytes:
         return archive.read(path)
 
 
-def _sort_value(card: Package, sort: Sort) -> int | str:
-    return card.downloads if sort is Sort.DOWNLOADS else card.updated if sort is Sort.UPDATED else card.name
+def _sort_value(package: Package, sort: Sort) -> int | str:
+    return package.downloads if sort is Sort.DOWNLOADS else package.updated if sort is Sort.UPDATED else package.name
 
 
 def _cursor(value: object) -> str:

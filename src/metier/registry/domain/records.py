@@ -165,7 +165,7 @@ class PackageFilters(Struct, frozen=True, kw_only=True):
     verdict: str = ""
     status: str = ""
     """Empty is whatever lists may show."""
-    sees: tuple[str, ...] | None = ()
+    readable_namespaces: tuple[str, ...] | None = ()
     """Namespaces whose private packages may be shown; None is all of them."""
 
 

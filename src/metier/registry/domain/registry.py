@@ -34,14 +34,14 @@ class Registry:
     store: RegistryStore
     blobs: BlobStore
     clock: Callable[[], Millis]
-    reading: Queries
-    publishing: Publisher
-    owning: Ownership
-    moderating: Moderation
-    vouching: Signatures
+    queries: Queries
+    publisher: Publisher
+    ownership: Ownership
+    moderation: Moderation
+    signatures: Signatures
     tokens: Tokens
-    metering: DownloadCounter
-    judge: ReleaseScanner | None
+    downloads: DownloadCounter
+    scanner: ReleaseScanner | None
 
     async def ping(self) -> None:
         """Unavailable if the registry could not answer."""
@@ -50,33 +50,33 @@ class Registry:
 
     async def close(self) -> None:
         try:
-            await self.metering.flush()
+            await self.downloads.flush()
         finally:
             await self.blobs.close()
             await self.store.close()
 
 
 async def open_registry(
-    options: ServerOptions, *, judge: ReleaseScanner | None = None, clock: Callable[[], Millis] = now
+    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], Millis] = now
 ) -> Registry:
     """Connected, migrated, ready."""
     store = await open_store(options.db)
     try:
         blobs = CachedBlobs(open_blobs(options.blobs), size=options.cache_bytes)
-        reading = Queries(store, blobs, clock)
+        queries = Queries(store, blobs, clock)
         return Registry(
             options=options,
             store=store,
             blobs=blobs,
             clock=clock,
-            reading=reading,
-            publishing=Publisher(store, blobs, clock, judge),
-            owning=Ownership(store, clock),
-            moderating=Moderation(store, reading, clock),
-            vouching=Signatures(store, reading, clock),
+            queries=queries,
+            publisher=Publisher(store, blobs, clock, scanner),
+            ownership=Ownership(store, clock),
+            moderation=Moderation(store, queries, clock),
+            signatures=Signatures(store, queries, clock),
             tokens=Tokens(store),
-            metering=await DownloadCounter.start(store, store, clock),
-            judge=judge,
+            downloads=await DownloadCounter.start(store, store, clock),
+            scanner=scanner,
         )
     except BaseException:
         await store.close()

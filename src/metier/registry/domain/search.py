@@ -57,17 +57,17 @@ def parse_query(text: str) -> SearchQuery:
     return SearchQuery(text=text, groups=groups, prefix=prefix, words=plain_words(*typed))
 
 
-def rank(query: SearchQuery, cards: Iterable[Package]) -> list[Package]:
+def rank(query: SearchQuery, packages: Iterable[Package]) -> list[Package]:
     slug = query.slug
-    return sorted(cards, key=lambda card: _key(query, slug, card))
+    return sorted(packages, key=lambda package: _key(query, slug, package))
 
 
-def _key(query: SearchQuery, slug: str, card: Package) -> tuple[float | str, ...]:
-    in_name, in_tags, in_about = _name_set(card.name), _text_set(card.tags), _text_set(card.description)
+def _key(query: SearchQuery, slug: str, package: Package) -> tuple[float | str, ...]:
+    in_name, in_tags, in_about = _name_set(package.name), _text_set(package.tags), _text_set(package.description)
     found = [_found(group, in_name, in_tags, in_about) for group in query.groups]
     if query.prefix and not found[-1]:
         found[-1] = _PARTLY * _begun(query.prefix, in_name, in_tags, in_about)
-    if card.name == slug and (card.signed or card.downloads >= _EARNED):
+    if package.name == slug and (package.signed or package.downloads >= _EARNED):
         tier = 0
     elif min(found) >= _NAME * _PARTLY:
         tier = 1
@@ -76,7 +76,7 @@ def _key(query: SearchQuery, slug: str, card: Package) -> tuple[float | str, ...
     else:
         tier = 3 if min(found) > 0 else 4
     spare = len(in_name) if tier <= 1 else 0
-    return (tier, -sum(found), spare, card.name != slug, -_bucket(card.downloads), card.name)
+    return (tier, -sum(found), spare, package.name != slug, -_bucket(package.downloads), package.name)
 
 
 def _found(group: Sequence[str], name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:

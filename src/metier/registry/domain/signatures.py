@@ -19,9 +19,9 @@ _LARGEST_BUNDLE = 100_000
 
 
 class Signatures:
-    def __init__(self, store: RegistryStore, reading: Queries, clock: Callable[[], Millis]) -> None:
+    def __init__(self, store: RegistryStore, queries: Queries, clock: Callable[[], Millis]) -> None:
         self._store = store
-        self._reading = reading
+        self._queries = queries
         self._clock = clock
 
     async def keys(self, namespace: str) -> list[SigningKey]:
@@ -31,22 +31,22 @@ class Signatures:
     async def add_key(self, caller: Caller, namespace: str, public: str, *, note: str = "") -> SigningKey:
         if not is_name(namespace):
             raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
-        caller.need(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
+        caller.require(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
         now, keyid = self._clock(), keyid_of(public)
         event = AuditEvent(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
         return await self._store.add_key(SigningKey(0, namespace, keyid, public, note[:200], now, None), event=event)
 
     async def revoke_key(self, caller: Caller, namespace: str, keyid: str) -> None:
-        caller.need(caller.may_publish(namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
+        caller.require(caller.may_publish(namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
         event = AuditEvent(self._clock(), caller.name, "key-revoke", f"namespace:{namespace}", keyid[:64])
         if not await self._store.revoke_key(namespace, keyid, event=event):
             raise NotFoundError(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
 
     async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
         """Keep a signature, if it is one: by a key of an owner that is not revoked, over exactly this release."""
-        card, release = await self._reading.release(caller, kind, name, version)
-        owners = await self._store.owners(card.id)
-        caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
+        package, release = await self._queries.release(caller, kind, name, version)
+        owners = await self._store.owners(package.id)
+        caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
             raise NotFoundError(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
@@ -58,9 +58,9 @@ class Signatures:
 
     async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
         """Keep a sigstore bundle, if it verifies."""
-        card, release = await self._reading.release(caller, kind, name, version)
-        owners = await self._store.owners(card.id)
-        caller.need(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{card.namespace}")
+        package, release = await self._queries.release(caller, kind, name, version)
+        owners = await self._store.owners(package.id)
+        caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
         if len(bundle) > _LARGEST_BUNDLE:
             raise UsageError("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
         stated = statement(kind=kind, name=name, version=release.version, digest=release.digest)

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from metier.errors import NotFoundError, UsageError
 from metier.registry import wire
 
-from . import views as presenting
+from . import views as views
 from .packages import int_parameter
 from .responses import Headers, HttpResponse, json_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -79,114 +79,187 @@ class RegistryTotals(Struct):
     bytes: int = field(default=0)
 
 
-async def whoami(call: RegistryRequest) -> HttpResponse:
-    return json_response(WhoAmI(call.caller.name, list(call.caller.scopes)), headers=_NO_STORE)
+async def whoami(request: RegistryRequest) -> HttpResponse:
+    return json_response(WhoAmI(request.caller.name, list(request.caller.scopes)), headers=_NO_STORE)
 
 
-async def tokens(call: RegistryRequest) -> HttpResponse:
-    rows = await call.registry.tokens.listed(call.caller)
-    return json_response(wire.TokenList(tokens=[presenting.token(row) for row in rows]), headers=_NO_STORE)
+async def tokens(request: RegistryRequest) -> HttpResponse:
+    rows = await request.registry.tokens.list(request.caller)
+    return json_response(wire.TokenList(tokens=[views.token(row) for row in rows]), headers=_NO_STORE)
 
 
-async def make_token(call: RegistryRequest) -> HttpResponse:
-    wanted = await read_json(call, TokenRequest)
+async def make_token(request: RegistryRequest) -> HttpResponse:
+    wanted = await read_json(request, TokenRequest)
     if not 0 <= wanted.days <= _LONGEST_DAYS:
         raise UsageError(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
-    now = call.registry.clock()
-    text, row = await call.registry.tokens.create(
-        call.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
+    now = request.registry.clock()
+    text, row = await request.registry.tokens.create(
+        request.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
         expires=now + wanted.days * 86_400_000 if wanted.days else None,
     )  # fmt: skip
-    return json_response(wire.NewToken(token=text, row=presenting.token(row)), status=201, headers=_NO_STORE)
+    return json_response(wire.NewToken(token=text, row=views.token(row)), status=201, headers=_NO_STORE)
 
 
-async def revoke_token(call: RegistryRequest) -> HttpResponse:
-    text = call.params["id"]
+async def revoke_token(request: RegistryRequest) -> HttpResponse:
+    text = request.params["id"]
     done = text.isascii() and text.isdigit() and len(text) < 16
-    if not done or not await call.registry.tokens.revoke(call.caller, int(text), now=call.registry.clock()):
+    if not done or not await request.registry.tokens.revoke(request.caller, int(text), now=request.registry.clock()):
         raise NotFoundError(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
     return json_response(Acknowledgement(), headers=_NO_STORE)
 
 
-async def keys(call: RegistryRequest) -> HttpResponse:
-    rows = await call.registry.vouching.keys(call.params["namespace"])
+async def keys(request: RegistryRequest) -> HttpResponse:
+    rows = await request.registry.signatures.keys(request.params["namespace"])
     return json_response(KeyList([_key(row) for row in rows]))
 
 
-async def add_key(call: RegistryRequest) -> HttpResponse:
-    wanted = await read_json(call, KeyRequest)
-    row = await call.registry.vouching.add_key(call.caller, call.params["namespace"], wanted.public, note=wanted.note)
+async def add_key(request: RegistryRequest) -> HttpResponse:
+    wanted = await read_json(request, KeyRequest)
+    row = await request.registry.signatures.add_key(
+        request.caller, request.params["namespace"], wanted.public, note=wanted.note
+    )
     return json_response(_key(row), status=201)
 
 
-async def revoke_key(call: RegistryRequest) -> HttpResponse:
-    await call.registry.vouching.revoke_key(call.caller, call.params["namespace"], call.params["keyid"])
+async def revoke_key(request: RegistryRequest) -> HttpResponse:
+    await request.registry.signatures.revoke_key(request.caller, request.params["namespace"], request.params["keyid"])
     return json_response(Acknowledgement())
 
 
-async def reports(call: RegistryRequest) -> HttpResponse:
-    state = call.query_params.get("state", "open")
-    rows = await call.registry.moderating.reports(call.caller, state=state, before=_before(call))
+async def reports(request: RegistryRequest) -> HttpResponse:
+    state = request.query_params.get("state", "open")
+    rows = await request.registry.moderation.reports(request.caller, state=state, before=_before(request))
     return json_response(ReportList(rows), headers=_NO_STORE)
 
 
-async def resolve(call: RegistryRequest) -> HttpResponse:
-    text = call.params["id"]
-    wanted = await read_json(call, ReportDecision)
+async def resolve(request: RegistryRequest) -> HttpResponse:
+    text = request.params["id"]
+    wanted = await read_json(request, ReportDecision)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise NotFoundError(f"there is no report {text[:20]!r}", hint="see the list of reports")
-    await call.registry.moderating.resolve(call.caller, int(text), state=wanted.state, note=wanted.note)
+    await request.registry.moderation.resolve(request.caller, int(text), state=wanted.state, note=wanted.note)
     return json_response(Acknowledgement(), headers=_NO_STORE)
 
 
-async def audit(call: RegistryRequest) -> HttpResponse:
-    subject = call.query_params.get("subject", "")
-    rows = await call.registry.moderating.audit(call.caller, subject=subject, before=_before(call))
+async def audit(request: RegistryRequest) -> HttpResponse:
+    subject = request.query_params.get("subject", "")
+    rows = await request.registry.moderation.audit(request.caller, subject=subject, before=_before(request))
     lines = [
-        wire.AuditLine(id=int_parameter, at=presenting.iso(event.at), actor=event.actor, action=event.action, subject=event.subject,
-                       details=event.details)
-        for int_parameter, event in rows
-    ]  # fmt: skip
+        wire.AuditLine(
+            id=number,
+            at=views.iso(event.at),
+            actor=event.actor,
+            action=event.action,
+            subject=event.subject,
+            details=event.details,
+        )
+        for number, event in rows
+    ]
     return json_response(wire.AuditPage(events=lines, next=str(rows[-1][0]) if len(rows) == 50 else None), headers=_NO_STORE)
 
 
-async def trending(call: RegistryRequest) -> HttpResponse:
-    found = await call.registry.reading.trending(call.caller, days=int_parameter(call, "days", 7, 90))
-    return json_response(TrendingList([TrendingSkill(presenting.skill(card, call.base), recent) for card, recent in found]))
+async def trending(request: RegistryRequest) -> HttpResponse:
+    found = await request.registry.queries.trending(request.caller, days=int_parameter(request, "days", 7, 90))
+    return json_response(TrendingList([TrendingSkill(views.skill(package, request.base), recent) for package, recent in found]))
 
 
-async def stats(call: RegistryRequest) -> HttpResponse:
-    return json_response(RegistryTotals(**await call.registry.reading.totals()))
+async def stats(request: RegistryRequest) -> HttpResponse:
+    return json_response(RegistryTotals(**await request.registry.queries.totals()))
 
 
-def _before(call: RegistryRequest) -> int | None:
-    return int_parameter(call, "before", 0, 1 << 29) or None
+def _before(request: RegistryRequest) -> int | None:
+    return int_parameter(request, "before", 0, 1 << 29) or None
 
 
-def _key(row: presenting.SigningKey) -> KeyRow:
-    return KeyRow(row.keyid, row.public, row.note, presenting.iso(row.created), presenting.moment(row.revoked))
+def _key(row: views.SigningKey) -> KeyRow:
+    return KeyRow(row.keyid, row.public, row.note, views.iso(row.created), views.moment(row.revoked))
 
 
 ROUTES = (
     Route(method="GET", path="/whoami", endpoint=whoami, about="Whose token this is, and what it may do.", answers=WhoAmI),
     Route(method="GET", path="/tokens", endpoint=tokens, about="Your tokens.", answers=wire.TokenList, auth="any"),
-    Route(method="POST", path="/tokens", endpoint=make_token, about="Make a token; its text is shown only now.", body=TokenRequest,
-          answers=wire.NewToken, rate="write", status=201, auth="admin, or what the token has itself"),
-    Route(method="DELETE", path="/tokens/{id}", endpoint=revoke_token, about="Revoke a token.", answers=Acknowledgement, rate="write",
-          auth="any"),
-    Route(method="GET", path="/namespaces/{namespace}/keys", endpoint=keys, about="Keys that a namespace signs with.",
-          answers=KeyList),
-    Route(method="POST", path="/namespaces/{namespace}/keys", endpoint=add_key, about="Register an Ed25519 key.", body=KeyRequest,
-          answers=KeyRow, rate="write", status=201, auth="publish:NAMESPACE"),
-    Route(method="DELETE", path="/namespaces/{namespace}/keys/{keyid}", endpoint=revoke_key, about="Revoke a key.",
-          answers=Acknowledgement, rate="write", auth="publish:NAMESPACE"),
-    Route(method="GET", path="/reports", endpoint=reports, about="What was reported.", answers=ReportList, auth="admin",
-          query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE)),
-    Route(method="POST", path="/reports/{id}", endpoint=resolve, about="Decide on a report.", body=ReportDecision, answers=Acknowledgement,
-          rate="write", auth="admin"),
-    Route(method="GET", path="/audit", endpoint=audit, about="Every change, the newest first.", answers=wire.AuditPage,
-          auth="admin", query=(QueryParameter("subject", "only of this one, such as skill:pdf"), _BEFORE)),
-    Route(method="GET", path="/trending", endpoint=trending, about="Most downloaded of late.", answers=TrendingList,
-          query=(QueryParameter("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),)),
+    Route(
+        method="POST",
+        path="/tokens",
+        endpoint=make_token,
+        about="Make a token; its text is shown only now.",
+        body=TokenRequest,
+        answers=wire.NewToken,
+        rate="write",
+        status=201,
+        auth="admin, or what the token has itself",
+    ),
+    Route(
+        method="DELETE",
+        path="/tokens/{id}",
+        endpoint=revoke_token,
+        about="Revoke a token.",
+        answers=Acknowledgement,
+        rate="write",
+        auth="any",
+    ),
+    Route(
+        method="GET",
+        path="/namespaces/{namespace}/keys",
+        endpoint=keys,
+        about="Keys that a namespace signs with.",
+        answers=KeyList,
+    ),
+    Route(
+        method="POST",
+        path="/namespaces/{namespace}/keys",
+        endpoint=add_key,
+        about="Register an Ed25519 key.",
+        body=KeyRequest,
+        answers=KeyRow,
+        rate="write",
+        status=201,
+        auth="publish:NAMESPACE",
+    ),
+    Route(
+        method="DELETE",
+        path="/namespaces/{namespace}/keys/{keyid}",
+        endpoint=revoke_key,
+        about="Revoke a key.",
+        answers=Acknowledgement,
+        rate="write",
+        auth="publish:NAMESPACE",
+    ),
+    Route(
+        method="GET",
+        path="/reports",
+        endpoint=reports,
+        about="What was reported.",
+        answers=ReportList,
+        auth="admin",
+        query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE),
+    ),
+    Route(
+        method="POST",
+        path="/reports/{id}",
+        endpoint=resolve,
+        about="Decide on a report.",
+        body=ReportDecision,
+        answers=Acknowledgement,
+        rate="write",
+        auth="admin",
+    ),
+    Route(
+        method="GET",
+        path="/audit",
+        endpoint=audit,
+        about="Every change, the newest first.",
+        answers=wire.AuditPage,
+        auth="admin",
+        query=(QueryParameter("subject", "only of this one, such as skill:pdf"), _BEFORE),
+    ),
+    Route(
+        method="GET",
+        path="/trending",
+        endpoint=trending,
+        about="Most downloaded of late.",
+        answers=TrendingList,
+        query=(QueryParameter("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),),
+    ),
     Route(method="GET", path="/stats", endpoint=stats, about="How much there is.", answers=RegistryTotals),
-)  # fmt: skip
+)

@@ -43,25 +43,32 @@ _log = logging.getLogger("metier.registry")
 _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-def create_app(options: ServerOptions, *, judge: ReleaseScanner | None = None, clock: Callable[[], int] = now) -> RegistryApp:
+def create_app(options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now) -> RegistryApp:
     """An application, API and pages, that opens its registry when the server starts it."""
     parts: Sequence[Route] = (
-        *package_routes(PackageKind.SKILL), *owner_routes(PackageKind.SKILL), *package_routes(PackageKind.AGENT), *owner_routes(PackageKind.AGENT),
-        *accounts.ROUTES, *discovery.ROUTES, *compat.ROUTES, *system.ROUTES, *web.ROUTES,
-    )  # fmt: skip
-    return RegistryApp(options, Routes(parts), judge=judge, clock=clock)
+        *package_routes(PackageKind.SKILL),
+        *owner_routes(PackageKind.SKILL),
+        *package_routes(PackageKind.AGENT),
+        *owner_routes(PackageKind.AGENT),
+        *accounts.ROUTES,
+        *discovery.ROUTES,
+        *compat.ROUTES,
+        *system.ROUTES,
+        *web.ROUTES,
+    )
+    return RegistryApp(options, Routes(parts), scanner=scanner, clock=clock)
 
 
 class RegistryApp:
     def __init__(
-        self, options: ServerOptions, routes: Routes, *, judge: ReleaseScanner | None, clock: Callable[[], int]
+        self, options: ServerOptions, routes: Routes, *, scanner: ReleaseScanner | None, clock: Callable[[], int]
     ) -> None:
         self.options = options
         self.routes = routes
         self.metrics = Metrics()
         self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
         self.registry: Registry | None = None
-        self._judge = judge
+        self._scanner = scanner
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +80,7 @@ class RegistryApp:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Registry]:
         """The registry, open, with its background work."""
-        self.registry = await open_registry(self.options, judge=self._judge, clock=self._clock)
+        self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock)
         task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
         try:
             yield self.registry
@@ -101,22 +108,22 @@ class RegistryApp:
         found, params = self.routes.find(scope["path"])
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         route = found.get(method)
-        call = RegistryRequest(scope, receive)
-        call.params = params
-        call.base = self.options.url or _base(scope)
+        request = RegistryRequest(scope, receive)
+        request.params = params
+        request.base = self.options.url or _base(scope)
         extra: Headers = ()
         try:
             if route is None or self.registry is None:
                 raise _no_route(found, scope)
-            call.registry = self.registry
+            request.registry = self.registry
             scope["metier.app"] = self
-            answer, extra = await self._asked(route, call)
+            answer, extra = await self._asked(route, request)
         except MetierError as error:
-            answer = self._problem(route, call, error)
+            answer = self._problem(route, request, error)
         except Exception:
             _log.exception("%s %s", scope["method"], scope["path"])
             mistake = MetierError("the registry made a mistake", hint="it was logged; try again, or tell whoever runs it")
-            answer = self._problem(route, call, mistake)
+            answer = self._problem(route, request, mistake)
         if type(answer) is HttpResponse:
             await answer(scope, receive, send, extra)
             status = answer.status
@@ -125,10 +132,10 @@ class RegistryApp:
             await answer(scope, receive, send)
         self.metrics.request(method, route.path if route else "-", status, time.perf_counter() - started)
 
-    async def _asked(self, route: Route, call: RegistryRequest) -> tuple[ASGIApp, Headers]:
-        heads = dict(call.scope["headers"])
-        address = self._address(call.scope, heads)
-        token, from_cookie = _token(heads, call.params)
+    async def _asked(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
+        heads = dict(request.scope["headers"])
+        address = self._address(request.scope, heads)
+        token, from_cookie = _token(heads, request.params)
         if not route.rate:
             extra: Headers = ()
         else:
@@ -138,18 +145,18 @@ class RegistryApp:
                 raise problems.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
             extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
-            _check_origin(call, heads)
+            _check_origin(request, heads)
         try:
-            call.caller = await call.registry.tokens.caller(token, address=address, now=call.registry.clock())
+            request.caller = await request.registry.tokens.caller(token, address=address, now=request.registry.clock())
         except UnauthenticatedError:
             self.limits.take("bad", address, has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
             # A page is shown to whoever comes; an old cookie only means that nobody is logged in.
-            call.caller = await call.registry.tokens.caller(None, address=address, now=0)
+            request.caller = await request.registry.tokens.caller(None, address=address, now=0)
             token = ""
-        call.token = token
-        return await route.endpoint(call), extra
+        request.token = token
+        return await route.endpoint(request), extra
 
     def _address(self, scope: Scope, heads: dict[bytes, bytes]) -> str:
         if self.options.trust_proxy and b"x-forwarded-for" in heads:
@@ -157,11 +164,11 @@ class RegistryApp:
         client = scope.get("client")
         return client[0] if client else ""
 
-    def _problem(self, route: Route | None, call: RegistryRequest, error: MetierError) -> ASGIApp:
-        is_page = route.kind == "page" if route else b"text/html" in dict(call.scope["headers"]).get(b"accept", b"")
+    def _problem(self, route: Route | None, request: RegistryRequest, error: MetierError) -> ASGIApp:
+        is_page = route.kind == "page" if route else b"text/html" in dict(request.scope["headers"]).get(b"accept", b"")
         if is_page:
-            return web.render_error(call, error)
-        if (route and route.kind == "plain") or call.scope["path"].startswith("/api/v1"):
+            return web.render_error(request, error)
+        if (route and route.kind == "plain") or request.scope["path"].startswith("/api/v1"):
             return problems.plain_response(error)
         return problems.problem_response(error)
 
@@ -200,10 +207,10 @@ def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool
     return "", False
 
 
-def _check_origin(call: RegistryRequest, heads: dict[bytes, bytes]) -> None:
+def _check_origin(request: RegistryRequest, heads: dict[bytes, bytes]) -> None:
     """A change that a cookie allows must come from our own pages."""
     origin = heads.get(b"origin", b"").decode("latin-1")
-    if urlsplit(origin).netloc != urlsplit(call.base).netloc:
+    if urlsplit(origin).netloc != urlsplit(request.base).netloc:
         raise RefusedError(
             "this change did not come from the registry's own pages", rule="origin", hint="use a page of the registry"
         )

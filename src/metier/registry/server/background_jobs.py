@@ -40,7 +40,7 @@ async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
     while True:
         await asyncio.sleep(_TICK_SECONDS)
         try:
-            events["download"] += await registry.metering.flush()
+            events["download"] += await registry.downloads.flush()
             events["job"] += await run_due_jobs(registry)
         except UnavailableError as error:
             events["unavailable"] += 1
@@ -87,29 +87,29 @@ async def _forget(registry: Registry, _job: QueuedJob) -> int:
 async def _index(registry: Registry, job: QueuedJob) -> None:
     """Words of the body of what a package shows since a yank."""
     kind, _, name = job.subject.partition(":")
-    card = await registry.store.card(kind, name)
-    release = await registry.store.release(card.id, card.version) if card else None
-    if card and release:
-        body = split_document((await registry.reading.text(PackageKind(kind), release)).encode()).body
-        await registry.store.index(card.id, release.version, body)
+    package = await registry.store.find_package(kind, name)
+    release = await registry.store.release(package.id, package.version) if package else None
+    if package and release:
+        body = split_document((await registry.queries.text(PackageKind(kind), release)).encode()).body
+        await registry.store.index(package.id, release.version, body)
 
 
 async def _scan(registry: Registry, job: QueuedJob) -> None:
     """Judge a release again, with the rules of today: `skill:name@version`."""
-    if registry.judge is None:
+    if registry.scanner is None:
         return
     subject, _, version = job.subject.rpartition("@")
     kind, _, name = subject.partition(":")
-    card = await registry.store.card(kind, name)
-    release = await registry.store.release(card.id, version) if card else None
-    if card is None or release is None:
+    package = await registry.store.find_package(kind, name)
+    release = await registry.store.release(package.id, version) if package else None
+    if package is None or release is None:
         return
     with contextlib.suppress(NotFoundError, MetierError):
         contents = unpack(await registry.blobs.get(release.archive))
-        judgement = await asyncio.to_thread(registry.judge, contents, name=name)
+        judgement = await asyncio.to_thread(registry.scanner, contents, name=name)
         findings = msgspec.json.encode(findings_from(judgement.problems)).decode()
         event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {judgement.verdict}")
-        await registry.store.judge(release.id, verdict=judgement.verdict, findings=findings, event=event)
+        await registry.store.set_scan(release.id, verdict=judgement.verdict, findings=findings, event=event)
 
 
 _JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan}

@@ -17,7 +17,7 @@ from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, Release, ScanStatus, Sort
 
-from . import views as presenting
+from . import views as views
 from .packages import int_parameter, package_routes
 from .responses import HttpResponse, json_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -54,169 +54,188 @@ class ReleaseUpload(Struct):
     tags: list[str] = field(default_factory=list)
 
 
-async def search(call: RegistryRequest) -> HttpResponse:
-    limit = min(int_parameter(call, "limit", 20, 1000), 100)
-    found = await call.registry.reading.find(call.caller, ListQuery(query=call.query_params.get("q", ""), limit=limit))
-    results = [{"slug": card.name, "displayName": card.name, "summary": card.description, "version": card.version,
-                "score": round(1 - place / 1000, 4), "downloads": card.downloads, "updatedAt": card.updated,
-                "ownerHandle": card.namespace, "owner": {"handle": card.namespace}}
-               for place, card in enumerate(found.cards)]  # fmt: skip
+async def search(request: RegistryRequest) -> HttpResponse:
+    limit = min(int_parameter(request, "limit", 20, 1000), 100)
+    found = await request.registry.queries.find(request.caller, ListQuery(query=request.query_params.get("q", ""), limit=limit))
+    results = [{"slug": package.name, "displayName": package.name, "summary": package.description, "version": package.version,
+                "score": round(1 - place / 1000, 4), "downloads": package.downloads, "updatedAt": package.updated,
+                "ownerHandle": package.namespace, "owner": {"handle": package.namespace}}
+               for place, package in enumerate(found.packages)]  # fmt: skip
     return json_response({"results": results})
 
 
-async def skills(call: RegistryRequest) -> HttpResponse:
-    sort = _SORTS.get(call.query_params.get("sort", ""), Sort.UPDATED)
-    wish = ListQuery(filters=PackageFilters(kind=PackageKind.SKILL), sort=sort, cursor=call.query_params.get("cursor", ""),
-                limit=min(int_parameter(call, "limit", 25, 1000), 100))  # fmt: skip
-    found = await call.registry.reading.find(call.caller, wish)
-    items = [{**_skill(card), "latestVersion": _latest(card)} for card in found.cards]
+async def skills(request: RegistryRequest) -> HttpResponse:
+    sort = _SORTS.get(request.query_params.get("sort", ""), Sort.UPDATED)
+    query = ListQuery(filters=PackageFilters(kind=PackageKind.SKILL), sort=sort, cursor=request.query_params.get("cursor", ""),
+                limit=min(int_parameter(request, "limit", 25, 1000), 100))  # fmt: skip
+    found = await request.registry.queries.find(request.caller, query)
+    items = [{**_skill(package), "latestVersion": _latest(package)} for package in found.packages]
     return json_response({"items": items, "nextCursor": found.next})
 
 
-async def skill(call: RegistryRequest) -> HttpResponse:
-    card = await _card(call)
-    return json_response({
-        "skill": _skill(card), "latestVersion": _latest(card) if card.version else None, "metadata": None,
-        "owner": {"handle": card.namespace, "displayName": card.namespace, "image": None}, "moderation": _moderation(card),
-    })  # fmt: skip
+async def skill(request: RegistryRequest) -> HttpResponse:
+    package = await _card(request)
+    return json_response(
+        {
+            "skill": _skill(package),
+            "latestVersion": _latest(package) if package.version else None,
+            "metadata": None,
+            "owner": {"handle": package.namespace, "displayName": package.namespace, "image": None},
+            "moderation": _moderation(package),
+        }
+    )
 
 
-async def moderation(call: RegistryRequest) -> HttpResponse:
-    return json_response({"moderation": _moderation(await _card(call))})
+async def moderation(request: RegistryRequest) -> HttpResponse:
+    return json_response({"moderation": _moderation(await _card(request))})
 
 
-async def versions(call: RegistryRequest) -> HttpResponse:
-    _, releases, _ = await call.registry.reading.releases(call.caller, PackageKind.SKILL, call.params["slug"])
+async def versions(request: RegistryRequest) -> HttpResponse:
+    _, releases, _ = await request.registry.queries.releases(request.caller, PackageKind.SKILL, request.params["slug"])
     return json_response({"items": [_version(release) for release in releases if not release.yanked], "nextCursor": None})
 
 
-async def version(call: RegistryRequest) -> HttpResponse:
-    card, release = await call.registry.reading.release(
-        call.caller, PackageKind.SKILL, call.params["slug"], call.params["version"]
+async def version(request: RegistryRequest) -> HttpResponse:
+    package, release = await request.registry.queries.release(
+        request.caller, PackageKind.SKILL, request.params["slug"], request.params["version"]
     )
-    files = [{"path": row.path, "size": row.size, "sha256": row.sha256} for row in presenting.details(release).files]
+    files = [{"path": row.path, "size": row.size, "sha256": row.sha256} for row in views.details(release).files]
     return json_response(
-        {"version": {**_version(release), "files": files}, "skill": {"slug": card.name, "displayName": card.name}}
+        {"version": {**_version(release), "files": files}, "skill": {"slug": package.name, "displayName": package.name}}
     )
 
 
-async def file(call: RegistryRequest) -> HttpResponse:
-    asked = call.query_params
+async def file(request: RegistryRequest) -> HttpResponse:
+    asked = request.query_params
     wanted = asked.get("version") or asked.get("tag") or ""
-    _, data = await call.registry.reading.file(
-        call.caller, PackageKind.SKILL, call.params["slug"], asked.get("path", ""), wanted
+    _, data = await request.registry.queries.file(
+        request.caller, PackageKind.SKILL, request.params["slug"], asked.get("path", ""), wanted
     )
-    return HttpResponse(data, type=b"text/plain; charset=utf-8")
+    return HttpResponse(data, content_type=b"text/plain; charset=utf-8")
 
 
-async def install(call: RegistryRequest) -> HttpResponse:
-    card, release = await call.registry.reading.release(call.caller, PackageKind.SKILL, call.params["slug"])
-    link = f"{call.base}/skills/{card.name}/{release.version}.zip"
-    return json_response({"ok": True, "slug": card.name, "installKind": "archive",
+async def install(request: RegistryRequest) -> HttpResponse:
+    package, release = await request.registry.queries.release(request.caller, PackageKind.SKILL, request.params["slug"])
+    link = f"{request.base}/skills/{package.name}/{release.version}.zip"
+    return json_response({"ok": True, "slug": package.name, "installKind": "archive",
                         "archive": {"version": release.version, "downloadUrl": link}})  # fmt: skip
 
 
-async def download(call: RegistryRequest) -> ASGIApp:
-    call.params["name"] = call.query_params.get("slug", "")
-    return await _DOWNLOAD.endpoint(call)
+async def download(request: RegistryRequest) -> ASGIApp:
+    request.params["name"] = request.query_params.get("slug", "")
+    return await _DOWNLOAD.endpoint(request)
 
 
-async def resolve(call: RegistryRequest) -> HttpResponse:
+async def resolve(request: RegistryRequest) -> HttpResponse:
     """Which version has exactly these files? Their hash is over `path:sha256` lines."""
-    slug, wanted = call.query_params.get("slug", ""), call.query_params.get("hash", "")
-    card, releases, _ = await call.registry.reading.releases(call.caller, PackageKind.SKILL, slug)
+    slug, wanted = request.query_params.get("slug", ""), request.query_params.get("hash", "")
+    package, releases, _ = await request.registry.queries.releases(request.caller, PackageKind.SKILL, slug)
     match = next((release.version for release in releases if fingerprint(release) == wanted), None)
     return json_response({"match": {"version": match} if match else None,
-                        "latestVersion": {"version": card.version} if card.version else None})  # fmt: skip
+                        "latestVersion": {"version": package.version} if package.version else None})  # fmt: skip
 
 
-async def whoami(call: RegistryRequest) -> HttpResponse:
-    call.caller.need(True, "ask who you are", scope="read")
-    role = "admin" if call.caller.is_admin else "user"
-    return json_response({"user": {"handle": call.caller.name, "displayName": call.caller.name, "image": None, "role": role}})
+async def whoami(request: RegistryRequest) -> HttpResponse:
+    request.caller.require(True, "ask who you are", scope="read")
+    role = "admin" if request.caller.is_admin else "user"
+    return json_response(
+        {"user": {"handle": request.caller.name, "displayName": request.caller.name, "image": None, "role": role}}
+    )
 
 
-async def upload_url(call: RegistryRequest) -> HttpResponse:
+async def upload_url(request: RegistryRequest) -> HttpResponse:
     """Each file comes by itself before the release that names it; what no release names is collected later."""
-    _may_upload(call)
-    wanted = await read_json(call, UploadRequest)
+    _may_upload(request)
+    wanted = await read_json(request, UploadRequest)
     if len(wanted.sha256) != 64:
         raise UsageError("sha256 is not a hash", hint="write 64 hex digits")
-    return json_response({"uploadUrl": f"{call.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
+    return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
 
 
-async def upload(call: RegistryRequest) -> HttpResponse:
-    _may_upload(call)
-    data, _ = await read_archive(call, limit=call.registry.options.upload_bytes, what="the file", empty=True)
+async def upload(request: RegistryRequest) -> HttpResponse:
+    _may_upload(request)
+    data, _ = await read_archive(request, limit=request.registry.options.upload_bytes, what="the file", empty=True)
     name = hashlib.sha256(data).hexdigest()
-    if name != call.params["sha256"]:
+    if name != request.params["sha256"]:
         raise UsageError("these bytes are not those that were announced", hint="send the file again")
-    await call.registry.publishing.keep(name, data)
+    await request.registry.publisher.keep(name, data)
     return json_response({"storageId": name})
 
 
-async def publish(call: RegistryRequest) -> HttpResponse:
-    wanted = await read_json(call, ReleaseUpload)
-    call.registry.publishing.namespace(call.caller, wanted.ownerHandle)
+async def publish(request: RegistryRequest) -> HttpResponse:
+    wanted = await read_json(request, ReleaseUpload)
+    request.registry.publisher.namespace(request.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
         raise UsageError(f"a release has from 1 to {_MOST_FILES} files", hint="leave out what the skill does not need")
-    members = [Member(each.path, await call.registry.publishing.kept(each.storageId)) for each in wanted.files]
+    members = [Member(each.path, await request.registry.publisher.kept(each.storageId)) for each in wanted.files]
     data = pack(Contents(members))
-    done = await call.registry.publishing.publish(
-        call.caller, data, PublishRequest(namespace=wanted.ownerHandle, version=wanted.version), name=wanted.slug
+    done = await request.registry.publisher.publish(
+        request.caller, data, PublishRequest(namespace=wanted.ownerHandle, version=wanted.version), name=wanted.slug
     )
-    if done.card is None or done.release is None:
+    if done.package is None or done.release is None:
         raise AssertionError("only a dry run has no release")
-    return json_response({"ok": True, "skillId": str(done.card.id), "versionId": str(done.release.id), "status": "published",
-                        "publicationStatus": "published", "slug": done.card.name, "version": done.release.version})  # fmt: skip
+    return json_response(
+        {
+            "ok": True,
+            "skillId": str(done.package.id),
+            "versionId": str(done.release.id),
+            "status": "published",
+            "publicationStatus": "published",
+            "slug": done.package.name,
+            "version": done.release.version,
+        }
+    )
 
 
-async def delete(call: RegistryRequest) -> HttpResponse:
-    card = await call.registry.owning.delete(call.caller, PackageKind.SKILL, call.params["slug"])
-    until = call.registry.clock() + call.registry.options.reserved_days * 86_400_000
-    return json_response({"ok": True, "slug": card.name, "slugReservedUntil": until})
+async def delete(request: RegistryRequest) -> HttpResponse:
+    package = await request.registry.ownership.delete(request.caller, PackageKind.SKILL, request.params["slug"])
+    until = request.registry.clock() + request.registry.options.reserved_days * 86_400_000
+    return json_response({"ok": True, "slug": package.name, "slugReservedUntil": until})
 
 
-async def undelete(call: RegistryRequest) -> HttpResponse:
-    await call.registry.owning.undelete(call.caller, PackageKind.SKILL, call.params["slug"])
+async def undelete(request: RegistryRequest) -> HttpResponse:
+    await request.registry.ownership.undelete(request.caller, PackageKind.SKILL, request.params["slug"])
     return json_response({"ok": True})
 
 
 def fingerprint(release: Release) -> str:
-    lines = sorted((row.path, row.sha256) for row in presenting.details(release).files)
+    lines = sorted((row.path, row.sha256) for row in views.details(release).files)
     return hashlib.sha256("\n".join(f"{path}:{digest}" for path, digest in lines).encode()).hexdigest()
 
 
-async def _card(call: RegistryRequest) -> Package:
-    return await call.registry.reading.card(call.caller, PackageKind.SKILL, call.params["slug"])
+async def _card(request: RegistryRequest) -> Package:
+    return await request.registry.queries.find_package(request.caller, PackageKind.SKILL, request.params["slug"])
 
 
-def _may_upload(call: RegistryRequest) -> None:
-    acting = call.caller.acts_for
-    call.caller.need(acting is None or bool(acting), "upload files", scope="publish:NAMESPACE")
+def _may_upload(request: RegistryRequest) -> None:
+    acting = request.caller.acts_for
+    request.caller.require(acting is None or bool(acting), "upload files", scope="publish:NAMESPACE")
 
 
-def _skill(card: Package) -> dict[str, Any]:  # Any: JSON of another project
+def _skill(package: Package) -> dict[str, Any]:  # Any: JSON of another project
     return {
-        "slug": card.name, "displayName": card.name, "summary": card.description, "description": card.description,
-        "topics": card.tags.split(), "tags": {"latest": card.version}, "stats": {"downloads": card.downloads},
-        "createdAt": card.created, "updatedAt": card.updated,
+        "slug": package.name, "displayName": package.name, "summary": package.description, "description": package.description,
+        "topics": package.tags.split(), "tags": {"latest": package.version}, "stats": {"downloads": package.downloads},
+        "createdAt": package.created, "updatedAt": package.updated,
     }  # fmt: skip
 
 
-def _latest(card: Package) -> dict[str, Any]:  # Any: JSON of another project
-    return {"version": card.version, "createdAt": card.updated, "changelog": "", "license": None}
+def _latest(package: Package) -> dict[str, Any]:  # Any: JSON of another project
+    return {"version": package.version, "createdAt": package.updated, "changelog": "", "license": None}
 
 
 def _version(release: Release) -> dict[str, Any]:  # Any: JSON of another project
     return {"version": release.version, "createdAt": release.published, "changelog": "", "license": None}
 
 
-def _moderation(card: Package) -> dict[str, Any]:  # Any: JSON of another project
+def _moderation(package: Package) -> dict[str, Any]:  # Any: JSON of another project
     return {
-        "isSuspicious": card.verdict in (ScanStatus.REVIEW, ScanStatus.BLOCK), "isMalwareBlocked": card.verdict == ScanStatus.BLOCK,
-        "verdict": _VERDICTS.get(ScanStatus(card.verdict), "clean"), "reasonCodes": [], "summary": None,
-    }  # fmt: skip
+        "isSuspicious": package.verdict in (ScanStatus.REVIEW, ScanStatus.BLOCK),
+        "isMalwareBlocked": package.verdict == ScanStatus.BLOCK,
+        "verdict": _VERDICTS.get(ScanStatus(package.verdict), "clean"),
+        "reasonCodes": [],
+        "summary": None,
+    }
 
 
 def _route(method: str, path: str, endpoint: Any, about: str, **more: Any) -> Route:  # Any: fields of Route

@@ -85,7 +85,7 @@ def problem_response(error: MetierError) -> HttpResponse:
     body = ProblemDetails(type=_DOCS + code, title=title, status=status, detail=str(error), code=code, hint=error.hint,
                    findings=findings, limit=limit)  # fmt: skip
     answer = json_response(body, status=status, headers=_headers(error))
-    answer.type = b"application/problem+json"
+    answer.content_type = b"application/problem+json"
     return answer
 
 

@@ -11,22 +11,22 @@ from .routing import RegistryRequest, Route
 __all__ = ["ROUTES"]
 
 
-async def healthz(_call: RegistryRequest) -> HttpResponse:
+async def healthz(_request: RegistryRequest) -> HttpResponse:
     """The process answers. Whether it could do its work is another question, and a restart no answer to it."""
     return json_response({"status": "ok"}, headers=((b"cache-control", b"no-store"),))
 
 
-async def readyz(call: RegistryRequest) -> HttpResponse:
-    await call.registry.ping()
+async def readyz(request: RegistryRequest) -> HttpResponse:
+    await request.registry.ping()
     return json_response({"status": "ready"}, headers=((b"cache-control", b"no-store"),))
 
 
-async def metrics(call: RegistryRequest) -> HttpResponse:
-    return text_response(call.scope["metier.app"].metrics.text(), type=b"text/plain; version=0.0.4; charset=utf-8")
+async def metrics(request: RegistryRequest) -> HttpResponse:
+    return text_response(request.scope["metier.app"].metrics.text(), content_type=b"text/plain; version=0.0.4; charset=utf-8")
 
 
-async def openapi(call: RegistryRequest) -> HttpResponse:
-    return json_response(describe(call.scope["metier.app"].routes.all))
+async def openapi(request: RegistryRequest) -> HttpResponse:
+    return json_response(describe(request.scope["metier.app"].routes.all))
 
 
 ROUTES = (

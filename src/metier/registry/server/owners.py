@@ -9,7 +9,7 @@ from msgspec import Struct
 from metier.registry import wire
 from metier.registry.domain.records import PackageKind
 
-from . import views as presenting
+from . import views as views
 from .responses import HttpResponse, json_response
 from .routing import Endpoint, RegistryRequest, Route
 from .uploads import read_json
@@ -96,95 +96,99 @@ class _Owners:
     def __init__(self, kind: PackageKind) -> None:
         self.kind = kind
 
-    async def yank(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, ReasonBody)
-        changed = await call.registry.owning.yank(
-            call.caller, self.kind, call.params["name"], call.params["version"], reason=wanted.reason
+    async def yank(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, ReasonBody)
+        changed = await request.registry.ownership.yank(
+            request.caller, self.kind, request.params["name"], request.params["version"], reason=wanted.reason
         )
         return json_response(ChangeResult(changed=changed))
 
-    async def unyank(self, call: RegistryRequest) -> HttpResponse:
-        changed = await call.registry.owning.unyank(call.caller, self.kind, call.params["name"], call.params["version"])
+    async def unyank(self, request: RegistryRequest) -> HttpResponse:
+        changed = await request.registry.ownership.unyank(
+            request.caller, self.kind, request.params["name"], request.params["version"]
+        )
         return json_response(ChangeResult(changed=changed))
 
-    async def sign(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, SignatureBody)
-        vouching, name, version = call.registry.vouching, call.params["name"], call.params["version"]
+    async def sign(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, SignatureBody)
+        signatures, name, version = request.registry.signatures, request.params["name"], request.params["version"]
         if wanted.bundle:
-            made = await vouching.sign_by_bundle(call.caller, self.kind, name, version, wanted.bundle)
+            made = await signatures.sign_by_bundle(request.caller, self.kind, name, version, wanted.bundle)
         else:
-            made = await vouching.sign(
-                call.caller, self.kind, name, version, keyid=wanted.keyid, payload=wanted.signature
-            )  # fmt: skip
-        return json_response(presenting.signature(made))
+            made = await signatures.sign(request.caller, self.kind, name, version, keyid=wanted.keyid, payload=wanted.signature)
+        return json_response(views.signature(made))
 
-    async def rescan(self, call: RegistryRequest) -> HttpResponse:
-        await call.registry.owning.rescan(call.caller, self.kind, call.params["name"], call.params["version"])
+    async def rescan(self, request: RegistryRequest) -> HttpResponse:
+        await request.registry.ownership.rescan(request.caller, self.kind, request.params["name"], request.params["version"])
         return json_response(ChangeResult(), status=202)
 
-    async def delete(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, ReasonBody)
-        await call.registry.owning.delete(call.caller, self.kind, call.params["name"], reason=wanted.reason)
+    async def delete(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, ReasonBody)
+        await request.registry.ownership.delete(request.caller, self.kind, request.params["name"], reason=wanted.reason)
         return json_response(ChangeResult())
 
-    async def undelete(self, call: RegistryRequest) -> HttpResponse:
-        await call.registry.owning.undelete(call.caller, self.kind, call.params["name"])
+    async def undelete(self, request: RegistryRequest) -> HttpResponse:
+        await request.registry.ownership.undelete(request.caller, self.kind, request.params["name"])
         return json_response(ChangeResult())
 
-    async def visibility(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, VisibilityBody)
-        await call.registry.owning.set_visibility(call.caller, self.kind, call.params["name"], wanted.visibility)
+    async def visibility(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, VisibilityBody)
+        await request.registry.ownership.set_visibility(request.caller, self.kind, request.params["name"], wanted.visibility)
         return json_response(ChangeResult())
 
-    async def status(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, StatusBody)
-        await call.registry.owning.set_status(call.caller, self.kind, call.params["name"], wanted.status, reason=wanted.reason)
+    async def status(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, StatusBody)
+        await request.registry.ownership.set_status(
+            request.caller, self.kind, request.params["name"], wanted.status, reason=wanted.reason
+        )
         return json_response(ChangeResult())
 
-    async def tag(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, TagBody)
-        await call.registry.owning.set_tag(call.caller, self.kind, call.params["name"], call.params["tag"], wanted.version)
+    async def tag(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, TagBody)
+        await request.registry.ownership.set_tag(
+            request.caller, self.kind, request.params["name"], request.params["tag"], wanted.version
+        )
         return json_response(ChangeResult())
 
-    async def untag(self, call: RegistryRequest) -> HttpResponse:
-        await call.registry.owning.set_tag(call.caller, self.kind, call.params["name"], call.params["tag"], None)
+    async def untag(self, request: RegistryRequest) -> HttpResponse:
+        await request.registry.ownership.set_tag(request.caller, self.kind, request.params["name"], request.params["tag"], None)
         return json_response(ChangeResult())
 
-    async def owners(self, call: RegistryRequest) -> HttpResponse:
-        card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        return json_response(OwnerList(list(await call.registry.reading.owners(card))))
+    async def owners(self, request: RegistryRequest) -> HttpResponse:
+        package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+        return json_response(OwnerList(list(await request.registry.queries.owners(package))))
 
-    async def add_owner(self, call: RegistryRequest) -> HttpResponse:
-        return await self._owner(call, present=True)
+    async def add_owner(self, request: RegistryRequest) -> HttpResponse:
+        return await self._owner(request, present=True)
 
-    async def remove_owner(self, call: RegistryRequest) -> HttpResponse:
-        return await self._owner(call, present=False)
+    async def remove_owner(self, request: RegistryRequest) -> HttpResponse:
+        return await self._owner(request, present=False)
 
-    async def _owner(self, call: RegistryRequest, *, present: bool) -> HttpResponse:
-        owners = await call.registry.owning.set_owner(
-            call.caller, self.kind, call.params["name"], call.params["namespace"], present=present
+    async def _owner(self, request: RegistryRequest, *, present: bool) -> HttpResponse:
+        owners = await request.registry.ownership.set_owner(
+            request.caller, self.kind, request.params["name"], request.params["namespace"], present=present
         )
         return json_response(OwnerList(list(owners)))
 
-    async def offer(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, TransferBody)
-        await call.registry.owning.offer(call.caller, self.kind, call.params["name"], wanted.to)
+    async def offer(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, TransferBody)
+        await request.registry.ownership.offer(request.caller, self.kind, request.params["name"], wanted.to)
         return json_response(ChangeResult())
 
-    async def accept(self, call: RegistryRequest) -> HttpResponse:
-        await call.registry.owning.accept(call.caller, self.kind, call.params["name"])
+    async def accept(self, request: RegistryRequest) -> HttpResponse:
+        await request.registry.ownership.accept(request.caller, self.kind, request.params["name"])
         return json_response(ChangeResult())
 
-    async def report(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, wire.AbuseReport)
-        await call.registry.moderating.report(call.caller, self.kind, call.params["name"], wanted)
+    async def report(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, wire.AbuseReport)
+        await request.registry.moderation.report(request.caller, self.kind, request.params["name"], wanted)
         return json_response(ChangeResult(), status=201)
 
-    async def quarantine(self, call: RegistryRequest) -> HttpResponse:
-        wanted = await read_json(call, ReasonBody)
-        await call.registry.moderating.quarantine(call.caller, self.kind, call.params["name"], reason=wanted.reason)
+    async def quarantine(self, request: RegistryRequest) -> HttpResponse:
+        wanted = await read_json(request, ReasonBody)
+        await request.registry.moderation.quarantine(request.caller, self.kind, request.params["name"], reason=wanted.reason)
         return json_response(ChangeResult())
 
-    async def release(self, call: RegistryRequest) -> HttpResponse:
-        await call.registry.moderating.release(call.caller, self.kind, call.params["name"])
+    async def release(self, request: RegistryRequest) -> HttpResponse:
+        await request.registry.moderation.release(request.caller, self.kind, request.params["name"])
         return json_response(ChangeResult())

@@ -15,7 +15,7 @@ from metier.registry.domain.records import Package, PackageFilters, PackageKind,
 from metier.registry.web.markdown import skill_html
 from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, SkillPage, SkillSummary, VersionList, VersionRow
 
-from . import views as presenting
+from . import views as views
 from .badges import badge_svg, chart_svg
 from .responses import Headers, HttpResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -26,25 +26,29 @@ __all__ = ["immutable_headers", "list_query", "package_routes"]
 _NUMBER = {"type": "integer", "minimum": 1}
 _VERSION = QueryParameter("version", "an exact version, a tag such as beta, or a range; the newest if absent")
 _LIST = (
-    QueryParameter("q", "words to search for"), QueryParameter("tag", "only with this tag"), QueryParameter("owner", "only of this namespace"),
-    QueryParameter("license", "only under this licence"), QueryParameter("verdict", "only with this verdict of the scan"),
+    QueryParameter("q", "words to search for"),
+    QueryParameter("tag", "only with this tag"),
+    QueryParameter("owner", "only of this namespace"),
+    QueryParameter("license", "only under this licence"),
+    QueryParameter("verdict", "only with this verdict of the scan"),
     QueryParameter("sort", "the order", {"type": "string", "enum": [str(each) for each in Sort]}),
-    QueryParameter("cursor", "`next` of the page before"), QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": LARGEST_PAGE}),
-)  # fmt: skip
+    QueryParameter("cursor", "`next` of the page before"),
+    QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": LARGEST_PAGE}),
+)
 _PUBLISH = (
     QueryParameter("namespace", "where to; the token's own if absent"),
     QueryParameter("visibility", "private if absent", {"type": "string", "enum": [str(each) for each in PackageVisibility]}),
     QueryParameter("version", "instead of metadata.version"),
     QueryParameter("dry_run", "judge and list everything, publish nothing", {"type": "string", "enum": ["1", "0"]}),
-)  # fmt: skip
+)
 _MOST_DAYS = 365
 _NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; sandbox")
 _PRIVATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
 
 
-def immutable_headers(card: Package) -> Headers:
+def immutable_headers(package: Package) -> Headers:
     """A version never changes; only who may see it does."""
-    who = b"public" if card.visibility == PackageVisibility.PUBLIC else b"private"
+    who = b"public" if package.visibility == PackageVisibility.PUBLIC else b"private"
     return ((b"cache-control", who + b", max-age=31536000, immutable"),)
 
 
@@ -79,9 +83,9 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
     )  # fmt: skip
 
 
-def list_query(call: RegistryRequest, kind: PackageKind) -> ListQuery:
+def list_query(request: RegistryRequest, kind: PackageKind) -> ListQuery:
     """A list as the query string asks for it."""
-    asked = call.query_params
+    asked = request.query_params
     sort = asked.get("sort", "")
     if sort and sort not in tuple(Sort):
         raise UsageError(f"{sort[:40]!r} is no order", hint=f"choose from {', '.join(Sort)}")
@@ -93,12 +97,12 @@ def list_query(call: RegistryRequest, kind: PackageKind) -> ListQuery:
         ),
         sort=Sort(sort) if sort else None,
         cursor=asked.get("cursor", ""),
-        limit=int_parameter(call, "limit", 20, LARGEST_PAGE),
+        limit=int_parameter(request, "limit", 20, LARGEST_PAGE),
     )  # fmt: skip
 
 
-def int_parameter(call: RegistryRequest, name: str, default: int, most: int) -> int:
-    text = call.query_params.get(name)
+def int_parameter(request: RegistryRequest, name: str, default: int, most: int) -> int:
+    text = request.query_params.get(name)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
@@ -110,53 +114,55 @@ class _Packages:
     def __init__(self, kind: PackageKind) -> None:
         self.kind = kind
 
-    async def show(self, call: RegistryRequest) -> HttpResponse:
-        card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        return json_response(presenting.skill(card, call.base))
+    async def show(self, request: RegistryRequest) -> HttpResponse:
+        package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+        return json_response(views.skill(package, request.base))
 
-    async def list(self, call: RegistryRequest) -> HttpResponse:
-        found = await call.registry.reading.find(call.caller, list_query(call, self.kind))
-        skills = [presenting.skill(card, call.base) for card in found.cards]
+    async def list(self, request: RegistryRequest) -> HttpResponse:
+        found = await request.registry.queries.find(request.caller, list_query(request, self.kind))
+        skills = [views.skill(package, request.base) for package in found.packages]
         return json_response(SkillPage(skills=skills, next=found.next, corrected=found.corrected or {}))
 
-    async def download(self, call: RegistryRequest) -> HttpResponse:
-        version = call.query_params.get("version", "") if call.scope["query_string"] else ""
+    async def download(self, request: RegistryRequest) -> HttpResponse:
+        version = request.query_params.get("version", "") if request.scope["query_string"] else ""
         if not version:
-            card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-            if card.version:
-                return await self._send(call, card, card.version, card.archive, _PRIVATE)
-        card, release = await call.registry.reading.release(call.caller, self.kind, call.params["name"], version)
-        return await self._send(call, card, release.version, release.archive, _PRIVATE)
+            package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+            if package.version:
+                return await self._send(request, package, package.version, package.archive, _PRIVATE)
+        package, release = await request.registry.queries.release(request.caller, self.kind, request.params["name"], version)
+        return await self._send(request, package, release.version, release.archive, _PRIVATE)
 
-    async def archive(self, call: RegistryRequest) -> HttpResponse:
-        version = call.params["archive"].removesuffix(".zip")
-        if version == call.params["archive"]:
-            raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
-        card, release = await call.registry.reading.release(call.caller, self.kind, call.params["name"], version)
+    async def archive(self, request: RegistryRequest) -> HttpResponse:
+        version = request.params["archive"].removesuffix(".zip")
+        if version == request.params["archive"]:
+            raise NotFoundError(f"there is nothing at {request.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
+        package, release = await request.registry.queries.release(request.caller, self.kind, request.params["name"], version)
         if release.version != version:
-            raise NotFoundError(f"{card.name} has no version {version[:80]!r}", hint="write the version whole")
-        return await self._send(call, card, version, release.archive, immutable_headers(card))
+            raise NotFoundError(f"{package.name} has no version {version[:80]!r}", hint="write the version whole")
+        return await self._send(request, package, version, release.archive, immutable_headers(package))
 
-    async def _send(self, call: RegistryRequest, card: Package, version: str, archive: str, cache: Headers) -> HttpResponse:
-        registry = call.registry
-        filename, headers = _archive_headers(card.name, version, archive)
-        link = None if registry.options.proxy_blobs else await registry.reading.link(archive, filename=filename)
-        if call.scope["method"] == "GET":
-            registry.metering.count(card.id, version, call.caller)
+    async def _send(
+        self, request: RegistryRequest, package: Package, version: str, archive: str, cache: Headers
+    ) -> HttpResponse:
+        registry = request.registry
+        filename, headers = _archive_headers(package.name, version, archive)
+        link = None if registry.options.proxy_blobs else await registry.queries.link(archive, filename=filename)
+        if request.scope["method"] == "GET":
+            registry.downloads.count(package.id, version, request.caller)
         if link:
-            return HttpResponse(b"", type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
-        data = await registry.reading.archive(archive)
-        return HttpResponse(data, type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
+            return HttpResponse(b"", content_type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
+        data = await registry.queries.archive(archive)
+        return HttpResponse(data, content_type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
 
-    async def publish(self, call: RegistryRequest) -> HttpResponse:
-        asked = call.query_params
+    async def publish(self, request: RegistryRequest) -> HttpResponse:
+        asked = request.query_params
         visibility = asked.get("visibility", "")
         if visibility and visibility not in tuple(PackageVisibility):
             raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
-        registry = call.registry
+        registry = request.registry
         # Whoever may not publish is told so before a megabyte is sent.
-        registry.publishing.namespace(call.caller, asked.get("namespace", ""))
-        data, fields = await read_archive(call, limit=registry.options.upload_bytes)
+        registry.publisher.namespace(request.caller, asked.get("namespace", ""))
+        data, fields = await read_archive(request, limit=registry.options.upload_bytes)
         intent = PublishRequest(
             kind=self.kind,
             namespace=asked.get("namespace", "") or fields.get("namespace", ""),
@@ -164,62 +170,63 @@ class _Packages:
             version=asked.get("version") or fields.get("version") or None,
             dry_run=asked.get("dry_run", "0") not in ("0", "", "false"),
         )
-        done = await registry.publishing.publish(call.caller, data, intent)
-        return json_response(presenting.accepted(done, call.base), status=201 if done.created else 200, headers=_PRIVATE)
+        done = await registry.publisher.publish(request.caller, data, intent)
+        return json_response(views.accepted(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
 
-    async def versions(self, call: RegistryRequest) -> HttpResponse:
-        card, releases, tags = await call.registry.reading.releases(call.caller, self.kind, call.params["name"])
-        rows = [presenting.version(card, release, call.base) for release in releases]
-        return json_response(VersionList(name=card.name, versions=rows, tags=tags))
+    async def versions(self, request: RegistryRequest) -> HttpResponse:
+        package, releases, tags = await request.registry.queries.releases(request.caller, self.kind, request.params["name"])
+        rows = [views.version(package, release, request.base) for release in releases]
+        return json_response(VersionList(name=package.name, versions=rows, tags=tags))
 
-    async def version(self, call: RegistryRequest) -> HttpResponse:
-        reading = call.registry.reading
-        card, release = await reading.release(call.caller, self.kind, call.params["name"], call.params["version"])
-        signatures = await reading.signatures(card)
-        return json_response(presenting.version(card, release, call.base, whole=True, signatures=signatures))
+    async def version(self, request: RegistryRequest) -> HttpResponse:
+        queries = request.registry.queries
+        package, release = await queries.release(request.caller, self.kind, request.params["name"], request.params["version"])
+        signatures = await queries.signatures(package)
+        return json_response(views.version(package, release, request.base, whole=True, signatures=signatures))
 
-    async def file(self, call: RegistryRequest) -> HttpResponse:
-        version = call.query_params.get("version", "")
-        release, data = await call.registry.reading.file(
-            call.caller, self.kind, call.params["name"], call.params["path"], version
+    async def file(self, request: RegistryRequest) -> HttpResponse:
+        version = request.query_params.get("version", "")
+        release, data = await request.registry.queries.file(
+            request.caller, self.kind, request.params["name"], request.params["path"], version
         )
         # Never what an author says it is: a browser shows text, and runs nothing.
         return HttpResponse(
-            data, type=b"text/plain; charset=utf-8", tag=b'"%s-%d"' % (release.archive.encode(), len(data)),
+            data, content_type=b"text/plain; charset=utf-8", tag=b'"%s-%d"' % (release.archive.encode(), len(data)),
             headers=(*_PRIVATE, (b"content-disposition", b"attachment"), _NOTHING_RUNS),
         )  # fmt: skip
 
-    async def readme(self, call: RegistryRequest) -> HttpResponse:
-        reading = call.registry.reading
-        _, release = await reading.release(call.caller, self.kind, call.params["name"], call.query_params.get("version", ""))
-        html = await asyncio.to_thread(skill_html, await reading.text(self.kind, release))
-        return text_response(html, type=b"text/html; charset=utf-8",
-                           headers=(*_PRIVATE, _NOTHING_RUNS))  # fmt: skip
+    async def readme(self, request: RegistryRequest) -> HttpResponse:
+        queries = request.registry.queries
+        _, release = await queries.release(
+            request.caller, self.kind, request.params["name"], request.query_params.get("version", "")
+        )
+        html = await asyncio.to_thread(skill_html, await queries.text(self.kind, release))
+        return text_response(html, content_type=b"text/html; charset=utf-8", headers=(*_PRIVATE, _NOTHING_RUNS))
 
-    async def scan(self, call: RegistryRequest) -> HttpResponse:
-        name, version = call.params["name"], call.query_params.get("version", "")
-        card, release = await call.registry.reading.release(call.caller, self.kind, name, version)
-        return json_response(presenting.version(card, release, call.base, whole=True).findings)
+    async def scan(self, request: RegistryRequest) -> HttpResponse:
+        name, version = request.params["name"], request.query_params.get("version", "")
+        package, release = await request.registry.queries.release(request.caller, self.kind, name, version)
+        return json_response(views.version(package, release, request.base, whole=True).findings)
 
-    async def stats(self, call: RegistryRequest) -> HttpResponse:
-        card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        days = await call.registry.reading.days(card, days=int_parameter(call, "days", 30, _MOST_DAYS))
-        return json_response(DownloadStats(name=card.name, downloads=card.downloads, days=days))
+    async def stats(self, request: RegistryRequest) -> HttpResponse:
+        package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+        days = await request.registry.queries.days(package, days=int_parameter(request, "days", 30, _MOST_DAYS))
+        return json_response(DownloadStats(name=package.name, downloads=package.downloads, days=days))
 
-    async def badge(self, call: RegistryRequest) -> ASGIApp:
-        card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        shown = f"{card.downloads:,}" if call.query_params.get("show") == "downloads" else card.version or "yanked"
-        label = "downloads" if call.query_params.get("show") == "downloads" else card.name
+    async def badge(self, request: RegistryRequest) -> ASGIApp:
+        package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+        shown = f"{package.downloads:,}" if request.query_params.get("show") == "downloads" else package.version or "yanked"
+        label = "downloads" if request.query_params.get("show") == "downloads" else package.name
         return _svg(badge_svg(label, shown))
 
-    async def chart(self, call: RegistryRequest) -> ASGIApp:
-        card = await call.registry.reading.card(call.caller, self.kind, call.params["name"])
-        days = await call.registry.reading.days(card, days=int_parameter(call, "days", 90, _MOST_DAYS))
-        return _svg(chart_svg(days, title=card.name))
+    async def chart(self, request: RegistryRequest) -> ASGIApp:
+        package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
+        days = await request.registry.queries.days(package, days=int_parameter(request, "days", 90, _MOST_DAYS))
+        return _svg(chart_svg(days, title=package.name))
 
 
 def _svg(text: str) -> HttpResponse:
-    return text_response(text, type=b"image/svg+xml", headers=(
+    return text_response(text, content_type=b"image/svg+xml", headers=(
         (b"cache-control", b"max-age=300"), (b"vary", b"authorization, cookie"),
         (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
     ))  # fmt: skip

@@ -24,18 +24,18 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 class HttpResponse:
     """An ASGI application that sends one body. With a tag it answers 304 to whoever has it already."""
 
-    __slots__ = ("body", "headers", "status", "tag", "type")
+    __slots__ = ("body", "content_type", "headers", "status", "tag")
 
-    def __init__(self, body: bytes, *, type: bytes, status: int = 200, headers: Headers = (), tag: bytes = b"") -> None:  # noqa: A002
+    def __init__(self, body: bytes, *, content_type: bytes, status: int = 200, headers: Headers = (), tag: bytes = b"") -> None:
         self.body = body
-        self.type = type
+        self.content_type = content_type
         self.status = status
         self.headers = headers
         self.tag = tag
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, more: Headers = ()) -> None:  # noqa: ARG002
         status, body = self.status, self.body
-        headers = [(b"content-type", self.type), (b"content-length", b"%d" % len(body)), _NOSNIFF, *self.headers, *more]
+        headers = [(b"content-type", self.content_type), (b"content-length", b"%d" % len(body)), _NOSNIFF, *self.headers, *more]
         if self.tag:
             headers.append((b"etag", self.tag))
             if status == 200 and _is_known(scope, self.tag):
@@ -49,18 +49,18 @@ class HttpResponse:
 
 def json_response(value: object, *, status: int = 200, headers: Headers = _REVALIDATE) -> HttpResponse:
     body = _encode(value)
-    return HttpResponse(body, type=JSON, status=status, headers=headers, tag=_tag(body) if status == 200 else b"")
+    return HttpResponse(body, content_type=JSON, status=status, headers=headers, tag=_tag(body) if status == 200 else b"")
 
 
-def cacheable_response(body: bytes, *, type: bytes) -> HttpResponse:  # noqa: A002
+def cacheable_response(body: bytes, *, content_type: bytes) -> HttpResponse:
     """Something that whoever has it need not get again."""
-    return HttpResponse(body, type=type, headers=_REVALIDATE, tag=_tag(body))
+    return HttpResponse(body, content_type=content_type, headers=_REVALIDATE, tag=_tag(body))
 
 
 def text_response(
-    text: str, *, status: int = 200, type: bytes = b"text/plain; charset=utf-8", headers: Headers = ()
-) -> HttpResponse:  # noqa: A002
-    return HttpResponse(text.encode(), type=type, status=status, headers=headers)
+    text: str, *, status: int = 200, content_type: bytes = b"text/plain; charset=utf-8", headers: Headers = ()
+) -> HttpResponse:
+    return HttpResponse(text.encode(), content_type=content_type, status=status, headers=headers)
 
 
 def _tag(body: bytes) -> bytes:

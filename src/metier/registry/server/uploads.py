@@ -26,14 +26,14 @@ _PATIENCE_SECONDS = 30
 
 
 async def read_archive(
-    call: RegistryRequest, *, limit: int, what: str = "the archive", empty: bool = False
+    request: RegistryRequest, *, limit: int, what: str = "the archive", empty: bool = False
 ) -> tuple[bytes, dict[str, str]]:
     """The archive and the other fields of a form; an archive may also be the whole body."""
-    kind = call.headers.get("content-type", "")
+    kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/form-data"):
-        return await _from_form(call, limit)
+        return await _from_form(request, limit)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
-        async for chunk in _limited(call, what, limit):
+        async for chunk in _limited(request, what, limit):
             spool.write(chunk)
         spool.seek(0)
         data = spool.read()
@@ -42,9 +42,9 @@ async def read_archive(
     return data, {}
 
 
-async def _from_form(call: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
+async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
     # What a form adds around its file is small; the file itself is measured exactly below.
-    parser = MultiPartParser(call.headers, _limited(call, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
+    parser = MultiPartParser(request.headers, _limited(request, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
     try:
         form = await parser.parse()
     except MultiPartException as error:
@@ -63,20 +63,20 @@ async def _from_form(call: RegistryRequest, limit: int) -> tuple[bytes, dict[str
         await form.close()
 
 
-async def read_json(call: RegistryRequest, kind: type[T]) -> T:
-    body = b"".join([chunk async for chunk in _limited(call, "the request", _LARGEST_JSON)])
+async def read_json(request: RegistryRequest, kind: type[T]) -> T:
+    body = b"".join([chunk async for chunk in _limited(request, "the request", _LARGEST_JSON)])
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.DecodeError as error:
         raise UsageError(f"the request is not what is expected here: {error}", hint="see /openapi.json") from None
 
 
-async def _limited(call: RegistryRequest, what: str, limit: int) -> AsyncGenerator[bytes, None]:
-    said = call.headers.get("content-length", "")
+async def _limited(request: RegistryRequest, what: str, limit: int) -> AsyncGenerator[bytes, None]:
+    said = request.headers.get("content-length", "")
     if said.isdigit() and int(said) > limit:
         raise TooLargeError(what, limit=limit, size=int(said))
     size = 0
-    stream = call.stream()
+    stream = request.stream()
     while True:
         try:
             chunk = await asyncio.wait_for(anext(stream), _PATIENCE_SECONDS)

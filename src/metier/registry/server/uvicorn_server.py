@@ -43,7 +43,7 @@ def worker_app() -> RegistryApp:
 def _app(options: ServerOptions) -> RegistryApp:
     from metier.registry.domain.judging import scan_release
 
-    return create_app(options, judge=scan_release)
+    return create_app(options, scanner=scan_release)
 
 
 async def _prepared(options: ServerOptions) -> str | None:

@@ -21,32 +21,32 @@ def home(kind: str, name: str, base: str) -> str:
     return f"{base}/{_PLURAL[kind]}/{name}"
 
 
-def skill(card: Package, base: str) -> wire.SkillSummary:
+def skill(package: Package, base: str) -> wire.SkillSummary:
     return wire.SkillSummary(
-        name=card.name,
-        description=card.description,
-        version=card.version,
-        author=card.author,
-        downloads=card.downloads,
-        download_url=f"{base}/{_PLURAL[card.kind]}/{card.name}/{card.version}.zip",
-        owner=card.namespace,
-        visibility=card.visibility,
-        status=card.status,
-        reason=card.reason,
-        license=card.license,
-        tags=card.tags.split(),
-        digest=card.digest,
-        archive_digest=f"sha256:{card.archive}",
-        size=card.size,
-        verdict=card.verdict,
-        signed_by=card.signed,
-        created=iso(card.created),
-        updated=iso(card.updated),
+        name=package.name,
+        description=package.description,
+        version=package.version,
+        author=package.author,
+        downloads=package.downloads,
+        download_url=f"{base}/{_PLURAL[package.kind]}/{package.name}/{package.version}.zip",
+        owner=package.namespace,
+        visibility=package.visibility,
+        status=package.status,
+        reason=package.reason,
+        license=package.license,
+        tags=package.tags.split(),
+        digest=package.digest,
+        archive_digest=f"sha256:{package.archive}",
+        size=package.size,
+        verdict=package.verdict,
+        signed_by=package.signed,
+        created=iso(package.created),
+        updated=iso(package.updated),
     )
 
 
 def version(
-    card: Package, release: Release, base: str, *, whole: bool = False, signatures: list[Signature] | None = None
+    package: Package, release: Release, base: str, *, whole: bool = False, signatures: list[Signature] | None = None
 ) -> wire.VersionRow:
     """One release; `whole` with its files and findings."""
     return wire.VersionRow(
@@ -54,7 +54,7 @@ def version(
         digest=release.digest,
         archive_digest=f"sha256:{release.archive}",
         size=release.size,
-        download_url=f"{home(card.kind, card.name, base)}/{release.version}.zip",
+        download_url=f"{home(package.kind, package.name, base)}/{release.version}.zip",
         description=release.description,
         author=release.author,
         license=release.license,

@@ -9,12 +9,12 @@ from metier.registry.domain.records import Package, PackageFilters
 from metier.registry.wire import DownloadDay
 
 from .engine import Engine
-from .packages import CARD
+from .packages import PACKAGE_COLUMNS
 from .search import filter_clause
 
 __all__ = ["DownloadRows"]
 
-_CARD = ", ".join(f"p.{column}" for column in CARD.split(", "))
+_PACKAGE_COLUMNS = ", ".join(f"p.{column}" for column in PACKAGE_COLUMNS.split(", "))
 _BATCH = 500
 
 
@@ -23,7 +23,7 @@ class DownloadRows:
 
     async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
         # Sorted, so that two workers who count the same wait for each other and never in a ring.
-        wanted = sorted({(package, identity): version for package, version, identity in seen}.items())
+        wanted = sorted({(package_id, identity): version for package_id, version, identity in seen}.items())
         fresh: Counter[tuple[int, str]] = Counter()
         # A count that the power takes with it is a count less, not a skill less.
         async with self.engine.writing(durable=False) as work:
@@ -32,34 +32,34 @@ class DownloadRows:
                 new = await work.rows(
                     f"insert into download_seen (day, package, identity) values {', '.join(['(?, ?, ?)'] * len(part))}"
                     " on conflict do nothing returning package, identity",
-                    [value for package, identity in part for value in (day, package, identity)],
+                    [value for package_id, identity in part for value in (day, package_id, identity)],
                 )
-                fresh.update((package, part[package, identity]) for package, identity in new)
-            for (package, version), number in sorted(fresh.items()):
+                fresh.update((package_id, part[package_id, identity]) for package_id, identity in new)
+            for (package_id, version), number in sorted(fresh.items()):
                 alive = await work.rows(
-                    "update package set downloads = downloads + ? where id = ? returning id", (number, package)
+                    "update package set downloads = downloads + ? where id = ? returning id", (number, package_id)
                 )
                 if alive:
                     await work.rows(
                         "insert into download_day (package, day, version, downloads) values (?, ?, ?, ?)"
                         " on conflict (package, day, version) do update"
                         " set downloads = download_day.downloads + excluded.downloads",
-                        (package, day, version, number),
+                        (package_id, day, version, number),
                     )
         return sum(fresh.values())
 
-    async def days(self, package: int, *, since: str) -> list[DownloadDay]:
+    async def days(self, package_id: int, *, since: str) -> list[DownloadDay]:
         rows = await self.engine.rows(
             "select day, cast(sum(downloads) as bigint) from download_day where package = ? and day >= ?"
             " group by day order by day",
-            (package, since),
+            (package_id, since),
         )
         return [DownloadDay(day=row[0], downloads=row[1]) for row in rows]
 
     async def trending(self, filters: PackageFilters, *, since: str, limit: int) -> list[tuple[Package, int]]:
         where, arguments = filter_clause(filters)
         rows = await self.engine.rows(
-            f"select {_CARD}, d.total from package p join (select package, cast(sum(downloads) as bigint) as total"
+            f"select {_PACKAGE_COLUMNS}, d.total from package p join (select package, cast(sum(downloads) as bigint) as total"
             f" from download_day where day >= ? group by package) d on d.package = p.id"
             f" where {where} order by d.total desc, p.name limit ?",
             (since, *arguments, limit),

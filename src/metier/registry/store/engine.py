@@ -45,7 +45,7 @@ class Engine(Protocol):
     async def counted(self, work: Transaction, table: str) -> None:
         """Rows came with their own numbers: let the next number be a new one."""
 
-    async def card(self, columns: str, kind: str, name: str) -> Row | None:
+    async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         """One row of `package`: what is asked more often than everything else together, so an engine may be clever here."""
 
     async def lock(self, work: Transaction, name: str) -> None:

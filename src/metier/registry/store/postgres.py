@@ -81,7 +81,7 @@ class PostgresEngine:
             self._away_until = time.monotonic() + _AWAY_SECONDS
             raise
 
-    async def card(self, columns: str, kind: str, name: str) -> Row | None:
+    async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         key = (kind, name)
         waiting = self._asked.get(key)
         if waiting is None:

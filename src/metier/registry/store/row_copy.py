@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from metier.errors import ConflictError
 
 from .engine import Engine, Row, SnapshotReader, Transaction
-from .packages import CARD, RELEASE
+from .packages import PACKAGE_COLUMNS, RELEASE_COLUMNS
 from .search_index import read_words, write_words
 from .sql_store import SqlStore
 
@@ -21,9 +21,9 @@ __all__ = ["copy_rows", "rows_digest"]
 _BATCH = 500
 _TABLES: dict[str, tuple[str, str]] = {
     # Parents first. Columns, and what orders them.
-    "package": (CARD, "id"),
+    "package": (PACKAGE_COLUMNS, "id"),
     "owner": ("package, namespace, place", "package, namespace"),
-    "release": (RELEASE, "id"),
+    "release": (RELEASE_COLUMNS, "id"),
     "tag": ("package, tag, version", "package, tag"),
     "keyword": ("package, word", "package, word"),
     "offer": ("package, namespace, at", "package"),
@@ -61,8 +61,8 @@ async def copy_rows(source: SqlStore, target: SqlStore) -> dict[str, int]:
                 counts[table] += len(batch)
             if "id" in names:
                 await target.engine.counted(work, table)
-        async for package, terms in read_words(reader, source.engine.dialect):
-            await write_words(work, target.engine.dialect, package, terms)
+        async for package_id, terms in read_words(reader, source.engine.dialect):
+            await write_words(work, target.engine.dialect, package_id, terms)
     return counts
 
 
@@ -75,8 +75,8 @@ async def rows_digest(store: SqlStore) -> str:
             async for batch in _batches(reader, table, columns, order):
                 for row in batch:
                     whole.update(json.dumps(row).encode() + b"\n")
-        async for package, terms in read_words(reader, store.engine.dialect):
-            whole.update(f"{package} {[sorted(column) for column in terms]}\n".encode())
+        async for package_id, terms in read_words(reader, store.engine.dialect):
+            whole.update(f"{package_id} {[sorted(column) for column in terms]}\n".encode())
     return whole.hexdigest()
 
 

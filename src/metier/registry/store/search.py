@@ -9,12 +9,12 @@ from metier.registry.domain.records import Package, PackageFilters, PackageStatu
 from metier.registry.domain.search_terms import forms, is_one_slip
 
 from .engine import Engine
-from .packages import CARD
+from .packages import PACKAGE_COLUMNS
 from .search_index import Column, SearchStage, search_clause
 
 __all__ = ["SearchRows", "filter_clause"]
 
-_CARD = ", ".join(f"p.{column}" for column in CARD.split(", "))
+_PACKAGE_COLUMNS = ", ".join(f"p.{column}" for column in PACKAGE_COLUMNS.split(", "))
 _NAMES = 60
 _MOST_WAYS = 30
 _BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
@@ -37,7 +37,7 @@ class SearchRows:
             order, bound = f"p.{column} desc, p.name desc", f" and (p.{column}, p.name) < (?, ?)"
             bounds = after or ()
         rows = await self.engine.rows(
-            f"select {_CARD} from package p where {where}{bound if after else ''} order by {order} limit ?",
+            f"select {_PACKAGE_COLUMNS} from package p where {where}{bound if after else ''} order by {order} limit ?",
             (*arguments, *bounds, limit),
             slow=True,
         )
@@ -63,7 +63,7 @@ class SearchRows:
         part = search_clause(self.engine.dialect, stage)
         where, arguments = filter_clause(filters)
         rows = await self.engine.rows(
-            f"select {_CARD} from {part.source} and {where} order by {order or part.likeness} limit ?",
+            f"select {_PACKAGE_COLUMNS} from {part.source} and {where} order by {order or part.likeness} limit ?",
             (part.query, *arguments, limit),
             slow=True,
         )
@@ -106,10 +106,10 @@ def filter_clause(filters: PackageFilters) -> tuple[str, list[object]]:
     statuses = (filters.status,) if filters.status else _LISTED
     parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(statuses))})"]
     arguments: list[object] = [filters.kind, *statuses]
-    if filters.sees is not None:
-        own = f" or p.namespace in ({', '.join('?' * len(filters.sees))})" if filters.sees else ""
+    if filters.readable_namespaces is not None:
+        own = f" or p.namespace in ({', '.join('?' * len(filters.readable_namespaces))})" if filters.readable_namespaces else ""
         parts.append(f"(p.visibility = ?{own})")
-        arguments += [PackageVisibility.PUBLIC, *filters.sees]
+        arguments += [PackageVisibility.PUBLIC, *filters.readable_namespaces]
     if filters.tag:
         parts.append("exists (select 1 from keyword k where k.package = p.id and k.word = ?)")
         arguments.append(filters.tag)

@@ -75,15 +75,15 @@ def _tsquery(stage: SearchStage) -> SearchClause:
     )
 
 
-async def write_words(work: Transaction, dialect: str, package: int, columns: Sequence[Sequence[str]]) -> None:
-    await delete_words(work, dialect, package)
+async def write_words(work: Transaction, dialect: str, package_id: int, columns: Sequence[Sequence[str]]) -> None:
+    await delete_words(work, dialect, package_id)
     if dialect == "sqlite":
         texts = [" ".join(terms) for terms in columns]
-        await work.rows(f"insert into words (rowid, {', '.join(_COLUMNS)}) values (?, ?, ?, ?, ?)", (package, *texts))
+        await work.rows(f"insert into words (rowid, {', '.join(_COLUMNS)}) values (?, ?, ?, ?, ?)", (package_id, *texts))
         return
     marked = [f"'{term}':{place + 1}{weight}" for weight, terms in zip(_WEIGHTS, columns, strict=True) for place, term in
               enumerate(terms)]  # fmt: skip
-    await work.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package, " ".join(marked)))
+    await work.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package_id, " ".join(marked)))
 
 
 async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tuple[int, list[list[str]]]]:
@@ -96,11 +96,11 @@ async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tupl
         sql = f"select package, {columns} from words where package > ? order by package limit {_BATCH}"
     after = 0
     while rows := await reader.rows(sql, (after,)):
-        for package, *texts in rows:
-            yield package, [text.split() for text in texts]
+        for package_id, *texts in rows:
+            yield package_id, [text.split() for text in texts]
         after = rows[-1][0]
 
 
-async def delete_words(work: Transaction, dialect: str, package: int) -> None:
+async def delete_words(work: Transaction, dialect: str, package_id: int) -> None:
     column = "rowid" if dialect == "sqlite" else "package"
-    await work.rows(f"delete from words where {column} = ?", (package,))
+    await work.rows(f"delete from words where {column} = ?", (package_id,))

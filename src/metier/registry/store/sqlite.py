@@ -65,7 +65,7 @@ class SqliteEngine:
                 self._opened.append(connection)
             return connection.execute(sql, arguments).fetchall()
 
-    async def card(self, columns: str, kind: str, name: str) -> Row | None:
+    async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         stamp = self._index[:_INDEX_HEADER] if self._index else b""
         if stamp != self._stamp or len(self._cards) > _MOST_CARDS:
             self._cards.clear()

@@ -41,13 +41,20 @@ _GUARDED: Headers = (
 _TYPES = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8", "svg": b"image/svg+xml"}
 
 
-def render_page(call: RegistryRequest, template: str, /, **values: object) -> HttpResponse:
+def render_page(request: RegistryRequest, template: str, /, **values: object) -> HttpResponse:
     text = (
         _templates()
         .get_template(template)
-        .render(caller=call.caller, base=call.base, site=_site(call.base), stamp=_stamp(), version=metier.__version__, **values)
+        .render(
+            caller=request.caller,
+            base=request.base,
+            site=_site(request.base),
+            stamp=_stamp(),
+            version=metier.__version__,
+            **values,
+        )
     )
-    return text_response(text, type=_HTML, headers=_GUARDED)
+    return text_response(text, content_type=_HTML, headers=_GUARDED)
 
 
 def with_status(answer: HttpResponse, error: MetierError | None) -> HttpResponse:
@@ -57,10 +64,10 @@ def with_status(answer: HttpResponse, error: MetierError | None) -> HttpResponse
     return answer
 
 
-def render_error(call: RegistryRequest, error: MetierError) -> HttpResponse:
+def render_error(request: RegistryRequest, error: MetierError) -> HttpResponse:
     status, title = status_of(error)
     shown = render_page(
-        call, "problem.html", status=status, heading=title, message=str(error), hint=error.hint, here=call.scope["path"]
+        request, "problem.html", status=status, heading=title, message=str(error), hint=error.hint, here=request.scope["path"]
     )
     return with_status(shown, error)
 
@@ -69,14 +76,14 @@ def redirect(where: str) -> ASGIApp:
     return RedirectResponse(where, status_code=303)
 
 
-async def static_file(call: RegistryRequest) -> HttpResponse:
+async def static_file(request: RegistryRequest) -> HttpResponse:
     """One of the few files that pages need; their addresses change with their contents, so they may be kept for ever."""
-    found = _static().get(call.params["path"])
+    found = _static().get(request.params["path"])
     if found is None:
-        raise NotFoundError(f"there is nothing at {call.scope['path'][:200]!r}", hint="see /")
-    forever = b"public, max-age=31536000, immutable" if call.scope["query_string"] else b"public, max-age=3600"
+        raise NotFoundError(f"there is nothing at {request.scope['path'][:200]!r}", hint="see /")
+    forever = b"public, max-age=31536000, immutable" if request.scope["query_string"] else b"public, max-age=3600"
     data, kind, tag = found
-    return HttpResponse(data, type=kind, tag=tag, headers=((b"cache-control", forever),))
+    return HttpResponse(data, content_type=kind, tag=tag, headers=((b"cache-control", forever),))
 
 
 @cache
