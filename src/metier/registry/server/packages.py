@@ -12,11 +12,11 @@ from metier.errors import NotFoundError, UsageError
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import LARGEST_PAGE, ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, PackageVisibility, Sort
-from metier.registry.web.markdown import skill_html
 from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, SkillPage, SkillSummary, VersionList, VersionRow
 
 from . import views as views
 from .badges import badge_svg, chart_svg
+from .markdown import skill_html
 from .responses import Headers, HttpResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
 from .uploads import read_archive

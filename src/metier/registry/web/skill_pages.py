@@ -14,11 +14,11 @@ from metier.registry.domain.publish import findings_of
 from metier.registry.domain.records import Package, PackageKind, Release
 from metier.registry.server import views as views
 from metier.registry.server.badges import chart_svg
+from metier.registry.server.markdown import skill_html
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 
 from .diff import diff_files
-from .markdown import skill_html
 from .templates import render_page
 
 __all__ = ["diff", "file", "files", "overview", "security", "versions"]
