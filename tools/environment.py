@@ -13,7 +13,7 @@ import sys
 import venv
 from pathlib import Path
 
-__all__ = ["ROOT", "child_environment", "find_uv", "install_mcp_suite", "install_system_packages", "sync"]
+__all__ = ["ROOT", "child_environment", "find_python", "find_uv", "install_mcp_suite", "install_system_packages", "sync"]
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON = (3, 11)
@@ -57,8 +57,20 @@ def sync(*options: str, python: str | None = None) -> Path:
         raise SystemExit(f"error: metier needs Python {version} or later, this is {sys.version.split()[0]}")
     folder = ROOT / (f".venv-{python}" if python else ".venv")
     environment = {**child_environment(), "UV_PROJECT_ENVIRONMENT": str(folder)}
-    _run([*find_uv(), "sync", "--quiet", "--frozen", "--python", python or sys.executable, *options], environment)
+    interpreter = find_python(python) if python else sys.executable
+    _run([*find_uv(), "sync", "--quiet", "--frozen", "--python", interpreter, *options], environment)
     return folder / "bin"
+
+
+def find_python(version: str) -> str:
+    """The path of a Python of that version, on PATH or of pyenv; otherwise the version, which uv may find or download."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [
+        shutil.which(f"python{version}"),
+        *map(str, sorted(root.glob(f"versions/{version}*/bin/python"), reverse=True)),
+    ]
+    # pyenv puts a command on PATH for every version it has, and most of them only print an error.
+    return next((path for path in candidates if path and _succeeds([path, "--version"])), version)
 
 
 def install_system_packages() -> None:
