@@ -22,7 +22,7 @@ from metier.evals.files import TriggerQuery, read_queries
 from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
-from metier.runtime.running import Runner
+from metier.runtime import Runner
 from metier.selection import Selector
 from metier.selection.text import sentences
 from metier.sources import BUNDLED, DiskFiles, discover

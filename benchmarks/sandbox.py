@@ -23,11 +23,9 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Report, Target, options
-from metier.runtime.limits import Limits, Run
-from metier.runtime.outcome import Guard, Level, Outcome
-from metier.runtime.running import Runner
+from metier.runtime import Guard, IsolationLevel, Limits, Outcome, Runner, ScriptRun
 
-_LIMITS = {Level.NAMESPACE: 12.0, Level.LANDLOCK: 8.0}
+_LIMITS = {IsolationLevel.NAMESPACE: 12.0, IsolationLevel.LANDLOCK: 8.0}
 _ECHO = 'echo "$1 $NUMBER $(pwd) $(ulimit -n)"'
 
 
@@ -55,7 +53,7 @@ def main() -> int:
     return report.finish()
 
 
-async def _overhead(folder: str, levels: list[Level], rounds: int) -> dict[str, list[float]]:
+async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> dict[str, list[float]]:
     """For each level what it took more than the bare run of the same round; the first round warms up."""
     runners = {level: Runner(level=level) for level in levels}
     times: dict[str, list[float]] = {level: [] for level in levels}
@@ -74,11 +72,11 @@ async def _overhead(folder: str, levels: list[Level], rounds: int) -> dict[str, 
     return times
 
 
-async def _many(folder: str, levels: list[Level]) -> tuple[int, float]:
+async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
     """How many of fifty concurrent runs saw anything of another one."""
     runs = [
         (levels[number % len(levels)],
-         Run(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},
+         ScriptRun(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},
              network=number % 2 == 0, limits=Limits(open_files=64 + number, require=levels[number % len(levels)])))
         for number in range(50)
     ]  # fmt: skip
@@ -90,16 +88,16 @@ async def _many(folder: str, levels: list[Level]) -> tuple[int, float]:
     return wrong, took
 
 
-def _is_own(number: int, level: Level, run: Run, outcome: Outcome) -> bool:
+def _is_own(number: int, level: IsolationLevel, run: ScriptRun, outcome: Outcome) -> bool:
     word, variable, folder, files = outcome.stdout.split()
     own = (word, variable, folder) == (f"word-{number}", str(number), run.folder)
-    files_are_own = level is Level.OFF or int(files) == 64 + number
-    confined = level in (Level.NAMESPACE, Level.LANDLOCK) and not run.network
+    files_are_own = level is IsolationLevel.OFF or int(files) == 64 + number
+    confined = level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not run.network
     return own and files_are_own and outcome.isolation.level is level and outcome.isolation.has(Guard.NETWORK) == confined
 
 
-def _true(folder: str, level: Level) -> Run:
-    return Run(folder=folder, script="bin/true", named=("bin/true",), limits=Limits(require=level))
+def _true(folder: str, level: IsolationLevel) -> ScriptRun:
+    return ScriptRun(folder=folder, script="bin/true", named=("bin/true",), limits=Limits(require=level))
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import metier
 from benchmarks.corpus import scratch
 from benchmarks.measure import Contender, Figure, Report, Sample, Target, compete, options
-from metier.runtime import Host, Session, SqliteStore
+from metier.runtime import Session, SessionServices, SqliteSessionStore
 
 _BARE = "open and read"
 _READ = "session.read"
@@ -50,7 +50,9 @@ def main() -> int:
 
 def _contenders(folder: Path) -> list[Contender]:
     skill = _skill(folder / "skills")
-    session = Session(metier.discover(folder / "skills"), host=Host(store=SqliteStore(folder / "sessions.sqlite")))
+    session = Session(
+        metier.discover(folder / "skills"), services=SessionServices(store=SqliteSessionStore(folder / "sessions.sqlite"))
+    )
     file = str(skill / "references" / "guide.md")
 
     def bare() -> None:

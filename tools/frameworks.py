@@ -92,7 +92,7 @@ def transcript(name: str) -> str:
         suite.agent(Path(folder), script, head="allowed-tools: Bash(python3:*)") as agent,
     ):
         # A file of Claude's is run by Claude, if skill and policy both allow it.
-        agent.skills = Skills(agent.skills.catalog, host=replace(agent.host, permissions=ALLOWING))
+        agent.skills = Skills(agent.skills.catalog, services=replace(agent.services, permissions=ALLOWING))
         [answer] = agent.asks("Draw Oslo.")
         lines = [f"=== {name}"]
         known = 0

@@ -36,8 +36,7 @@ from claude_agent_sdk import (
 from adapters.claude_transport import ScriptedClaude, ScriptedModel
 from metier.adapters import Skills
 from metier.adapters.claude import SkillsWorkspace, with_skills
-from metier.runtime import Session
-from metier.runtime.events import ResourceRead, SkillActivated
+from metier.runtime import ResourceRead, Session, SkillActivated
 from metier.testing import ModelRequest, ModelServer
 from metier.testing.adapters import SYSTEM, AdapterConformance, Asked, Mode, Scripted, weather
 from metier.testing.model import Call, Said, says
@@ -292,7 +291,7 @@ class ClaudeFiles(ClaudeCode):
 
     def test_a_skill_that_the_user_activated_is_in_the_prompt(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [says("ok")]) as agent:
-            session = Session(agent.skills.catalog, host=agent.host)
+            session = Session(agent.skills.catalog, services=agent.services)
             session.activate("chart")
             agent.skills = Skills(session)
             agent.asks("Draw Oslo.")

@@ -15,7 +15,7 @@ from adapters.claude_suites import ClaudeFiles
 from metier.adapters import Skills
 from metier.adapters.claude import SkillsWorkspace, with_skills
 from metier.errors import UsageError
-from metier.runtime import Host, Permissions, Policy
+from metier.runtime import Permissions, Policy, SessionServices
 from metier.testing import skill_folder
 from metier.testing.adapters import Mode
 from metier.testing.model import says
@@ -43,7 +43,7 @@ def asked(options: ClaudeAgentOptions, tool: str, **given: Any) -> str:
 
 def allowing(root: Path, *patterns: str, deny: tuple[str, ...] = ()) -> Skills:
     permissions = Permissions(policy=Policy.of(allow=patterns, deny=deny))
-    return Skills(metier.discover(root), host=Host(permissions=permissions))
+    return Skills(metier.discover(root), services=SessionServices(permissions=permissions))
 
 
 def test_what_an_active_skill_asks_for_and_the_policy_allows_is_allowed(root: Path) -> None:
@@ -169,7 +169,7 @@ def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_only_what_ski
         says("ok"),
     ]
     with suite.agent(tmp_path, script, head="allowed-tools: Bash(python3:*)") as agent:
-        skills = Skills(agent.skills.catalog, host=Host(permissions=Permissions(policy=policy)))
+        skills = Skills(agent.skills.catalog, services=SessionServices(permissions=Permissions(policy=policy)))
         suite.talk(skills, agent.model, ["Draw Oslo."], Mode.ASYNC)
         wrote, before, _, after = agent.model.requests[-1].results
         assert "read-only" in wrote

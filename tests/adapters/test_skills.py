@@ -15,9 +15,7 @@ from metier.adapters import MissingSdkError, Skills
 from metier.adapters.background_loop import run_in_background
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UsageError
-from metier.runtime import Host, Options, Session
-from metier.runtime.events import SkillActivated
-from metier.runtime.tools import standing_tools
+from metier.runtime import Session, SessionOptions, SessionServices, SkillActivated, static_tools
 from metier.testing import FakeRunner, Recorder, run_now, skill_folder
 
 
@@ -63,7 +61,7 @@ def test_without_skills_it_says_so_at_once(given: tuple[str, ...], tmp_path: Pat
 
 def test_a_session_has_its_host_already(root: Path) -> None:
     with pytest.raises(UsageError):
-        Skills(Session(metier.discover(root)), host=Host())
+        Skills(Session(metier.discover(root)), services=SessionServices())
     with pytest.raises(UsageError):
         Skills(Session(metier.discover(root)), root)
     with pytest.raises(UsageError):
@@ -113,7 +111,7 @@ def test_a_tool_that_a_model_made_up_is_told_what_there_is(root: Path) -> None:
 
 
 def test_a_call_finds_the_tool_that_the_call_before_it_brought(root: Path) -> None:
-    skills = Skills(metier.discover(root), host=Host(runner=FakeRunner("drawn\n")))
+    skills = Skills(metier.discover(root), services=SessionServices(runner=FakeRunner("drawn\n")))
     skills.tools()
     run_now(skills.call("load_skill", {"skill_name": "chart"}))
     assert "drawn" in run_now(skills.call("chart_go", {})).text
@@ -188,7 +186,7 @@ def test_another_catalog_is_used_in_every_conversation(root: Path) -> None:
 
 
 def test_standing_tools_say_what_is_missing_when_they_are_called_too_early(root: Path) -> None:
-    skills = Skills(metier.discover(root), host=Host(runner=FakeRunner()))
+    skills = Skills(metier.discover(root), services=SessionServices(runner=FakeRunner()))
     offered = {tool.name for tool in skills.standing_tools()}
     assert offered == {"list_skills", "load_skill", "unload_skill", "read_skill_resource", "run_skill_script"}
     early = run_now(skills.call("run_skill_script", {"skill_name": "chart", "script_name": "scripts/go.py"}))
@@ -199,10 +197,10 @@ def test_standing_tools_say_what_is_missing_when_they_are_called_too_early(root:
 
 def test_standing_tools_leave_out_what_could_never_work(tmp_path: Path) -> None:
     skill_folder(tmp_path, "poems")
-    session = Session(metier.discover(tmp_path), host=Host(runner=FakeRunner()))
-    assert "run_skill_script" not in {tool.name for tool in standing_tools(session)}
+    session = Session(metier.discover(tmp_path), services=SessionServices(runner=FakeRunner()))
+    assert "run_skill_script" not in {tool.name for tool in static_tools(session)}
     (tmp_path / "empty").mkdir()
-    assert standing_tools(Session(metier.discover(tmp_path / "empty"))) == ()
+    assert static_tools(Session(metier.discover(tmp_path / "empty"))) == ()
 
 
 def test_waiting_works_where_a_loop_runs_already(root: Path) -> None:
@@ -217,9 +215,9 @@ def test_waiting_works_where_a_loop_runs_already(root: Path) -> None:
 
 def test_many_threads_may_wait_at_once(root: Path) -> None:
     events = Recorder()
-    host = Host()
-    host.bus.subscribe(events)
-    skills = Skills(metier.discover(root), host=host, options=Options(max_active=1))
+    services = SessionServices()
+    services.bus.subscribe(events)
+    skills = Skills(metier.discover(root), services=services, options=SessionOptions(max_active=1))
     errors: list[BaseException] = []
 
     def work(number: int) -> None:

@@ -90,8 +90,8 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
     file.write_bytes(b"SQLite format 3\0" + b"rubbish" * 500)
     chats = ConversationStore(file)
     said(chats, "one", "hello", "hi")
-    assert chats.set_aside is not None
-    assert Path(chats.set_aside).exists()
+    assert chats.damaged_copy is not None
+    assert Path(chats.damaged_copy).exists()
 
 
 def test_a_conversation_goes_on_in_another_process(tmp_path: Path) -> None:

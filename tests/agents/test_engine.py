@@ -18,8 +18,7 @@ from metier.agents.events import (
     WarningIssued,
 )
 from metier.errors import ConflictError
-from metier.runtime import By
-from metier.runtime.events import Deactivated, ScriptFinished, SkillActivated
+from metier.runtime import ActivatedBy, ScriptFinished, SkillActivated, SkillDeactivated
 from metier.testing import Call, ModelRequest, ModelServer, Said, calls, says
 
 KEYWORDS = "triggers:\n  keywords: [{}]"
@@ -77,7 +76,7 @@ def test_the_model_may_load_a_skill_itself_and_is_told_its_instructions_once(tmp
     with ModelServer([calls("load_skill", skill_name="pdf"), says("Loaded."), says("Again.")]) as model:
         first, second = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "hello there", "and now?")
         requests = model.requests
-    assert one(first, SkillActivated).by is By.MODEL
+    assert one(first, SkillActivated).by is ActivatedBy.MODEL
     for request in requests[1:]:
         whole = request.system + "".join(request.results)
         assert whole.count("Say please.") == 1
@@ -93,7 +92,7 @@ def test_no_more_than_max_active_and_the_least_recent_leaves(tmp_path: Path) -> 
     assert [finished(events).active for events in turns] == [
         ("first-one",), ("first-one", "second-one"), ("second-one", "third-one"),
     ]  # fmt: skip
-    assert one(turns[2], Deactivated).name == "first-one"
+    assert one(turns[2], SkillDeactivated).name == "first-one"
 
 
 def test_auto_select_can_be_switched_off(tmp_path: Path) -> None:
@@ -110,7 +109,7 @@ def test_a_dollar_names_a_skill_even_then(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count")
     with ModelServer([says("ok")]) as model:
         (events,) = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "use $word-count on $HOME")
-    assert one(events, SkillActivated).by is By.USER
+    assert one(events, SkillActivated).by is ActivatedBy.USER
 
 
 def test_the_model_may_choose_the_skills_and_triggers_still_count(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from engine_builders import COUNT, app_of, finished, home_skill, now, of, one, talk, turn
 from metier.agents import TurnStatus
 from metier.agents.events import AnswerText, ModelRetried, ToolCallFinished, ToolCallStarted
-from metier.runtime import Answer, Question
-from metier.runtime.events import Refused, ScriptStarted
+from metier.runtime import ActionRefused, ApprovalAnswer, Question, ScriptStarted
 from metier.testing import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
 
 FAST = {"METIER_ENGINE_RETRIES": "2"}
@@ -237,12 +236,12 @@ def test_leaving_the_loop_stops_the_turn_too(tmp_path: Path) -> None:
         now(left(model))
 
 
-@pytest.mark.parametrize(("answer", "runs"), [(Answer.ONCE, True), (Answer.NO, False)])
-def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: Answer, runs: bool) -> None:
+@pytest.mark.parametrize(("answer", "runs"), [(ApprovalAnswer.ONCE, True), (ApprovalAnswer.NO, False)])
+def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: ApprovalAnswer, runs: bool) -> None:
     home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
     asked: list[Question] = []
 
-    async def approve(question: Question) -> Answer:
+    async def approve(question: Question) -> ApprovalAnswer:
         asked.append(question)
         return answer
 
@@ -250,7 +249,7 @@ def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: Answer,
         (events,) = talk(app_of(tmp_path, model, METIER_POLICY_SCRIPTS="ask"), "count", approve=approve)
         assert ("1 words" in model.requests[1].results[0]) is runs
     assert [(question.skill, str(question.request)) for question in asked] == [("counter", "Script(scripts/count.py)")]
-    assert bool(of(events, Refused)) is not runs
+    assert bool(of(events, ActionRefused)) is not runs
     assert finished(events).ending is TurnStatus.DONE
 
 

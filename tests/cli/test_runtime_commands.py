@@ -10,11 +10,10 @@ import pytest
 
 from cli.shell import Shell, plain
 from metier.cli.stats import bar, sparkline
-from metier.runtime.outcome import Level
-from metier.runtime.running import Runner
+from metier.runtime import IsolationLevel, Runner
 
 BEST = Runner().best()
-confined = pytest.mark.skipif(BEST is None or BEST.level is Level.LIMITS, reason="this machine has no sandbox")
+confined = pytest.mark.skipif(BEST is None or BEST.level is IsolationLevel.LIMITS, reason="this machine has no sandbox")
 PATH = "/usr/local/bin:/usr/bin:/bin"
 ECHO = """import json, os, sys
 print(json.dumps([sys.argv[1:], sys.stdin.read()]))

@@ -15,8 +15,7 @@ from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.results_folder import ResultsFolder
 from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
-from metier.runtime import Answer, Limits, Permissions
-from metier.runtime.running import Runner
+from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.selection import Selector
 from metier.sources import BUNDLED, DiskFiles, discover
 from metier.sources.index import IndexedSkill
@@ -87,7 +86,7 @@ def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) ->
         async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
             evaluation = OutputEval(
                 entry=entry, cases=read_cases(DiskFiles(entry.folder)), chat=chat, runner=Runner(), limits=Limits(),
-                permissions=Permissions(approve=lambda _: Answer.ONCE),
+                permissions=Permissions(approve=lambda _: ApprovalAnswer.ONCE),
             )  # fmt: skip
             return await run_outputs(evaluation, ResultsFolder(str(tmp_path), runs=1))
 

@@ -8,13 +8,12 @@ import pytest
 
 from metier.errors import UnavailableError
 from metier.evals.chat import Answer, Endpoint, HttpChat, endpoint
-from metier.runtime import Reply, Tool
-from metier.runtime.schema import object_schema
+from metier.runtime import Tool, ToolReply, object_schema
 from metier.testing import Call, Fault, ModelServer, Said, calls, fails, run_now, says
 
 
-async def _work(_: dict[str, Any]) -> Reply:
-    return Reply(text="")
+async def _work(_: dict[str, Any]) -> ToolReply:
+    return ToolReply(text="")
 
 
 TOOL = Tool(name="add", description="Adds.", schema=object_schema({"a": {"type": "integer"}}), work=_work)

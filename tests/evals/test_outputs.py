@@ -16,9 +16,7 @@ from metier.evals.files import read_cases
 from metier.evals.html_report import render_html
 from metier.evals.outputs import OutputEval, OutputReport, run_outputs
 from metier.evals.results_folder import ResultsFolder
-from metier.runtime import Limits
-from metier.runtime.permissions import Answer, Permissions
-from metier.runtime.running import Runner
+from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.sources import DiskFiles
 from metier.testing import Call, ModelRequest, ModelServer, Said, calls, fails, run_now, says
 
@@ -69,7 +67,7 @@ def evaluated(
         async with HttpChat(Endpoint(model="tiny", base_url=server.url), pause=0.01) as chat:
             evaluation = OutputEval(
                 entry=entry_of(folder), cases=read_cases(DiskFiles(folder)), chat=chat, runner=Runner(),
-                limits=Limits(seconds=20), permissions=Permissions(approve=lambda _: Answer.ONCE), runs=runs,
+                limits=Limits(seconds=20), permissions=Permissions(approve=lambda _: ApprovalAnswer.ONCE), runs=runs,
                 old=entry_of(old) if old else None,
             )  # fmt: skip
             with ResultsFolder(str(tmp_path / "drawing-workspace"), runs=runs) as workspace:

@@ -10,8 +10,7 @@ import pytest
 from evals.authors import author_skill
 from metier.errors import NotFoundError
 from metier.evals.skill_tests import SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
-from metier.runtime import Limits
-from metier.runtime.running import Runner
+from metier.runtime import Limits, Runner
 from metier.testing import FakeRunner, run_now
 
 SCRIPT = "import sys\nprint('hello', *sys.argv[1:])\nprint('careful', file=sys.stderr)\nsys.exit(len(sys.argv) - 1)\n"

@@ -17,7 +17,7 @@ from metier.app import App
 from metier.catalog import Source, State
 from metier.errors import MetierError, RefusedError
 from metier.mcp.connections import list_entries
-from metier.runtime import Answer, By, Question
+from metier.runtime import ActivatedBy, ApprovalAnswer, Question
 from metier.spec import Json
 
 
@@ -71,7 +71,7 @@ def test_activation_fetches_the_instructions_and_names_the_origin_first(tmp_path
     acme.add("refunds", notes_md=b"notes", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme)
     session = app.session(kept=False)
-    activation = session.activate("acme:refunds", by=By.MODEL)
+    activation = session.activate("acme:refunds", by=ActivatedBy.MODEL)
     first, second = activation.text.split("\n")[:2]
     assert first == '<skill_content name="acme:refunds">'
     assert "comes from the MCP server acme" in second
@@ -125,9 +125,9 @@ def test_an_approval_holds_for_exactly_this_content(tmp_path: Path, acme: FakeMc
     app = refreshed(tmp_path, acme)
     questions: list[Question] = []
 
-    def always(question: Question) -> Answer:
+    def always(question: Question) -> ApprovalAnswer:
         questions.append(question)
-        return Answer.ALWAYS
+        return ApprovalAnswer.ALWAYS
 
     assert run_go(app, always) == "refunded 5\n"
     assert questions[0].skill == "acme:refunds"
@@ -147,7 +147,7 @@ def test_a_policy_that_forbids_scripts_is_not_asked_about(tmp_path: Path, acme: 
     acme.add("refunds", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme, '\n[policy]\nscripts = "deny"\n')
     with pytest.raises(RefusedError):
-        run_go(app, lambda _: Answer.ALWAYS)
+        run_go(app, lambda _: ApprovalAnswer.ALWAYS)
     app.remote_servers.connections.close()
 
 
@@ -158,7 +158,7 @@ def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: Fake
     )
     entry["frontmatter"] |= {"dependencies": ["secret-work"], "toolsets": ["tools.py:Tools"]}
     app = refreshed(tmp_path, acme)
-    session = app.session(kept=False, approve=lambda _: Answer.ALWAYS)
+    session = app.session(kept=False, approve=lambda _: ApprovalAnswer.ALWAYS)
     activation = session.activate("acme:refunds")
     assert session.active_names == ("acme:refunds",)
     assert "The secret." not in activation.text

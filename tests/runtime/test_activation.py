@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
-from metier.runtime import Active, By, Mode
-from metier.runtime.activation import admit, dependency_order, leaving, touched
+from metier.runtime import ActivatedBy, ActivationMode, ActiveSkill
+from metier.runtime.activation import admit, deactivate, dependency_order, mark_used
 
 
-def row(name: str, used: int = 0, **options: object) -> Active:
-    return Active(name=name, folder=f"/{name}", since=datetime(2026, 1, 1, tzinfo=UTC), used=used, **options)  # type: ignore[arg-type]
+def row(name: str, used: int = 0, **options: object) -> ActiveSkill:
+    return ActiveSkill(name=name, folder=f"/{name}", since=datetime(2026, 1, 1, tzinfo=UTC), last_use=used, **options)  # type: ignore[arg-type]
 
 
-def names(rows: tuple[Active, ...]) -> list[str]:
+def names(rows: tuple[ActiveSkill, ...]) -> list[str]:
     return [each.name for each in rows]
 
 
@@ -46,49 +46,49 @@ def test_when_all_are_pinned_the_newcomer_is_refused_and_told_why() -> None:
 
 
 def test_persistent_skills_stand_outside_the_limit() -> None:
-    rows = [row("a", 1, mode=Mode.PERSISTENT), row("b", 2), row("c", 3), row("d", 4)]
+    rows = [row("a", 1, mode=ActivationMode.PERSISTENT), row("b", 2), row("c", 3), row("d", 4)]
     kept, evicted = admit(rows, [row("e")], 3)
     assert names(evicted) == ["b"]
     assert "a" in names(kept)
 
 
 def test_a_skill_that_another_one_needs_does_not_leave_before_it() -> None:
-    rows = [row("base", 1, by=By.DEPENDENCY), row("top", 2, needs=("base",)), row("c", 3)]
+    rows = [row("base", 1, by=ActivatedBy.DEPENDENCY), row("top", 2, dependencies=("base",)), row("c", 3)]
     _, evicted = admit(rows, [row("d")], 3)
     assert names(evicted) == ["top", "base"]
 
 
 def test_more_dependencies_than_places_are_refused() -> None:
-    coming = [row("a"), row("b"), row("c"), row("top", needs=("a", "b", "c"))]
+    coming = [row("a"), row("b"), row("c"), row("top", dependencies=("a", "b", "c"))]
     with pytest.raises(RefusedError, match="'top' and its dependencies are 4 skills, and at most 3"):
         admit([], coming, 3)
 
 
 def test_deactivating_takes_along_what_came_only_for_it() -> None:
-    rows = (row("base", by=By.DEPENDENCY), row("own"), row("top", needs=("base", "own")))
-    kept, gone = leaving(rows, "top")
+    rows = (row("base", by=ActivatedBy.DEPENDENCY), row("own"), row("top", dependencies=("base", "own")))
+    kept, gone = deactivate(rows, "top")
     assert (names(kept), names(gone)) == (["own"], ["top", "base"])
 
 
 def test_a_dependency_that_two_skills_share_stays_with_the_second() -> None:
-    rows = (row("base", by=By.DEPENDENCY), row("one", needs=("base",)), row("two", needs=("base",)))
-    assert names(leaving(rows, "one")[0]) == ["base", "two"]
+    rows = (row("base", by=ActivatedBy.DEPENDENCY), row("one", dependencies=("base",)), row("two", dependencies=("base",)))
+    assert names(deactivate(rows, "one")[0]) == ["base", "two"]
 
 
 def test_a_skill_that_is_needed_cannot_be_deactivated_first() -> None:
     with pytest.raises(ConflictError, match="'base' is needed by 'top'"):
-        leaving((row("base"), row("top", needs=("base",))), "base")
+        deactivate((row("base"), row("top", dependencies=("base",))), "base")
 
 
 def test_deactivating_what_is_not_active_names_what_is() -> None:
     with pytest.raises(NotFoundError) as missing:
-        leaving((row("pdf"),), "csv")
+        deactivate((row("pdf"),), "csv")
     assert missing.value.hint == "active are: pdf"
 
 
 def test_using_a_skill_uses_what_it_needs_too() -> None:
-    rows = touched((row("base", 1), row("other", 5), row("top", 2, needs=("base",))), "top")
-    order = sorted(rows, key=lambda each: each.used)
+    rows = mark_used((row("base", 1), row("other", 5), row("top", 2, dependencies=("base",))), "top")
+    order = sorted(rows, key=lambda each: each.last_use)
     assert names(tuple(order)) == ["other", "base", "top"]
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from metier.disclosure.neutral import instructions_text, output_text, seen
 from metier.runtime import BadArgumentsError
-from metier.runtime.content import Content, Filling, fill, parameter_values, render, trim
+from metier.runtime.content import Placeholders, SkillContent, fill, parameter_values, render, trim
 from metier.spec import Parameter, ParameterType
 
 
 def rendered(
     body: str, *files: str, name: str = "pdf", budget: int = 10_000, most_files: int = 100, **filling: object
-) -> Content:
-    given_ = Filling(directory="/skills/pdf", **filling)  # type: ignore[arg-type]
+) -> SkillContent:
+    given_ = Placeholders(directory="/skills/pdf", **filling)  # type: ignore[arg-type]
     return render(name, body, given_, files, budget=budget, most_files=most_files)
 
 
@@ -122,7 +122,7 @@ def test_neutralising_twice_changes_nothing_more() -> None:
 
 def test_arguments_and_the_directory_are_filled_in() -> None:
     body = "Do $ARGUMENTS with ${SKILL_DIR}/scripts/x.py and ${CLAUDE_SKILL_DIR}. Keep ${HOME} and $ARGUMENTSX."
-    assert fill(body, Filling(directory="/s/pdf", arguments="this")) == (
+    assert fill(body, Placeholders(directory="/s/pdf", arguments="this")) == (
         "Do this with /s/pdf/scripts/x.py and /s/pdf. Keep ${HOME} and $ARGUMENTSX."
     )
 
@@ -132,7 +132,7 @@ def test_arguments_without_a_place_are_told_at_the_end() -> None:
 
 
 def test_no_value_is_filled_in_again() -> None:
-    assert fill("$ARGUMENTS", Filling(directory="/s", arguments="${SKILL_DIR} $ARGUMENTS")) == "${SKILL_DIR} $ARGUMENTS"
+    assert fill("$ARGUMENTS", Placeholders(directory="/s", arguments="${SKILL_DIR} $ARGUMENTS")) == "${SKILL_DIR} $ARGUMENTS"
 
 
 def test_a_value_cannot_break_out_either() -> None:
@@ -148,7 +148,7 @@ def test_parameters_come_from_the_call_then_the_configuration_then_the_default()
     ]
     values = parameter_values(declared, {"style": "formal", "pages": 2}, {"pages": "3"})
     assert values == {"style": "formal", "pages": 3, "loud": False}
-    assert fill("${style} ${pages} ${loud}", Filling(directory="/s", parameters=values)) == "formal 3 false"
+    assert fill("${style} ${pages} ${loud}", Placeholders(directory="/s", parameters=values)) == "formal 3 false"
 
 
 @pytest.mark.parametrize(

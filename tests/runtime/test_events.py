@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import metier
-from metier.runtime import Bus, Event, Host, Session, events
+from metier.runtime import Event, EventBus, Session, SessionServices, events
 from metier.testing import FakeRunner, Recorder, run_now, skill_folder
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,17 +21,17 @@ def read(name: str) -> Event:
 
 
 def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> None:
-    bus, everything, some = Bus(), Recorder(), Recorder()
+    bus, everything, some = EventBus(), Recorder(), Recorder()
     bus.subscribe(everything)
-    bus.subscribe(some, events.Refused)
+    bus.subscribe(some, events.ActionRefused)
     bus.emit(read("a"))
-    bus.emit(events.Refused(timestamp=NOW, name="a", what="Network"))
-    assert everything.kinds == ["ResourceRead", "Refused"]
-    assert some.kinds == ["Refused"]
+    bus.emit(events.ActionRefused(timestamp=NOW, name="a", what="Network"))
+    assert everything.kinds == ["ResourceRead", "ActionRefused"]
+    assert some.kinds == ["ActionRefused"]
 
 
 def test_unsubscribing_ends_it() -> None:
-    bus, told = Bus(), Recorder()
+    bus, told = EventBus(), Recorder()
     stop = bus.subscribe(told)
     stop()
     stop()
@@ -40,7 +40,7 @@ def test_unsubscribing_ends_it() -> None:
 
 
 def test_a_failing_subscriber_is_logged_and_nobody_else_notices(caplog: pytest.LogCaptureFixture) -> None:
-    bus, told = Bus(), Recorder()
+    bus, told = EventBus(), Recorder()
 
     def fails(_: Event) -> None:
         raise ValueError("oh")
@@ -55,7 +55,7 @@ def test_a_failing_subscriber_is_logged_and_nobody_else_notices(caplog: pytest.L
 
 
 def test_an_asynchronous_subscriber_is_awaited_without_a_loop() -> None:
-    bus = Bus()
+    bus = EventBus()
     heard: list[str] = []
 
     async def listen(event: Event) -> None:
@@ -68,7 +68,7 @@ def test_an_asynchronous_subscriber_is_awaited_without_a_loop() -> None:
 
 
 def test_an_asynchronous_subscriber_runs_on_the_loop_of_whoever_emits() -> None:
-    bus = Bus()
+    bus = EventBus()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def listen(_: Event) -> None:
@@ -86,7 +86,7 @@ def test_an_asynchronous_subscriber_runs_on_the_loop_of_whoever_emits() -> None:
 
 
 def test_a_failing_asynchronous_subscriber_breaks_nothing() -> None:
-    bus = Bus()
+    bus = EventBus()
 
     async def fails(_: Event) -> None:
         raise RuntimeError("later")
@@ -103,7 +103,7 @@ def test_a_failing_asynchronous_subscriber_breaks_nothing() -> None:
 
 def test_a_session_whose_subscribers_all_fail_still_runs_a_script(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
-    bus = Bus()
+    bus = EventBus()
 
     def fails(_: Event) -> None:
         raise KeyError("x")
@@ -113,7 +113,7 @@ def test_a_session_whose_subscribers_all_fail_still_runs_a_script(tmp_path: Path
 
     bus.subscribe(fails)
     bus.subscribe(fails_later)
-    session = Session(metier.discover(tmp_path), host=Host(bus=bus, runner=FakeRunner("done\n")))
+    session = Session(metier.discover(tmp_path), services=SessionServices(bus=bus, runner=FakeRunner("done\n")))
 
     async def main() -> str:
         tools = {tool.name: tool for tool in session.tools()}
@@ -129,14 +129,14 @@ def test_a_session_whose_subscribers_all_fail_still_runs_a_script(tmp_path: Path
 
 def test_events_from_a_tools_thread_reach_the_loop_of_the_caller(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf")
-    bus = Bus()
+    bus = EventBus()
     loops: set[int] = set()
 
     async def listen(_: Event) -> None:
         loops.add(id(asyncio.get_running_loop()))
 
     bus.subscribe(listen)
-    session = Session(metier.discover(tmp_path), host=Host(bus=bus))
+    session = Session(metier.discover(tmp_path), services=SessionServices(bus=bus))
 
     async def main() -> int:
         tools = {tool.name: tool for tool in session.tools()}

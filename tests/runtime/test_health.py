@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metier.runtime import FileApprovals, Isolation, Level, SqliteStore
-from metier.runtime.health import Found, Health, health
-from metier.runtime.running import Runner
+from metier.runtime import FileApprovals, Isolation, IsolationLevel, SqliteSessionStore
+from metier.runtime.health import Found, HealthCheck, check_health
+from metier.runtime.scripts.runner import Runner
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,29 @@ class FakeFound:
 
 @dataclass(frozen=True)
 class FakeProbed:
-    best_level: Level | None
+    best_level: IsolationLevel | None
 
     def best(self) -> Isolation | None:
         return Isolation(level=self.best_level, missing=("own IPC",)) if self.best_level else None
 
     def findings(self) -> Sequence[Found]:
         return (
-            FakeFound(Isolation(level=Level.NAMESPACE), False, "bwrap is not installed", "apt install bubblewrap"),
-            FakeFound(Isolation(level=Level.LANDLOCK), False, "the kernel is too old"),
+            FakeFound(Isolation(level=IsolationLevel.NAMESPACE), False, "bwrap is not installed", "apt install bubblewrap"),
+            FakeFound(Isolation(level=IsolationLevel.LANDLOCK), False, "the kernel is too old"),
         )
 
 
-def lines(folder: Path, level: Level | None, require: Level = Level.LANDLOCK) -> dict[str, Health]:
-    store, approvals = SqliteStore(folder / "sessions.sqlite"), FileApprovals(folder / "approvals.json")
-    return {line.name: line for line in health(store=store, approvals=approvals, runner=FakeProbed(level), require=require)}
+def lines(
+    folder: Path, level: IsolationLevel | None, require: IsolationLevel = IsolationLevel.LANDLOCK
+) -> dict[str, HealthCheck]:
+    store, approvals = SqliteSessionStore(folder / "sessions.sqlite"), FileApprovals(folder / "approvals.json")
+    return {
+        line.name: line for line in check_health(store=store, approvals=approvals, runner=FakeProbed(level), require=require)
+    }
 
 
 def test_a_machine_with_a_sandbox_says_which_and_what_it_lacks(tmp_path: Path) -> None:
-    found = lines(tmp_path, Level.LANDLOCK)["sandbox"]
+    found = lines(tmp_path, IsolationLevel.LANDLOCK)["sandbox"]
     assert (found.level, found.text) == ("ok", "scripts run at level landlock; without: own IPC")
 
 
@@ -48,20 +52,20 @@ def test_a_machine_below_the_required_level_says_why_and_how_to_mend_it(tmp_path
     assert found.level == "error"
     assert "bwrap is not installed" in found.text
     assert found.hint == "apt install bubblewrap"
-    assert lines(tmp_path, Level.LIMITS)["sandbox"].level == "error"
-    assert lines(tmp_path, Level.LIMITS, Level.LIMITS)["sandbox"].level == "ok"
+    assert lines(tmp_path, IsolationLevel.LIMITS)["sandbox"].level == "error"
+    assert lines(tmp_path, IsolationLevel.LIMITS, IsolationLevel.LIMITS)["sandbox"].level == "ok"
 
 
 def test_a_damaged_store_and_a_broken_list_are_told(tmp_path: Path) -> None:
     (tmp_path / "sessions.sqlite").write_bytes(b"nothing of the kind")
     (tmp_path / "approvals.json").write_text("[")
-    found = lines(tmp_path, Level.NAMESPACE)
+    found = lines(tmp_path, IsolationLevel.NAMESPACE)
     assert found["sessions"].level == "warning"
     assert "set aside" in found["sessions"].text
     assert found["approvals"].level == "error"
 
 
 def test_the_real_runner_can_be_asked(tmp_path: Path) -> None:
-    store, approvals = SqliteStore(tmp_path / "s.sqlite"), FileApprovals(tmp_path / "a.json")
-    names = [line.name for line in health(store=store, approvals=approvals, runner=Runner(), require=Level.OFF)]
+    store, approvals = SqliteSessionStore(tmp_path / "s.sqlite"), FileApprovals(tmp_path / "a.json")
+    names = [line.name for line in check_health(store=store, approvals=approvals, runner=Runner(), require=IsolationLevel.OFF)]
     assert names == ["sandbox", "sessions", "approvals", "telemetry"]

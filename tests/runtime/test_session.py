@@ -11,12 +11,26 @@ import pytest
 import metier
 from builders import python
 from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
-from metier.runtime import Allowance, Budgets, Bus, By, Host, Mode, Options, OverBudgetError, Session, SqliteStore, events
+from metier.runtime import (
+    ActivatedBy,
+    ActivationMode,
+    Allowance,
+    Budgets,
+    EventBus,
+    OverBudgetError,
+    Session,
+    SessionOptions,
+    SessionServices,
+    SqliteSessionStore,
+    events,
+)
 from metier.testing import Recorder, Ticking, skill_folder
 
 
-def session_over(root: Path, *, id: str = "talk", host: Host | None = None, **options: Any) -> Session:  # noqa: A002
-    return Session(metier.discover(root), id=id, options=Options(**options), host=host or Host(clock=Ticking()))
+def session_over(root: Path, *, id: str = "talk", services: SessionServices | None = None, **options: Any) -> Session:  # noqa: A002
+    return Session(
+        metier.discover(root), id=id, options=SessionOptions(**options), services=services or SessionServices(clock=Ticking())
+    )
 
 
 @pytest.fixture
@@ -31,7 +45,7 @@ def test_activating_a_skill_gives_its_wrapped_instructions(skills: Path) -> None
     activation = session_over(skills).activate("a")
     assert activation.text.startswith('<skill_content name="a">\n# A\n\nDo a.\n\nSkill directory: ')
     assert "  <file>references/guide.md</file>" in activation.text
-    assert (activation.injected, activation.by, activation.path) == (True, By.USER, f"{skills}/a/SKILL.md")
+    assert (activation.injected, activation.by, activation.path) == (True, ActivatedBy.USER, f"{skills}/a/SKILL.md")
 
 
 def test_the_frontmatter_is_not_given_to_the_model(skills: Path) -> None:
@@ -40,17 +54,17 @@ def test_the_frontmatter_is_not_given_to_the_model(skills: Path) -> None:
 
 def test_a_session_knows_what_is_active_since_when_and_by_whom(skills: Path) -> None:
     session = session_over(skills)
-    session.activate("a", by=By.MODEL)
-    session.activate("b", by=By.TRIGGER)
+    session.activate("a", by=ActivatedBy.MODEL)
+    session.activate("b", by=ActivatedBy.TRIGGER)
     first, second = session.active
-    assert (first.name, first.by, second.name, second.by) == ("a", By.MODEL, "b", By.TRIGGER)
+    assert (first.name, first.by, second.name, second.by) == ("a", ActivatedBy.MODEL, "b", ActivatedBy.TRIGGER)
     assert first.since < second.since
 
 
 def test_activating_an_active_skill_injects_nothing_twice(skills: Path) -> None:
     session = session_over(skills)
     first = session.activate("a")
-    again = session.activate("a", by=By.MODEL)
+    again = session.activate("a", by=ActivatedBy.MODEL)
     assert (again.injected, again.tokens) == (False, 0)
     assert again.text == "The skill a is already active; follow the instructions that were given before."
     assert again.since == first.since
@@ -98,12 +112,12 @@ def test_a_pinned_skill_stays_and_a_model_cannot_unload_it(skills: Path) -> None
         session.activate(name)
     assert session.active_names == ("a", "c")
     with pytest.raises(RefusedError, match="'a' is pinned by the user"):
-        session.deactivate("a", by=By.MODEL)
+        session.deactivate("a", by=ActivatedBy.MODEL)
     assert session.deactivate("a") == ("a",)
 
 
 def test_persistent_skills_do_not_count(skills: Path) -> None:
-    session = session_over(skills, max_active=1, modes={"a": Mode.PERSISTENT})
+    session = session_over(skills, max_active=1, modes={"a": ActivationMode.PERSISTENT})
     for name in ("a", "b", "c"):
         session.activate(name)
     assert session.active_names == ("a", "c")
@@ -111,7 +125,7 @@ def test_persistent_skills_do_not_count(skills: Path) -> None:
 
 def test_ephemeral_skills_leave_when_the_turn_ends(skills: Path) -> None:
     session = session_over(skills)
-    session.activate("a", mode=Mode.EPHEMERAL)
+    session.activate("a", mode=ActivationMode.EPHEMERAL)
     session.activate("b")
     assert session.end_turn() == ("a",)
     assert session.active_names == ("b",)
@@ -124,7 +138,7 @@ def test_dependencies_are_activated_first_and_leave_with_the_skill_that_needed_t
     activation = session.activate("top")
     assert activation.dependencies == ("base",)
     assert activation.text.index("Base rules.") < activation.text.index("Top rules.")
-    assert {row.name: row.by for row in session.active} == {"base": By.DEPENDENCY, "top": By.USER}
+    assert {row.name: row.by for row in session.active} == {"base": ActivatedBy.DEPENDENCY, "top": ActivatedBy.USER}
     with pytest.raises(ConflictError, match="'base' is needed by 'top'"):
         session.deactivate("base")
     assert session.deactivate("top") == ("top", "base")
@@ -184,17 +198,17 @@ def test_a_skill_closed_to_models_does_not_exist_for_them_and_works_for_people(t
     skill_folder(tmp_path, "mine", head="disable-model-invocation: true")
     session = session_over(tmp_path)
     with pytest.raises(SkillNotFoundError) as unknown:
-        session.activate("mine", by=By.MODEL)
+        session.activate("mine", by=ActivatedBy.MODEL)
     assert "mine" not in unknown.value.hint
     assert session.activate("mine").injected
 
 
 def test_a_restart_goes_on_where_the_session_was(skills: Path, tmp_path: Path) -> None:
     store = tmp_path / "sessions.sqlite"
-    before = session_over(skills, host=Host(store=SqliteStore(store)))
+    before = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)))
     text = before.activate("a", arguments="once").text
     before.activate("b", pinned=True)
-    after = session_over(skills, host=Host(store=SqliteStore(store)))
+    after = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)))
     assert [(row.name, row.pinned) for row in after.active] == [("a", False), ("b", True)]
     assert after.active == before.active
     assert after.activate("a", arguments="once").injected is False
@@ -202,15 +216,15 @@ def test_a_restart_goes_on_where_the_session_was(skills: Path, tmp_path: Path) -
 
 
 def test_a_skill_that_is_gone_after_the_restart_is_deactivated(skills: Path, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "sessions.sqlite")
-    session_over(skills, host=Host(store=store)).activate("a")
+    store = SqliteSessionStore(tmp_path / "sessions.sqlite")
+    session_over(skills, services=SessionServices(store=store)).activate("a")
     shutil.rmtree(skills / "a")
     told = Recorder()
-    bus = Bus()
+    bus = EventBus()
     bus.subscribe(told)
-    after = session_over(skills, host=Host(store=store, bus=bus))
+    after = session_over(skills, services=SessionServices(store=store, bus=bus))
     assert after.active == ()
-    assert [(event.name, event.reason) for event in told.of(events.Deactivated)] == [("a", "gone")]
+    assert [(event.name, event.reason) for event in told.of(events.SkillDeactivated)] == [("a", "gone")]
 
 
 def test_a_new_catalog_takes_effect_at_once(skills: Path) -> None:
@@ -218,7 +232,7 @@ def test_a_new_catalog_takes_effect_at_once(skills: Path) -> None:
     session.activate("a")
     session.activate("b")
     shutil.rmtree(skills / "a")
-    session.use(metier.discover(skills))
+    session.set_catalog(metier.discover(skills))
     assert session.active_names == ("b",)
 
 
@@ -228,9 +242,10 @@ def test_two_processes_of_one_session_never_lose_each_others_skills(tmp_path: Pa
         skill_folder(root, f"s{number}")
     code = """
     import sys, metier
-    from metier.runtime import Session, Host, Options, SqliteStore
+    from metier.runtime import Session, SessionServices, SessionOptions, SqliteSessionStore
     root, store, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    session = Session(metier.discover(root), id="shared", options=Options(max_active=20), host=Host(store=SqliteStore(store)))
+    options, services = SessionOptions(max_active=20), SessionServices(store=SqliteSessionStore(store))
+    session = Session(metier.discover(root), id="shared", options=options, services=services)
     for number in range(first, 12, 2):
         session.activate(f"s{number}")
     """
@@ -239,7 +254,7 @@ def test_two_processes_of_one_session_never_lose_each_others_skills(tmp_path: Pa
     for process in running:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-    session = session_over(root, id="shared", host=Host(store=SqliteStore(store)), max_active=20)
+    session = session_over(root, id="shared", services=SessionServices(store=SqliteSessionStore(store)), max_active=20)
     assert len(session.active_names) == 12
 
 
@@ -248,7 +263,7 @@ def test_clearing_a_session_forgets_it(skills: Path) -> None:
     session.activate("a", pinned=True)
     session.clear()
     assert session.active == ()
-    assert session.host.store.sessions() == ()
+    assert session.services.store.sessions() == ()
 
 
 def test_reading_goes_through_the_one_gate(skills: Path) -> None:
@@ -263,34 +278,34 @@ def test_reading_goes_through_the_one_gate(skills: Path) -> None:
 
 
 def test_the_events_tell_the_story(skills: Path) -> None:
-    told, bus = Recorder(), Bus()
+    told, bus = Recorder(), EventBus()
     bus.subscribe(told)
-    session = session_over(skills, host=Host(bus=bus, clock=Ticking()), max_active=1)
+    session = session_over(skills, services=SessionServices(bus=bus, clock=Ticking()), max_active=1)
     session.activate("a")
     session.read("a", "references/guide.md")
     session.activate("b")
-    assert told.kinds == ["SkillActivated", "ResourceRead", "Deactivated", "SkillActivated"]
+    assert told.kinds == ["SkillActivated", "ResourceRead", "SkillDeactivated", "SkillActivated"]
     activated = told.of(events.SkillActivated)[0]
     assert (activated.name, activated.path, activated.session) == ("a", f"{skills}/a/SKILL.md", "talk")
     assert activated.timestamp.tzinfo is not None
-    assert told.of(events.Deactivated)[0].reason == "limit"
+    assert told.of(events.SkillDeactivated)[0].reason == "limit"
 
 
 def test_a_shadowed_skill_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path / "low", "same")
     skill_folder(tmp_path / "high", "same")
-    told, bus = Recorder(), Bus()
+    told, bus = Recorder(), EventBus()
     bus.subscribe(told)
-    Session(metier.discover(tmp_path / "low", tmp_path / "high"), host=Host(bus=bus))
-    assert [(event.name, event.path) for event in told.of(events.Shadowed)] == [("same", f"{tmp_path}/low/same/SKILL.md")]
+    Session(metier.discover(tmp_path / "low", tmp_path / "high"), services=SessionServices(bus=bus))
+    assert [(event.name, event.path) for event in told.of(events.SkillShadowed)] == [("same", f"{tmp_path}/low/same/SKILL.md")]
 
 
 def test_a_budget_of_tokens_holds_over_restarts(skills: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     budgets = Budgets(session=Allowance(activations=2))
     for name in ("a", "b"):
-        session_over(skills, host=Host(store=SqliteStore(store)), budgets=budgets).activate(name)
-    session = session_over(skills, host=Host(store=SqliteStore(store)), budgets=budgets)
+        session_over(skills, services=SessionServices(store=SqliteSessionStore(store)), budgets=budgets).activate(name)
+    session = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)), budgets=budgets)
     with pytest.raises(OverBudgetError, match="this session may use 2 activations, and this would make 3"):
         session.activate("c")
     assert session.activate("a").injected is False
@@ -326,13 +341,13 @@ def test_asking_again_without_arguments_keeps_the_ones_it_has(tmp_path: Path) ->
     skill_folder(tmp_path, "greet", body="Greet $ARGUMENTS.")
     session = session_over(tmp_path)
     session.activate("greet", arguments="Ada")
-    assert session.activate("greet", by=By.MODEL).injected is False
+    assert session.activate("greet", by=ActivatedBy.MODEL).injected is False
     assert session.active[0].arguments == "Ada"
 
 
 def test_what_was_read_before_is_counted_even_when_a_budget_is_looked_at(skills: Path, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "s.sqlite")
-    session = session_over(skills, host=Host(store=store), budgets=Budgets(session=Allowance(activations=9)))
+    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    session = session_over(skills, services=SessionServices(store=store), budgets=Budgets(session=Allowance(activations=9)))
     session.activate("a")
     for _ in range(5):
         session.read("a", "references/guide.md")
@@ -344,24 +359,24 @@ def test_an_ephemeral_skill_takes_its_dependencies_along(tmp_path: Path) -> None
     skill_folder(tmp_path, "base")
     skill_folder(tmp_path, "top", head="dependencies: [base]")
     session = session_over(tmp_path)
-    session.activate("top", mode=Mode.EPHEMERAL)
+    session.activate("top", mode=ActivationMode.EPHEMERAL)
     assert session.end_turn() == ("top", "base")
 
 
 def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path, "off", head="default_enabled: false")
-    told, bus = Recorder(), Bus()
+    told, bus = Recorder(), EventBus()
     bus.subscribe(told)
     with pytest.raises(RefusedError):
-        session_over(tmp_path, host=Host(bus=bus)).activate("off")
-    assert [(event.name, event.what, event.rule) for event in told.of(events.Refused)] == [
+        session_over(tmp_path, services=SessionServices(bus=bus)).activate("off")
+    assert [(event.name, event.what, event.rule) for event in told.of(events.ActionRefused)] == [
         ("off", "activate", "skill-disabled")
     ]
 
 
 def test_a_session_that_nobody_used_leaves_nothing_behind(skills: Path, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "s.sqlite")
-    session_over(skills, host=Host(store=store)).close()
+    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    session_over(skills, services=SessionServices(store=store)).close()
     assert store.sessions() == ()
 
 

@@ -10,24 +10,24 @@ import pytest
 
 from builders import python
 from metier.errors import UnavailableError
-from metier.runtime import MemoryStore, SqliteStore, Store, Usage
+from metier.runtime import MemorySessionStore, SessionStore, SqliteSessionStore, Usage
 from metier.testing import StoreConformance
 from metier.testing.stores import row
 
 
-class TestMemoryStore(StoreConformance):
-    def new_store(self, folder: Path) -> Store:
-        return MemoryStore()
+class TestMemorySessionStore(StoreConformance):
+    def new_store(self, folder: Path) -> SessionStore:
+        return MemorySessionStore()
 
 
-class TestSqliteStore(StoreConformance):
-    def new_store(self, folder: Path) -> Store:
-        return SqliteStore(folder / "deep" / "sessions.sqlite")
+class TestSqliteSessionStore(StoreConformance):
+    def new_store(self, folder: Path) -> SessionStore:
+        return SqliteSessionStore(folder / "deep" / "sessions.sqlite")
 
 
-def written(file: Path, name: str = "pdf") -> SqliteStore:
-    store = SqliteStore(file)
-    with store.changing("s") as draft:
+def written(file: Path, name: str = "pdf") -> SqliteSessionStore:
+    store = SqliteSessionStore(file)
+    with store.edit("s") as draft:
         draft.active = (row(name),)
     store.close()
     return store
@@ -35,7 +35,7 @@ def written(file: Path, name: str = "pdf") -> SqliteStore:
 
 def test_a_new_process_reads_what_the_last_one_wrote(tmp_path: Path) -> None:
     written(tmp_path / "s.sqlite")
-    assert [each.name for each in SqliteStore(tmp_path / "s.sqlite").active("s")] == ["pdf"]
+    assert [each.name for each in SqliteSessionStore(tmp_path / "s.sqlite").active("s")] == ["pdf"]
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all, whatever it is", b"SQLite format 3\0" + b"\xff" * 4000])
@@ -43,23 +43,23 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(tmp_path: Path, damage:
     file = tmp_path / "s.sqlite"
     file.write_bytes(damage)
     store = written(file)
-    assert store.set_aside is not None
-    assert Path(store.set_aside).read_bytes() == damage
-    assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
+    assert store.damaged_copy is not None
+    assert Path(store.damaged_copy).read_bytes() == damage
+    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
 
 
 def test_a_page_torn_in_the_middle_is_noticed_at_the_next_start(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
-    store = SqliteStore(file)
+    store = SqliteSessionStore(file)
     for number in range(200):
         store.add_usage("s", f"skill-{number}", "2026-01-01", Usage(runs=1))
     store.close()
     data = bytearray(file.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 3000] = os.urandom(3000)
     file.write_bytes(bytes(data))
-    again = SqliteStore(file)
+    again = SqliteSessionStore(file)
     assert again.usage() == ()
-    assert again.set_aside is not None
+    assert again.damaged_copy is not None
 
 
 def test_a_file_of_a_newer_metier_is_left_alone(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_file_of_a_newer_metier_is_left_alone(tmp_path: Path) -> None:
     db.commit()
     db.close()
     with pytest.raises(UnavailableError, match="newer metier"):
-        SqliteStore(file).active("s")
+        SqliteSessionStore(file).active("s")
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
@@ -81,9 +81,9 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
     other.execute("begin immediate")
     try:
         with pytest.raises(UnavailableError, match="in use by another process") as busy:
-            SqliteStore(file, wait=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
+            SqliteSessionStore(file, wait=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
         assert busy.value.retryable
-        assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
+        assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
     finally:
         other.close()
 
@@ -91,13 +91,13 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
 def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: Path) -> None:
     code = """
     import os, sys
-    from metier.errors import Unavailable
-    from metier.runtime import SqliteStore
+    from metier.errors import UnavailableError
+    from metier.runtime import SqliteSessionStore
     if os.getuid() == 0:
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
     try:
-        SqliteStore(sys.argv[1] + "/sessions.sqlite").active("s")
-    except Unavailable as error:
+        SqliteSessionStore(sys.argv[1] + "/sessions.sqlite").active("s")
+    except UnavailableError as error:
         print(error, error.hint)
     """
     out, err = python(code, open_path).communicate(timeout=60)
@@ -113,13 +113,13 @@ def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
 def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
     code = """
     import os, sys
-    from metier.runtime import SqliteStore
+    from metier.runtime import SqliteSessionStore
     from metier.testing.stores import row
-    store = SqliteStore(sys.argv[1])
-    with store.changing("s") as draft:
+    store = SqliteSessionStore(sys.argv[1])
+    with store.edit("s") as draft:
         draft.active = (row("pdf"),)
     child = os.fork()
-    with store.changing("s") as draft:
+    with store.edit("s") as draft:
         draft.active = (*draft.active, row("parent" if child else "child"))
     if child:
         os.waitpid(child, 0)
@@ -131,14 +131,14 @@ def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
 
 def test_a_file_removed_under_us_is_begun_anew(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
-    store = SqliteStore(file)
+    store = SqliteSessionStore(file)
     for name in ("pdf", "csv"):
-        with store.changing("s") as draft:
+        with store.edit("s") as draft:
             draft.active = (row(name),)
         if name == "pdf":
             for left in tmp_path.glob("s.sqlite*"):
                 left.unlink()
-    assert [each.name for each in SqliteStore(file).active("s")] == ["csv"]
+    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["csv"]
 
 
 def test_a_row_that_makes_no_sense_is_not_active(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_row_that_makes_no_sense_is_not_active(tmp_path: Path) -> None:
     db.executemany("insert into active values ('s', ?, ?)", [(7, "nonsense"), (8, "{}"), (9, "[]")])
     db.commit()
     db.close()
-    assert [each.name for each in SqliteStore(file).active("s")] == ["pdf"]
+    assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]

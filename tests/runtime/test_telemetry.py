@@ -14,8 +14,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import metier
-from metier.runtime import Bus, Host, Session
-from metier.runtime.telemetry import Telemetry, otlp_telemetry, telemetry_over
+from metier.runtime import EventBus, Session, SessionServices
+from metier.runtime.telemetry import Telemetry, otlp_telemetry, provider_telemetry
 from metier.testing import FakeRunner, run_now, skill_folder
 from metier.testing.runners import outcome
 
@@ -92,9 +92,9 @@ def told_to(telemetry: Telemetry, root: Path, answer: Any = "drawn\n") -> None:
         body="The secret instructions.",
         files={"scripts/draw.py": "print(1)\n", "references/x.md": "secret file"},
     )
-    bus = Bus()
+    bus = EventBus()
     bus.subscribe(telemetry)
-    session = Session(metier.discover(root), id="talk", host=Host(bus=bus, runner=FakeRunner(answer)))
+    session = Session(metier.discover(root), id="talk", services=SessionServices(bus=bus, runner=FakeRunner(answer)))
 
     async def main() -> None:
         for name, arguments in (
@@ -181,4 +181,4 @@ def test_a_collector_that_is_down_delays_nothing_and_breaks_nothing(tmp_path: Pa
 
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(Down()))
-    told_to(telemetry_over(tracers, MeterProvider()), tmp_path)
+    told_to(provider_telemetry(tracers, MeterProvider()), tmp_path)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metier.runtime import Tool
-from metier.runtime.crossing import in_thread
+from metier.runtime import Tool, in_thread
 
 from .skills import MissingSdkError, Skills, Source
 

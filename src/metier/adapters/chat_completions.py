@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass
 from typing import Any
 
-from metier.runtime import Tool
-from metier.runtime.crossing import in_thread
+from metier.runtime import Tool, in_thread
 
 from .background_loop import run_in_background
 from .skills import Skills

@@ -19,11 +19,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from metier.errors import MetierError, UsageError
-from metier.runtime import By, Tool, Verdict
-from metier.runtime.crossing import in_thread
-from metier.runtime.events import ResourceRead
-from metier.runtime.patterns import request_of
-from metier.runtime.permissions import patterns_of
+from metier.runtime import ActivatedBy, PolicyVerdict, ResourceRead, Tool, in_thread, parse_patterns, tool_request
 from metier.spec import SKILL_FILE
 from metier.spec.fields import is_name
 
@@ -71,7 +67,7 @@ class SkillsWorkspace:
         self.skills = Skills.of(*skills)
         self.session = self.skills.session(conversation or uuid4().hex)
         # Claude Code takes only names by the standard; others can be had as tools.
-        usable = [entry for entry in self.session.shelf.for_models if is_name(entry.name)]
+        usable = [entry for entry in self.session.skills.for_models if is_name(entry.name)]
         self.files = SkillsFolder(usable, folder=folder, how=how)
 
     def options(self, own: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
@@ -110,7 +106,7 @@ class SkillsWorkspace:
         Claude Code takes `allowed-tools` of an invoked skill for granted. Here they are a request, and the user's policy
         the answer: what it leaves open is asked, unless the owner of the agent has allowed it anyway.
         """
-        granted = patterns_of(own.allowed_tools)
+        granted = parse_patterns(own.allowed_tools)
 
         async def before(call: Any, _: str | None, __: Any) -> Any:
             tool, given = call["tool_name"], call["tool_input"]
@@ -118,11 +114,11 @@ class SkillsWorkspace:
             if tool in _WRITES and self.files.find(argument, cwd=call.get("cwd", "")) is not None:
                 return _decided("deny", "skills are mounted read-only")
             decision = await in_thread(self.session.permissions.check, tool, argument)
-            if decision.verdict is Verdict.DENY:
+            if decision.verdict is PolicyVerdict.DENY:
                 return _decided("deny", decision.rule)
             # A rule of the policy speaks only where an active skill asks for it.
-            is_open = decision.verdict is Verdict.ASK and decision.rule.startswith("policy.")
-            if is_open and not any(pattern.grants(request_of(tool, argument)) for pattern in granted):
+            is_open = decision.verdict is PolicyVerdict.ASK and decision.rule.startswith("policy.")
+            if is_open and not any(pattern.grants(tool_request(tool, argument)) for pattern in granted):
                 return _decided("ask", decision.rule)
             return {}
 
@@ -151,11 +147,11 @@ class SkillsWorkspace:
         session = self.session
         if path != SKILL_FILE:
             size = os.path.getsize(self.files.path_of(name, path))
-            session.touch(name)
-            session.tell(ResourceRead(session=session.id, timestamp=session.host.clock(), name=name, path=path, size=size))
+            session.mark_used(name)
+            session.emit(ResourceRead(session=session.id, timestamp=session.services.clock(), name=name, path=path, size=size))
             return ""
         try:
-            left = session.activate(name, by=By.MODEL).evicted
+            left = session.activate(name, by=ActivatedBy.MODEL).evicted
         except MetierError:
             # It has been read all the same; the session has told its subscribers why it is not active.
             return ""
@@ -167,9 +163,9 @@ class SkillsWorkspace:
             if tool in _READS and self.files.find(argument, cwd=os.fspath(own.cwd or "")) is not None:
                 return PermissionResultAllow()
             decision = await in_thread(self.session.permissions.check, tool, argument)
-            if decision.verdict is Verdict.ALLOW:
+            if decision.verdict is PolicyVerdict.ALLOW:
                 return PermissionResultAllow()
-            if decision.verdict is Verdict.ASK and own.can_use_tool is not None:
+            if decision.verdict is PolicyVerdict.ASK and own.can_use_tool is not None:
                 return await own.can_use_tool(tool, given, context)
             return PermissionResultDeny(message=f"{tool} is not allowed here: {decision.rule}")
 

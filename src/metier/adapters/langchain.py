@@ -12,8 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NotRequired
 from uuid import uuid4
 
-from metier.runtime import Reply
-from metier.runtime.crossing import in_thread
+from metier.runtime import ToolReply, in_thread
 
 from .background_loop import run_in_background
 from .chat_completions import chat_tool, extended
@@ -90,7 +89,7 @@ class SkillsMiddleware(AgentMiddleware[SkillsState, Any, Any]):
         system = SystemMessage(text) if own is None else own.model_copy(update={"content": extended(own.content, text)})
         return request.override(system_message=system, tools=[*request.tools, *tools])
 
-    async def _reply(self, request: ToolCallRequest) -> Reply:
+    async def _reply(self, request: ToolCallRequest) -> ToolReply:
         """To a call of a tool that the agent itself does not have."""
         return await self.skills.call(request.tool_call["name"], request.tool_call["args"], _conversation(request.state))
 
@@ -115,6 +114,6 @@ def _conversation(state: Any) -> str:
     return str(state.get("skills_conversation", "")) if isinstance(state, dict) else ""
 
 
-def _message(request: ToolCallRequest, reply: Reply) -> ToolMessage:
+def _message(request: ToolCallRequest, reply: ToolReply) -> ToolMessage:
     call = request.tool_call
     return ToolMessage(reply.text, tool_call_id=call["id"], name=call["name"], status="success" if reply.ok else "error")

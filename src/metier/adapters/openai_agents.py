@@ -16,8 +16,7 @@ from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, TypeVar
 
 from metier.errors import UsageError
-from metier.runtime import Tool
-from metier.runtime.crossing import in_thread
+from metier.runtime import Tool, in_thread
 
 from .skills import MissingSdkError, Skills, Source
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from metier.disclosure import Activation, Budget, catalog_within
 from metier.disclosure.wording import left_out
 from metier.errors import MetierError
-from metier.runtime import By, Session
+from metier.runtime import ActivatedBy, Session
 
 __all__ = ["activated_elsewhere", "catalog_text", "instructions_activated_elsewhere"]
 
 
 def catalog_text(session: Session, budget: Budget, request: str) -> str:
-    entries = session.shelf.for_models
+    entries = session.skills.for_models
     count = session.options.count
     page = catalog_within(entries, budget, how=Activation.TOOL, count=count)
-    selector = session.host.selector
+    selector = session.services.selector
     if request and selector is not None and set(page.full) != {entry.name for entry in entries}:
         by_folder = {entry.folder: entry for entry in entries}
         matches = selector.select(request, len(entries)).selected
@@ -31,7 +31,7 @@ def instructions_activated_elsewhere(session: Session) -> list[str]:
     rows = {row.name: row for row in session.active}
     wanted = activated_elsewhere(session)
     for name in wanted:
-        wanted += [need for need in rows[name].needs if need in rows and need not in wanted]
+        wanted += [need for need in rows[name].dependencies if need in rows and need not in wanted]
     texts = []
     for row in sorted(rows.values(), key=lambda row: row.since):
         if row.name in wanted:
@@ -45,4 +45,4 @@ def instructions_activated_elsewhere(session: Session) -> list[str]:
 
 def activated_elsewhere(session: Session) -> list[str]:
     """The skills that the model did not load itself."""
-    return [row.name for row in session.active if row.by not in (By.MODEL, By.DEPENDENCY)]
+    return [row.name for row in session.active if row.by not in (ActivatedBy.MODEL, ActivatedBy.DEPENDENCY)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metier.runtime.crossing import in_thread
+from metier.runtime import in_thread
 
 from .skills import MissingSdkError, Skills, Source
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from metier.runtime import Tool
-from metier.runtime.crossing import in_thread
+from metier.runtime import Tool, in_thread
 
 from .background_loop import run_in_background
 from .chat_completions import last_words

@@ -16,10 +16,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from metier.catalog import Catalog
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UnavailableError, UsageError
-from metier.runtime import BadArgumentsError, Host, Options, Reply, Session, Tool
-from metier.runtime.crossing import in_thread
-from metier.runtime.mistakes import told
-from metier.runtime.tools import standing_tools
+from metier.runtime import (
+    BadArgumentsError,
+    Session,
+    SessionOptions,
+    SessionServices,
+    Tool,
+    ToolReply,
+    error_text,
+    in_thread,
+    static_tools,
+)
 from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
@@ -53,17 +60,17 @@ class Skills:
     """
 
     def __init__(
-        self, *skills: Source, host: Host | None = None, options: Options | None = None, budget: Budget | None = None,
-        auto_select: bool = False,
+        self, *skills: Source, services: SessionServices | None = None, options: SessionOptions | None = None,
+        budget: Budget | None = None, auto_select: bool = False,
     ) -> None:  # fmt: skip
         self.budget = budget or Budget()
         self.auto_select = auto_select
         self._given = _only_session(skills)
-        if self._given is not None and (host or options):
-            raise UsageError("the session has a host and options already", hint="give them to the Session")
+        if self._given is not None and (services or options):
+            raise UsageError("the session has services and options already", hint="give them to the Session")
         self.catalog = self._given.catalog if self._given else _catalog(skills)
         self._options = options
-        self._host = host or _usual_host(self)
+        self._services = services or _default_services(self)
         self._pages: dict[str, tuple[Catalog, str]] = {}
         self._selected: dict[str, str] = {}
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -79,13 +86,13 @@ class Skills:
         return cls(*(each for each in skills if not isinstance(each, Skills)))
 
     def session(self, conversation: str = "") -> Session:
-        """Of that conversation; the store of the host keeps what it knows."""
+        """Of that conversation; the session store keeps what it knows."""
         if self._given is not None:
             return self._given
         with self._lock:
             session = self._sessions.pop(conversation, None)
             if session is None:
-                session = Session(self.catalog, id=conversation or None, options=self._options, host=self._host)
+                session = Session(self.catalog, id=conversation or None, options=self._options, services=self._services)
             self._sessions[conversation] = session
             if len(self._sessions) > _MOST_OPEN:
                 _, oldest = self._sessions.popitem(last=False)
@@ -100,7 +107,7 @@ class Skills:
             self.catalog = catalog
             sessions = [self._given] if self._given else list(self._sessions.values())
         for session in sessions:
-            session.use(catalog)
+            session.set_catalog(catalog)
 
     def instructions(self, conversation: str = "", *, request: str = "") -> str:
         """For the system prompt: the catalog, and skills that somebody else than the model activated. Empty without skills.
@@ -131,21 +138,21 @@ class Skills:
     def standing_tools(self, conversation: str = "") -> tuple[Tool, ...]:
         """For a host that asks for tools only once: the same ones from the start, whatever is active."""
         session = self.session(conversation)
-        tools = standing_tools(session)
+        tools = static_tools(session)
         self._offered[session.id] = {tool.name: tool for tool in tools}
         return tools
 
-    async def call(self, name: str, arguments: str | Mapping[str, Json] | None, conversation: str = "") -> Reply:
+    async def call(self, name: str, arguments: str | Mapping[str, Json] | None, conversation: str = "") -> ToolReply:
         """Answer a call of the model. What it did wrong is told in the reply, never raised."""
         try:
             given = arguments_of(arguments)
         except BadArgumentsError as error:
-            return Reply(text=told(error), ok=False, code=error.code)
+            return ToolReply(text=error_text(error), ok=False, code=error.code)
         tool = self.tool(name, conversation)
         if tool is None:
             there = ", ".join(sorted(self._offered[self.session(conversation).id]))
             missing = NotFoundError(f"there is no tool {name!r} now", hint=f"there are {there}" if there else "call no tool")
-            return Reply(text=told(missing), ok=False, code=missing.code)
+            return ToolReply(text=error_text(missing), ok=False, code=missing.code)
         return await tool.call(given)
 
     def tool(self, name: str, conversation: str = "") -> Tool | None:
@@ -203,11 +210,11 @@ def _catalog(skills: Sequence[Source]) -> Catalog:
     return discover(*folders)
 
 
-def _usual_host(skills: Skills) -> Host:
-    # Imported here: whoever brings a host of their own does not pay for it.
-    from metier.runtime.running import Runner
+def _default_services(skills: Skills) -> SessionServices:
+    # Imported here: a caller with services of its own does not pay for it.
+    from metier.runtime import Runner
 
-    return Host(runner=Runner(), selector=_LateSelector(skills))
+    return SessionServices(runner=Runner(), selector=_LateSelector(skills))
 
 
 class _LateSelector:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metier.errors import NotFoundError
-from metier.runtime.database import Database
+from metier.runtime import Database
 
 from .events import ModelUsage, TurnStatus
 
@@ -80,9 +80,9 @@ class ConversationStore:
         self._clock = clock
 
     @property
-    def set_aside(self) -> str | None:
+    def damaged_copy(self) -> str | None:
         """Where a damaged file was moved, if that happened."""
-        return self._db.set_aside
+        return self._db.damaged_copy
 
     def begin(self, chat: str, message: str, *, agent: str = "", version: int = 0, model: str = "") -> int:
         """A turn has begun; its number."""

@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Self
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError
 from metier.models.providers import HOW_TO_SET_A_MODEL, ModelChoice, connect, explained
-from metier.runtime import By, Selects, Session, Tool
-from metier.runtime.crossing import finish, in_thread
-from metier.runtime.session import activated_by
+from metier.runtime import ActivatedBy, Session, SkillSelector, Tool, activated_by, in_thread, wait_for
 from metier.selection import LlmSelector, Selection
 
 from . import events, history
@@ -138,7 +136,7 @@ class AgentEngine:
         heard: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         # The session works in threads too; through the loop, everything arrives in the order in which it happened.
-        unsubscribe = self.session.host.bus.subscribe(lambda event: _arrive(loop, heard, event))
+        unsubscribe = self.session.services.bus.subscribe(lambda event: _arrive(loop, heard, event))
         self._turn = turn = asyncio.create_task(self._run(message, heard.put_nowait))
         turn.add_done_callback(lambda _: heard.put_nowait(None))
         try:
@@ -190,7 +188,7 @@ class AgentEngine:
 
     async def _run(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
         def tell(kind: type[Event], **values: object) -> None:
-            put(kind(session=self.id, timestamp=self.session.host.clock(), **values))
+            put(kind(session=self.id, timestamp=self.session.services.clock(), **values))
 
         tell(events.TurnStarted, message=message)
         for warning in self._warnings:
@@ -306,17 +304,17 @@ class AgentEngine:
         # `$HOME` in a question about shells is no skill, and no error.
         known = [name for name in dict.fromkeys(_NAMED.findall(message)) if name in self.session.catalog]
         new = [name for name in known if name not in self.session.active_names]
-        activated = [self.session.activate(name, by=By.USER) for name in new]
-        if self.options.auto_select and self.session.host.selector is not None:
-            self.selection = self._selected(message, self.session.host.selector, model)
+        activated = [self.session.activate(name, by=ActivatedBy.USER) for name in new]
+        if self.options.auto_select and self.session.services.selector is not None:
+            self.selection = self._selected(message, self.session.services.selector, model)
             activated += self.session.activate_selected(self.selection)
         return [warning for activation in activated for warning in activation.warnings]
 
-    def _selected(self, message: str, selector: Selects, model: Model | None) -> Selection:
+    def _selected(self, message: str, selector: SkillSelector, model: Model | None) -> Selection:
         found = decide(self.session.select(message, MOST_RANKED))
         if not self.options.ask_model or model is None:
             return found
-        chooser = LlmSelector(selector, lambda prompt: finish(ask_once(model, prompt)))
+        chooser = LlmSelector(selector, lambda prompt: wait_for(ask_once(model, prompt)))
         recent = [row.folder for row in self.session.active]
         return _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
 
@@ -357,8 +355,9 @@ class AgentEngine:
     def _record(self, number: int, message: str, running: TurnRun | None, finished: TurnFinished) -> None:
         messages = running.closed(f"[{finished.reason}]" if finished.reason else "") if running is not None else []
         turn = Turn(
-            number=number, started=self.session.host.clock(), message=message, answer=finished.answer, ending=finished.ending,
-            reason=finished.reason, messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
+            number=number, started=self.session.services.clock(), message=message, answer=finished.answer,
+            ending=finished.ending, reason=finished.reason,
+            messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
             tokens=history.tokens_of(messages, self.session.options.count), spent=finished.spent,
         )  # fmt: skip
         if messages and self._past is not None:
@@ -370,14 +369,14 @@ class AgentEngine:
 
     def _finished(self, answer: str, ending: TurnStatus, *, reason: str = "", hint: str = "") -> TurnFinished:
         return TurnFinished(
-            session=self.id, timestamp=self.session.host.clock(), answer=answer, ending=ending, reason=reason, hint=hint,
+            session=self.id, timestamp=self.session.services.clock(), answer=answer, ending=ending, reason=reason, hint=hint,
             active=self.session.active_names,
         )  # fmt: skip
 
 
 def _with_triggered(local: Selection, chosen: Selection) -> Selection:
     """What the model chose, behind what the user named and what a trigger calls for: those are not a matter of opinion."""
-    called = [match for match in local.selected if activated_by(match) is not By.RANKER]
+    called = [match for match in local.selected if activated_by(match) is not ActivatedBy.RANKER]
     known = {match.id for match in called}
     selected = (*called, *(match for match in chosen.selected if match.id not in known))
     taken = {match.id for match in selected}

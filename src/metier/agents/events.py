@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from metier.runtime.events import Event
+from metier.runtime import Event
 from metier.selection import Selection
 
 from .prompt import Prompt

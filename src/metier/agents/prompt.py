@@ -99,7 +99,7 @@ def _with_ended(active: str, ended: Iterable[str]) -> str:
 
 
 def _catalog(session: Session, selection: Selection | None, budget: Budget) -> Disclosure:
-    listed = session.shelf.for_models
+    listed = session.skills.for_models
     ranked, more = _ranked(listed, selection)
     return catalog_within(ranked, budget, how=Activation.TOOL, count=session.options.count, more=more)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metier.models.providers import explained, is_temporary
-from metier.runtime import Reply, Session, Tool
+from metier.runtime import Session, Tool, ToolReply
 
 from . import events
 from .events import Event, ModelUsage
@@ -77,7 +77,7 @@ class TurnRun:
         self._calls: Counter[tuple[str, str]] = Counter()
 
     def tell(self, kind: type[Event], **values: Any) -> None:  # Any: the fields of that event
-        self._tell(kind(session=self.session.id, timestamp=self.session.host.clock(), **values))
+        self._tell(kind(session=self.session.id, timestamp=self.session.services.clock(), **values))
 
     @property
     def answer(self) -> str:
@@ -214,7 +214,7 @@ class TurnRun:
         )  # fmt: skip
         return ToolReturnPart(tool_name=call.tool_name, content=reply.text, tool_call_id=call.tool_call_id)
 
-    async def _reply(self, tool: Tool | None, name: str, written: str, known: dict[str, Tool]) -> Reply:
+    async def _reply(self, tool: Tool | None, name: str, written: str, known: dict[str, Tool]) -> ToolReply:
         if tool is None:
             return _mistake("unknown-tool", f"there is no tool {name!r}", f"the tools are {', '.join(known)}")
         self._calls[name, written] += 1
@@ -243,8 +243,8 @@ async def ask_once(model: Model, prompt: str, *, retries: int = 2) -> str:
     return response.text or ""
 
 
-def _mistake(code: str, message: str, hint: str) -> Reply:
-    return Reply(text=f"Error ({code}): {message}\nHint: {hint}", ok=False, code=code)
+def _mistake(code: str, message: str, hint: str) -> ToolReply:
+    return ToolReply(text=f"Error ({code}): {message}\nHint: {hint}", ok=False, code=code)
 
 
 def _settings() -> ModelSettings:

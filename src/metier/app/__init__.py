@@ -32,12 +32,19 @@ if TYPE_CHECKING:
     from metier.mcp.remote_servers import RemoteServers
     from metier.mcp.tools import OpenSession
     from metier.mcp.watcher import SkillWatcher
-    from metier.runtime import FileApprovals, Host, Options, Permissions, Session, SqliteStore
-    from metier.runtime.host import LateSelector
-    from metier.runtime.interpreters import Interpreters
-    from metier.runtime.permissions import Approve
-    from metier.runtime.running import Runner
-    from metier.runtime.telemetry import Telemetry
+    from metier.runtime import (
+        ApprovalHook,
+        FileApprovals,
+        Interpreters,
+        LazySelector,
+        Permissions,
+        Runner,
+        Session,
+        SessionOptions,
+        SessionServices,
+        SqliteSessionStore,
+        Telemetry,
+    )
     from metier.selection import Selector
     from metier.sources import Limits, Machine, Place, SkillLoader, Trust, Update
     from metier.spec import Files
@@ -220,10 +227,10 @@ class App(Conversations, Registries):
         return read_settings([self.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
 
     @cached_property
-    def store(self) -> SqliteStore:
-        from metier.runtime import SqliteStore
+    def store(self) -> SqliteSessionStore:
+        from metier.runtime import SqliteSessionStore
 
-        return SqliteStore(self.users_settings.path("session.store") or str(self.home / "sessions.sqlite"))
+        return SqliteSessionStore(self.users_settings.path("session.store") or str(self.home / "sessions.sqlite"))
 
     @cached_property
     def approvals(self) -> FileApprovals:
@@ -231,34 +238,36 @@ class App(Conversations, Registries):
 
         return FileApprovals(self.home / "approvals.json")
 
-    def permissions(self, approve: Approve | None = None) -> Permissions:
+    def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
         """What the user allows. `approve` is asked about the rest; without it the rest is refused."""
         import shutil
 
-        from metier.runtime import Permissions, Policy, Verdict
+        from metier.runtime import Permissions, Policy, PolicyVerdict
 
         settings = self.users_settings
-        words = {name: one_of(settings, f"policy.{name}", Verdict) for name in ("scripts", "network", "toolsets", "tools")}
+        words = {
+            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
+        }
         allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
         policy = Policy(allow=allow, deny=deny, **words)
         return Permissions(
             policy=policy, approvals=self.approvals, approve=approve, which=lambda name: shutil.which(name, path=_SYSTEM_PATH)
         )
 
-    def session_options(self) -> Options:
-        from metier.runtime import Level, Limits, Mode, Options
+    def session_options(self) -> SessionOptions:
+        from metier.runtime import ActivationMode, IsolationLevel, Limits, SessionOptions
 
         settings, users = self.settings, self.users_settings
-        return Options(
+        return SessionOptions(
             max_active=settings.number("skills.max_active"),
-            mode=one_of(settings, "session.mode", Mode),
+            mode=one_of(settings, "session.mode", ActivationMode),
             pinned=frozenset(settings.words("session.pinned")),
             instruction_tokens=settings.number("session.instruction_tokens"),
             parameters=tables(settings, "skills.parameters"),
             environment={name: text for name, text in self.environment.items() if name in users.words("sandbox.environment")},
             limits=Limits(
                 seconds=users.number("skills.script_timeout"), output_bytes=users.number("sandbox.output_bytes"),
-                memory_bytes=users.number("sandbox.memory_bytes"), require=one_of(users, "sandbox.require", Level),
+                memory_bytes=users.number("sandbox.memory_bytes"), require=one_of(users, "sandbox.require", IsolationLevel),
             ),
             budgets=budgets(users),
         )  # fmt: skip
@@ -268,41 +277,41 @@ class App(Conversations, Registries):
         return self.runner_with(None)
 
     def runner_with(self, interpreters: Interpreters | None) -> Runner:
-        from metier.runtime import Level
-        from metier.runtime.running import Runner
+        from metier.runtime import IsolationLevel, Runner
 
         runner = Runner(interpreters=interpreters)
         require = self.session_options().limits.require
-        if require in (Level.LIMITS, Level.OFF) and runner.best() is None:
+        if require in (IsolationLevel.LIMITS, IsolationLevel.OFF) and runner.best() is None:
             # The weak levels are never chosen silently: here the user has named one.
             return Runner(level=require, interpreters=interpreters)
         return runner
 
     def session(
-        self, id: str | None = None, *, approve: Approve | None = None, kept: bool = True, only: Container[str] | None = None,  # noqa: A002
+        self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
+        only: Container[str] | None = None,
     ) -> Session:  # fmt: skip
         """A conversation over these skills, or `only` some. A kept one can be gone on with by its id; another ends with us."""
-        from metier.runtime import Session
-        from metier.runtime.host import LateSelector
+        from metier.runtime import LazySelector, Session
 
         catalog = self.catalog if only is None else self.catalog.only(only)
-        selector = LateSelector(lambda: self.selector if only is None else self.selector_of(catalog))
-        return Session(catalog, id=id, options=self.session_options(), host=self._host(approve, kept=kept, selector=selector))
+        selector = LazySelector(lambda: self.selector if only is None else self.selector_of(catalog))
+        return Session(
+            catalog, id=id, options=self.session_options(), services=self._services(approve, kept=kept, selector=selector)
+        )
 
-    def _host(self, approve: Approve | None, *, kept: bool, selector: LateSelector) -> Host:
-        from metier.runtime import Bus, Host, MemoryStore
-        from metier.runtime.host import LateRunner
+    def _services(self, approve: ApprovalHook | None, *, kept: bool, selector: LazySelector) -> SessionServices:
+        from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SessionServices
 
-        bus = Bus()
+        bus = EventBus()
         if self.users_settings.truth("telemetry.enabled"):
             bus.subscribe(self.telemetry)
-        return Host(
-            store=self.store if kept else MemoryStore(),
-            runner=LateRunner(lambda: self.runner),
+        return SessionServices(
+            store=self.store if kept else MemorySessionStore(),
+            runner=LazyRunner(lambda: self.runner),
             permissions=self.permissions(approve),
             bus=bus,
             selector=selector,
-            foreign=lambda entry: self.remote_servers.files(entry),
+            remote_files=lambda entry: self.remote_servers.files(entry),
         )
 
     @cached_property
@@ -322,24 +331,23 @@ class App(Conversations, Registries):
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """What an MCP server offers, kept current while it runs, and the sessions that it works with."""
         from metier.mcp.watcher import SkillWatcher
-        from metier.runtime import Session
-        from metier.runtime.host import LateSelector
+        from metier.runtime import LazySelector, Session
 
-        selectors: dict[int, LateSelector] = {}
+        selectors: dict[int, LazySelector] = {}
 
         def open_session(catalog: Catalog) -> Session:
             # One selector for each catalog, of which only the newest is asked.
             if id(catalog) not in selectors:
                 selectors.clear()
-                selectors[id(catalog)] = LateSelector(lambda: self.selector_of(catalog))
-            host = self._host(None, kept=False, selector=selectors[id(catalog)])
-            return Session(catalog, options=self.session_options(), host=host)
+                selectors[id(catalog)] = LazySelector(lambda: self.selector_of(catalog))
+            services = self._services(None, kept=False, selector=selectors[id(catalog)])
+            return Session(catalog, options=self.session_options(), services=services)
 
         return SkillWatcher(lambda stop: self.watch(stop, files=True), open_session, scripts=scripts), open_session
 
     @cached_property
     def telemetry(self) -> Telemetry:
-        from metier.runtime.telemetry import otlp_telemetry
+        from metier.runtime import otlp_telemetry
 
         settings = self.users_settings
         return otlp_telemetry(content=settings.truth("telemetry.content"), metrics=settings.truth("telemetry.metrics"))

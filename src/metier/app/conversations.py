@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metier.agents import AgentEngine, AgentStore, ConversationStore, ModelChoice
-    from metier.runtime.permissions import Approve
+    from metier.runtime import ApprovalHook
 
     from . import App
 
@@ -38,7 +38,7 @@ class Conversations:
         return model_of(self._app, name, base_url=base_url, key_variable=key_variable)
 
     def engine(
-        self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: Approve | None = None,  # noqa: A002
+        self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: ApprovalHook | None = None,  # noqa: A002
         variables: Mapping[str, str] | None = None, kept: bool = True,
     ) -> AgentEngine:  # fmt: skip
         """A conversation with an agent of that name, or with none; gone on with by its id."""

@@ -18,7 +18,7 @@ from metier.spec import is_name
 from metier.values import replace
 
 if TYPE_CHECKING:
-    from metier.runtime.permissions import Approve
+    from metier.runtime import ApprovalHook
 
     from . import App
 
@@ -33,8 +33,8 @@ class Chooser(StrEnum):
 
 
 def engine_of(
-    app: App, id: str | None, *, agent: str, model: str | None, approve: Approve | None, variables: Mapping[str, str] | None,  # noqa: A002
-    kept: bool,
+    app: App, id: str | None, *, agent: str, model: str | None, approve: ApprovalHook | None,  # noqa: A002
+    variables: Mapping[str, str] | None, kept: bool,
 ) -> AgentEngine:  # fmt: skip
     version = app.agents.get(agent) if agent else None
     plan = version.agent if version else None

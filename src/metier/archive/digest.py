@@ -23,13 +23,13 @@ from .limits import SKILL_LIMITS
 __all__ = ["EXECUTABLE", "LINK", "PLAIN", "digest", "digest_of_hashes", "file_hashes"]
 
 
-def file_hashes(files: Files) -> dict[str, tuple[str, str]]:
-    """Mode and hex SHA-256 of every file and link, by path."""
+def file_hashes(files: Files, *, limit: int = SKILL_LIMITS.file) -> dict[str, tuple[str, str]]:
+    """Mode and hex SHA-256 of every file and link, by path. `limit` is the size of the largest file that is read."""
     if isinstance(files, Contents):
         return dict(files.hashes)
     hashes: dict[str, tuple[str, str]] = {}
     for entry in files.list():
-        data = files.read(entry.path, limit=SKILL_LIMITS.file)
+        data = files.read(entry.path, limit=limit)
         hashes[entry.path] = (EXECUTABLE if entry.executable else PLAIN, hashlib.sha256(data).hexdigest())
     return dict(sorted(hashes.items(), key=lambda item: item[0].encode()))
 
@@ -41,5 +41,5 @@ def digest_of_hashes(hashes: Mapping[str, tuple[str, str]]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def digest(files: Files) -> str:
-    return digest_of_hashes(file_hashes(files))
+def digest(files: Files, *, limit: int = SKILL_LIMITS.file) -> str:
+    return digest_of_hashes(file_hashes(files, limit=limit))

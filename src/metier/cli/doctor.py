@@ -17,7 +17,7 @@ from metier.errors import MetierError
 from metier.install.targets.scope import ScopeLevel
 from metier.install.transaction.doctor import Leftover, find_leftovers
 from metier.install.transaction.doctor import repair as repair_scope
-from metier.runtime.health import health
+from metier.runtime import check_health
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -98,7 +98,7 @@ def _running(app: App) -> Iterator[DoctorCheck]:
     """What running scripts needs, each found out by doing it."""
     try:
         require = app.session_options().limits.require
-        for found in health(store=app.store, approvals=app.approvals, runner=app.runner, require=require):
+        for found in check_health(store=app.store, approvals=app.approvals, runner=app.runner, require=require):
             yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield DoctorCheck("running", "error", str(error), error.hint)

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from metier.app import App
+from metier.archive import digest
 from metier.catalog import Source
 from metier.config import KEYS, change_words
 from metier.errors import MetierError, RefusedError, UsageError
-from metier.runtime import Answer, Pattern, Question, tree_digest
-from metier.runtime.permissions import Approve
+from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern
 from metier.sources import DiskFiles
 
 from .core.dispatch import command
@@ -70,7 +70,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
 
     A pattern is Read, Bash(git status), Bash(git add:*), Script(scripts/*), Network or Toolset.
     """
-    parsed = [str(Pattern.parse(pattern)) for pattern in patterns]
+    parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
     if skill:
         digest = _digest(app, entry_named(app, skill).name)
         if not digest:
@@ -90,7 +90,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
 @click.option("--skill", help="Take back what was approved for this skill; all of it without PATTERN.")
 def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Forbid tool patterns for all skills, or take back what was approved for one."""
-    parsed = [str(Pattern.parse(pattern)) for pattern in patterns]
+    parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
     if skill:
         removed = sum(app.approvals.remove(skill, pattern) for pattern in parsed) if parsed else app.approvals.remove(skill)
         line = f"{removed} approvals of {skill} were taken back"
@@ -102,17 +102,20 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"no skill may use {', '.join(parsed)}"),))
 
 
-def ask_on_terminal() -> Approve | None:
+def ask_on_terminal() -> ApprovalHook | None:
     """A hook that asks the person at the terminal; None where there is none, and then what must be asked is refused."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
-    def ask(question: Question) -> Answer:
+    def ask(question: Question) -> ApprovalAnswer:
         text = one_line(f"{question.skill} wants to use {question.request} ({question.reason}). Allow it?")
         answer = click.prompt(f"{text} [o]nce, [a]lways, [n]o", default="n", show_default=False, err=True)
-        return {"o": Answer.ONCE, "once": Answer.ONCE, "a": Answer.ALWAYS, "always": Answer.ALWAYS}.get(
-            str(answer).lower(), Answer.NO
-        )
+        return {
+            "o": ApprovalAnswer.ONCE,
+            "once": ApprovalAnswer.ONCE,
+            "a": ApprovalAnswer.ALWAYS,
+            "always": ApprovalAnswer.ALWAYS,
+        }.get(str(answer).lower(), ApprovalAnswer.NO)
 
     return ask
 
@@ -121,6 +124,6 @@ def _digest(app: App, name: str) -> str:
     try:
         entry = entry_named(app, name)
         # What another server has is pinned by its listing: nothing is fetched to be approved.
-        return app.remote_servers.files(entry).digest if entry.source is Source.MCP else tree_digest(DiskFiles(entry.folder))
+        return app.remote_servers.files(entry).digest if entry.source is Source.MCP else digest(DiskFiles(entry.folder))
     except MetierError:
         return ""

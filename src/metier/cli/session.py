@@ -10,8 +10,7 @@ import click
 
 from metier.app import App
 from metier.errors import NotFoundError, UsageError
-from metier.runtime import Active, SqliteStore
-from metier.runtime.store import Kept
+from metier.runtime import ActiveSkill, SqliteSessionStore, StoredSession
 
 from .core.dispatch import command
 from .core.result import Result
@@ -72,14 +71,14 @@ def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     return Result(data={"cleared": names}, lines=lambda _: (line,), notes=_notes(app.store))
 
 
-def _found(app: App, session_id: str) -> Kept:
+def _found(app: App, session_id: str) -> StoredSession:
     for kept in app.store.sessions():
         if kept.id == session_id:
             return kept
     raise NotFoundError(f"no session is named {session_id!r}", hint="see `metier session list`")
 
 
-def _row(kept: Kept) -> dict[str, Any]:
+def _row(kept: StoredSession) -> dict[str, Any]:
     return {
         "id": kept.id,
         "created": kept.created.isoformat(),
@@ -88,7 +87,7 @@ def _row(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _active_row(row: Active) -> dict[str, Any]:
+def _active_row(row: ActiveSkill) -> dict[str, Any]:
     return {
         "name": row.name,
         "folder": row.folder,
@@ -102,14 +101,14 @@ def _active_row(row: Active) -> dict[str, Any]:
     }
 
 
-def _by_use(rows: Sequence[Active]) -> list[Active]:
-    return sorted(rows, key=lambda row: -row.used)
+def _by_use(rows: Sequence[ActiveSkill]) -> list[ActiveSkill]:
+    return sorted(rows, key=lambda row: -row.last_use)
 
 
 def _when(time: datetime) -> str:
     return time.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _notes(store: SqliteStore) -> tuple[str, ...]:
-    moved = store.set_aside
+def _notes(store: SqliteSessionStore) -> tuple[str, ...]:
+    moved = store.damaged_copy
     return (f"{store.file} was damaged and has been set aside as {moved}; sessions begin anew",) if moved else ()

@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import click
 
 from metier.app import App
-from metier.runtime import Usage
-from metier.runtime.store import Used
+from metier.runtime import Usage, UsageRow
 
 from .core.dispatch import command
 from .core.result import Result
@@ -22,7 +21,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _PARTS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 24
 _MOST_SKILLS = 20
-Key = Callable[[Used], str]
+Key = Callable[[UsageRow], str]
 
 
 @command("", "stats")
@@ -90,7 +89,7 @@ def bar(value: float, most: float, width: int = _WIDTH) -> str:
     return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()
 
 
-def _summed(rows: Sequence[Used], key: Key) -> dict[str, Usage]:
+def _summed(rows: Sequence[UsageRow], key: Key) -> dict[str, Usage]:
     found: dict[str, Usage] = {}
     for each in rows:
         found[key(each)] = found.get(key(each), Usage()) + each.usage

@@ -10,7 +10,7 @@ from metier.errors import ConfigError, UsageError
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from metier.runtime import Budgets, Pattern
+    from metier.runtime import Budgets, ToolPattern
 
 __all__ = ["budgets", "one_of", "patterns", "tables"]
 
@@ -27,12 +27,12 @@ def one_of(settings: Settings, name: str, words: type[W]) -> W:
         ) from None
 
 
-def patterns(settings: Settings, name: str) -> tuple[Pattern, ...]:
-    from metier.runtime import Pattern
+def patterns(settings: Settings, name: str) -> tuple[ToolPattern, ...]:
+    from metier.runtime import ToolPattern
 
     value = settings[name]
     try:
-        return tuple(map(Pattern.parse, value.value))
+        return tuple(map(ToolPattern.parse, value.value))
     except UsageError as error:
         raise ConfigError(f"{name}: {error}", file=value.origin, hint=error.hint) from None
 

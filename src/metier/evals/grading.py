@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import MetierError
-from metier.runtime import Run
+from metier.runtime import ScriptRun
 from metier.spec import resource_path
 
 from .chat import Chat
@@ -61,7 +61,7 @@ async def _by_command(assertion: Assertion, answer: str, desk: TaskWorkspace, fo
     script, *words = assertion.command
     try:
         path = resource_path(script)
-        run = Run(
+        run = ScriptRun(
             folder=folder, script=path, named=(path,), stdin=answer.encode("utf-8", "replace"),
             arguments=tuple(word.replace("{outputs}", desk.outputs) for word in words), inputs=(desk.outputs, desk.inputs),
             environment={"OUTPUTS": desk.outputs, "INPUTS": desk.inputs}, limits=desk.limits,

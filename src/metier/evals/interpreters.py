@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from metier.runtime.interpreters import Interpreters
+from metier.runtime import Interpreters
 
 __all__ = ["interpreters_with"]
 

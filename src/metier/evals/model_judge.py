@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from metier.disclosure import Format
 from metier.disclosure.catalog import rendered
-from metier.runtime import Reply, Tool
-from metier.runtime.schema import object_schema
+from metier.runtime import Tool, ToolReply, object_schema
 from metier.spec import Json
 
 from .chat import Chat
@@ -58,5 +57,5 @@ def _load(names: Sequence[str]) -> Tool:
     return Tool(name="load_skill", description=about, schema=schema, work=_never)
 
 
-async def _never(_: dict[str, Json]) -> Reply:
+async def _never(_: dict[str, Json]) -> ToolReply:
     raise AssertionError("a judge only looks at what was called")

@@ -9,8 +9,7 @@ from typing import Any
 
 from metier.catalog import Catalog, Entry, State
 from metier.errors import MetierError
-from metier.runtime import Host, Options, Session, Tool
-from metier.runtime.permissions import Permissions
+from metier.runtime import Permissions, Session, SessionOptions, SessionServices, Tool
 
 from .chat import Call, Chat
 from .files import EvalCase
@@ -91,8 +90,8 @@ def _session(entry: Entry, desk: TaskWorkspace, permissions: Permissions) -> Ses
     """A session that knows this one skill, whether it is installed or not."""
     usable = entry._replace(state=State.ENABLED, reason="")
     catalog = Catalog((usable,), (), {entry.name: usable})
-    host = Host(runner=desk.around(desk.runner), permissions=permissions)
-    return Session(catalog, host=host, options=replace(Options(), limits=desk.limits))
+    services = SessionServices(runner=desk.around(desk.runner), permissions=permissions)
+    return Session(catalog, services=services, options=replace(SessionOptions(), limits=desk.limits))
 
 
 def _without_catalog(tools: Sequence[Tool]) -> tuple[Tool, ...]:

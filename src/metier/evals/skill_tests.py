@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from metier.errors import MetierError, NotFoundError
-from metier.runtime import Limits, Outcome, Run, ScriptRunner
+from metier.runtime import Limits, Outcome, ScriptRun, ScriptRunner
 from metier.sources import DiskFiles
 
 from .parallel import run_parallel
@@ -153,8 +153,8 @@ def _reported(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTes
         yield _broken(suite, f"it holds no test that could be run; pytest ended with {report['code']}")
 
 
-def _run(script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, **more: Any) -> Run:  # Any: fields of Run
-    return Run(
+def _run(script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, **more: Any) -> ScriptRun:  # Any: fields
+    return ScriptRun(
         folder=_BENCH, script=f"scripts/{script}.py", stdin=json.dumps(plan).encode(), inputs=(suite.folder,), limits=limits,
         **more,
     )  # fmt: skip
@@ -169,7 +169,7 @@ def _broken(suite: SkillTestFile, message: str, seconds: float = 0.0) -> SkillTe
 def _why(outcome: Outcome) -> str:
     if outcome.timed_out:
         return f"it was stopped after {outcome.duration:.0f} s"
-    if outcome.ended_for:
-        return f"it was stopped: too much {outcome.ended_for}"
+    if outcome.stop_reason:
+        return f"it was stopped: too much {outcome.stop_reason}"
     last = "\n".join((outcome.stderr or outcome.stdout).splitlines()[-_LAST_LINES:])
     return f"it ended with {outcome.exit_code} and no report\n{last}".strip()

@@ -12,9 +12,18 @@ from dataclasses import dataclass, replace
 
 from metier.disclosure.neutral import output_text
 from metier.errors import RefusedError
-from metier.runtime import Limits, Outcome, Produced, Reply, Run, ScriptRunner, Tool
-from metier.runtime.schema import Schema, object_schema
-from metier.runtime.tool import Work
+from metier.runtime import (
+    Limits,
+    Outcome,
+    OutputFile,
+    Schema,
+    ScriptRun,
+    ScriptRunner,
+    Tool,
+    ToolFunction,
+    ToolReply,
+    object_schema,
+)
 from metier.sources import DiskFiles
 from metier.spec import Json, resource_path
 
@@ -61,38 +70,38 @@ class TaskWorkspace:
         """The runner of the skill's own scripts, which may then read the desk's files and leave some there."""
         return _Near(self, runner)
 
-    def keep(self, produced: Produced) -> None:
+    def keep(self, produced: OutputFile) -> None:
         self._put(produced.path, produced.data)
 
-    async def _list(self, _: dict[str, Json]) -> Reply:
+    async def _list(self, _: dict[str, Json]) -> ToolReply:
         rows = [
             f"{entry.path}  {entry.size:,} bytes"
             for folder in (self.inputs, self.outputs)
             for entry in DiskFiles(folder).list()
         ]
-        return Reply(text="\n".join(rows) or "There are no files.")
+        return ToolReply(text="\n".join(rows) or "There are no files.")
 
-    async def _read(self, arguments: dict[str, Json]) -> Reply:
+    async def _read(self, arguments: dict[str, Json]) -> ToolReply:
         path = resource_path(str(arguments["path"]))
         folder = self.outputs if os.path.lexists(os.path.join(self.outputs, path)) else self.inputs
-        return Reply(text=output_text(DiskFiles(folder).read(path, limit=_LARGEST).decode("utf-8", "replace")[:_MOST_READ]))
+        return ToolReply(text=output_text(DiskFiles(folder).read(path, limit=_LARGEST).decode("utf-8", "replace")[:_MOST_READ]))
 
-    async def _write(self, arguments: dict[str, Json]) -> Reply:
+    async def _write(self, arguments: dict[str, Json]) -> ToolReply:
         self._put(str(arguments["path"]), str(arguments["content"]).encode("utf-8", "replace"))
-        return Reply(text="written")
+        return ToolReply(text="written")
 
-    async def _run(self, arguments: dict[str, Json]) -> Reply:
+    async def _run(self, arguments: dict[str, Json]) -> ToolReply:
         keep = arguments.get("keep")
         names = tuple(map(str, keep)) if isinstance(keep, list) else ()
         plan = {"code": arguments["code"], "folders": [self.inputs, self.outputs]}
-        run = Run(
+        run = ScriptRun(
             folder=_BENCH, script="scripts/snippet.py", stdin=json.dumps(plan).encode(), inputs=(self.inputs, self.outputs),
             outputs=names, limits=self.limits,
         )  # fmt: skip
         outcome = await self.runner.run(run)
         for file in outcome.files:
             self.keep(file)
-        return Reply(text=_told(outcome), ok=outcome.ok, outcome=outcome)
+        return ToolReply(text=_told(outcome), ok=outcome.ok, outcome=outcome)
 
     def _put(self, name: str, data: bytes) -> None:
         path = resource_path(name)
@@ -111,7 +120,7 @@ class _Near:
         self._desk = desk
         self._runner = runner
 
-    async def run(self, run: Run) -> Outcome:
+    async def run(self, run: ScriptRun) -> Outcome:
         # A skill's script is told where to write by its arguments, and only those names can be asked back.
         named = {os.path.basename(word.rpartition("=")[2]) for word in run.arguments if "." in os.path.basename(word)}
         outputs = tuple(sorted({*run.outputs, *(name for name in named if not name.startswith("."))}))[:20]
@@ -130,7 +139,7 @@ def _told(outcome: Outcome) -> str:
     return "\n".join([*(part for part in parts if part.strip()), f"[{ended}]"])
 
 
-def _tool(name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: Work) -> Tool:
+def _tool(name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction) -> Tool:
     return Tool(name=name, description=about, schema=object_schema(properties, required), work=work)
 
 

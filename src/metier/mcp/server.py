@@ -16,8 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from metier import __version__
 from metier.errors import MetierError
-from metier.runtime import By, Tool
-from metier.runtime.crossing import in_thread
+from metier.runtime import ActivatedBy, Tool, in_thread
 from metier.spec import Json, Manifest
 
 from .notifications import ChangeNotifier
@@ -130,7 +129,7 @@ class SkillServer:
 
         def activated() -> str:
             session = self._open_session(served.catalog)
-            return session.activate(params.name, by=By.USER, arguments=words, parameters=given).text
+            return session.activate(params.name, by=ActivatedBy.USER, arguments=words, parameters=given).text
 
         text = await in_thread(_told(activated))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))

@@ -11,13 +11,18 @@ from collections.abc import Callable
 
 from metier.catalog import Catalog
 from metier.disclosure.neutral import one_line, output_text
-from metier.runtime import By, Launch, Reply, Session, Tool
-from metier.runtime.crossing import in_thread
-from metier.runtime.launching import launch
-from metier.runtime.schema import Schema, object_schema
-from metier.runtime.scripts_as_tools import reply_of
-from metier.runtime.tool import Work
-from metier.runtime.tools import file_text
+from metier.runtime import (
+    ActivatedBy,
+    Schema,
+    Session,
+    Tool,
+    ToolFunction,
+    ToolReply,
+    in_thread,
+    object_schema,
+    read_file_text,
+    script_reply,
+)
 from metier.spec import Json
 
 from .served_catalog import ServedCatalog
@@ -44,11 +49,11 @@ def server_tools(served: ServedCatalog, open_session: OpenSession, *, scripts: b
 
 
 def _search(session: Session) -> Tool:
-    async def work(arguments: dict[str, Json]) -> Reply:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
         limit = arguments.get("limit")
         found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
-        return Reply(text=output_text("\n".join(lines)) or "No skill fits that.")
+        return ToolReply(text=output_text("\n".join(lines)) or "No skill fits that.")
 
     properties: dict[str, Schema] = {
         "query": _text("What you want to do, in a sentence."),
@@ -59,13 +64,13 @@ def _search(session: Session) -> Tool:
 
 
 def _load(session: Session, fresh: Callable[[], Session], names: tuple[str, ...]) -> Tool:
-    async def work(arguments: dict[str, Json]) -> Reply:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
         parameters = arguments.get("parameters")
         activation = await in_thread(
-            fresh().activate, str(arguments["skill_name"]), by=By.MODEL, arguments=str(arguments.get("arguments") or ""),
-            parameters=parameters if isinstance(parameters, dict) else None,
+            fresh().activate, str(arguments["skill_name"]), by=ActivatedBy.MODEL,
+            arguments=str(arguments.get("arguments") or ""), parameters=parameters if isinstance(parameters, dict) else None,
         )  # fmt: skip
-        return Reply(text=activation.text)
+        return ToolReply(text=activation.text)
 
     properties: dict[str, Schema] = {
         "skill_name": _names(names),
@@ -77,14 +82,14 @@ def _load(session: Session, fresh: Callable[[], Session], names: tuple[str, ...]
 
 
 def _read(session: Session, names: tuple[str, ...]) -> Tool:
-    async def work(arguments: dict[str, Json]) -> Reply:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
         name, offset = str(arguments["skill_name"]), arguments.get("offset")
         # A skill that is closed to models does not exist for them.
-        session.shelf.usable(name, By.MODEL)
+        session.skills.entry(name, ActivatedBy.MODEL)
         text = await in_thread(
-            file_text, session, name, str(arguments["resource_name"]), offset if isinstance(offset, int) else 0
+            read_file_text, session, name, str(arguments["resource_name"]), offset if isinstance(offset, int) else 0
         )
-        return Reply(text=text)
+        return ToolReply(text=text)
 
     offset: Schema = {
         "type": "integer",
@@ -102,15 +107,17 @@ def _read(session: Session, names: tuple[str, ...]) -> Tool:
 
 
 def _run(session: Session, names: tuple[str, ...]) -> Tool:
-    async def work(arguments: dict[str, Json]) -> Reply:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
         name, script = str(arguments["skill_name"]), str(arguments["script_name"])
-        session.shelf.usable(name, By.MODEL)
+        session.skills.entry(name, ActivatedBy.MODEL)
         words, stdin = arguments.get("args"), arguments.get("stdin")
-        wish = Launch(
-            skill=name, script=script, arguments=tuple(map(str, words)) if isinstance(words, list) else (),
+        outcome = await session.run_script(
+            name,
+            script,
+            tuple(map(str, words)) if isinstance(words, list) else (),
             stdin=stdin if isinstance(stdin, str) else None,
-        )  # fmt: skip
-        return reply_of(name, script, await launch(session, wish))
+        )
+        return script_reply(name, script, outcome)
 
     properties: dict[str, Schema] = {
         "skill_name": _names(names),
@@ -123,11 +130,11 @@ def _run(session: Session, names: tuple[str, ...]) -> Tool:
 
 
 def _tool(
-    session: Session, name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: Work
+    session: Session, name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction
 ) -> Tool:
     return Tool(
         name=name, description=about, schema=object_schema(properties, required), work=work,
-        noticed=session.noticed,
+        on_call=session.record_call,
     )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
-"""A conversation with skills: activate them, read their files, run their scripts confined, and say what happened.
+"""A conversation with skills: activate them, read their files, run their scripts in a sandbox, and report events.
 
 session = Session(metier.discover("skills"))
-session.activate("fill-forms").text       # what a model gets
-for tool in session.tools(): ...          # what it can call
+session.activate("fill-forms").text       # the instructions that a model gets
+for tool in session.tools(): ...          # the tools that it can call
+
+This is the public face of the package. `metier.runtime.sandbox` is the face of the sandbox alone.
 """
 
 from __future__ import annotations
@@ -11,83 +13,250 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .activation import Activation, Active, By, Mode
-    from .approvals import Approval, Approvals, FileApprovals, MemoryApprovals
-    from .digest import tree_digest
-    from .events import Bus, Event
-    from .host import Host, Options, ScriptRunner, Selects
-    from .launching import Launch
-    from .limits import Limits, Run
-    from .mistakes import BadArgumentsError, NotActiveError, OverBudgetError
-    from .outcome import Isolation, Level, Outcome, Produced
-    from .patterns import Pattern, Request
-    from .permissions import Answer, Decision, Permissions, Policy, Question, Verdict
-    from .session import Session
-    from .store import MemoryStore, SqliteStore, Store
-    from .tool import Reply, Tool
+    from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill
+    from .async_bridge import in_thread, wait_for
+    from .database import Database
+    from .events import (
+        ActionRefused,
+        Event,
+        EventBus,
+        ResourceRead,
+        ScriptFinished,
+        ScriptStarted,
+        SkillActivated,
+        SkillDeactivated,
+        SkillShadowed,
+        SkillsSelected,
+        Subscriber,
+        ToolCalled,
+    )
+    from .health import HealthCheck, check_health
+    from .policy.approvals import Approval, Approvals, FileApprovals, MemoryApprovals
+    from .policy.patterns import ToolPattern, ToolRequest, tool_request
+    from .policy.permissions import (
+        ApprovalAnswer,
+        ApprovalHook,
+        Permissions,
+        Policy,
+        PolicyDecision,
+        PolicyVerdict,
+        Question,
+        parse_patterns,
+    )
+    from .sandbox.isolation import Guard, Isolation, IsolationLevel
+    from .script_run import Limits, Outcome, OutputFile, ScriptRun, printable
+    from .scripts.interpreters import Interpreters
+    from .scripts.run_script import ScriptRequest
+    from .scripts.runner import Runner, check_argument_limits
+    from .session import Session, activated_by
+    from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
+    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, UsageRow
+    from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
+    from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
+    from .tools.schema import Schema, object_schema
+    from .tools.script_tools import script_reply
+    from .tools.session_tools import read_file_text, static_tools
+    from .tools.tool import Tool, ToolFunction, ToolReply
     from .usage import Allowance, Budgets, Usage
 
 _EXPORTS = {
-    "metier.runtime.activation": ("Activation", "Active", "By", "Mode"),
-    "metier.runtime.approvals": ("Approval", "Approvals", "FileApprovals", "MemoryApprovals"),
-    "metier.runtime.digest": ("tree_digest",),
-    "metier.runtime.events": ("Bus", "Event"),
-    "metier.runtime.host": ("Host", "Options", "ScriptRunner", "Selects"),
-    "metier.runtime.launching": ("Launch",),
-    "metier.runtime.limits": ("Limits", "Run"),
-    "metier.runtime.mistakes": ("BadArgumentsError", "NotActiveError", "OverBudgetError"),
-    "metier.runtime.outcome": ("Isolation", "Level", "Outcome", "Produced"),
-    "metier.runtime.patterns": ("Pattern", "Request"),
-    "metier.runtime.permissions": ("Answer", "Decision", "Permissions", "Policy", "Question", "Verdict"),
-    "metier.runtime.session": ("Session",),
-    "metier.runtime.store": ("MemoryStore", "SqliteStore", "Store"),
-    "metier.runtime.tool": ("Reply", "Tool"),
-    "metier.runtime.usage": ("Allowance", "Budgets", "Usage"),
+    "metier.runtime.activation": (
+        "Activation",
+        "ActiveSkill",
+        "ActivatedBy",
+        "ActivationMode",
+    ),
+    "metier.runtime.async_bridge": (
+        "wait_for",
+        "in_thread",
+    ),
+    "metier.runtime.database": ("Database",),
+    "metier.runtime.events": (
+        "EventBus",
+        "SkillDeactivated",
+        "Event",
+        "ActionRefused",
+        "ResourceRead",
+        "ScriptFinished",
+        "ScriptStarted",
+        "SkillsSelected",
+        "SkillShadowed",
+        "SkillActivated",
+        "Subscriber",
+        "ToolCalled",
+    ),
+    "metier.runtime.health": (
+        "HealthCheck",
+        "check_argument_limits",
+        "check_health",
+    ),
+    "metier.runtime.policy.approvals": (
+        "Approval",
+        "Approvals",
+        "FileApprovals",
+        "MemoryApprovals",
+    ),
+    "metier.runtime.policy.patterns": (
+        "ToolPattern",
+        "ToolRequest",
+        "tool_request",
+    ),
+    "metier.runtime.policy.permissions": (
+        "ApprovalAnswer",
+        "ApprovalHook",
+        "PolicyDecision",
+        "Permissions",
+        "Policy",
+        "Question",
+        "PolicyVerdict",
+        "parse_patterns",
+    ),
+    "metier.runtime.sandbox.isolation": (
+        "Guard",
+        "Isolation",
+        "IsolationLevel",
+    ),
+    "metier.runtime.script_run": (
+        "Limits",
+        "Outcome",
+        "OutputFile",
+        "ScriptRun",
+        "printable",
+    ),
+    "metier.runtime.scripts.interpreters": ("Interpreters",),
+    "metier.runtime.scripts.run_script": ("ScriptRequest",),
+    "metier.runtime.scripts.runner": ("Runner", "check_argument_limits"),
+    "metier.runtime.session": (
+        "Session",
+        "activated_by",
+    ),
+    "metier.runtime.session_options": (
+        "SessionServices",
+        "LazyRunner",
+        "LazySelector",
+        "SessionOptions",
+        "ScriptRunner",
+        "SkillSelector",
+    ),
+    "metier.runtime.store": (
+        "StoredSession",
+        "MemorySessionStore",
+        "SqliteSessionStore",
+        "SessionStore",
+        "UsageRow",
+    ),
+    "metier.runtime.telemetry": (
+        "Telemetry",
+        "otlp_telemetry",
+        "provider_telemetry",
+    ),
+    "metier.runtime.tool_errors": (
+        "BadArgumentsError",
+        "NotActiveError",
+        "OverBudgetError",
+        "error_text",
+    ),
+    "metier.runtime.tools.schema": (
+        "Schema",
+        "object_schema",
+    ),
+    "metier.runtime.tools.script_tools": ("script_reply",),
+    "metier.runtime.tools.session_tools": (
+        "read_file_text",
+        "static_tools",
+    ),
+    "metier.runtime.tools.tool": (
+        "ToolReply",
+        "Tool",
+        "ToolFunction",
+    ),
+    "metier.runtime.usage": (
+        "Allowance",
+        "Budgets",
+        "Usage",
+    ),
 }
 __all__ = [
+    "ActionRefused",
+    "ActivatedBy",
     "Activation",
-    "Active",
+    "ActivationMode",
+    "ActiveSkill",
     "Allowance",
-    "Answer",
     "Approval",
+    "ApprovalAnswer",
+    "ApprovalHook",
     "Approvals",
     "BadArgumentsError",
     "Budgets",
-    "Bus",
-    "By",
-    "Decision",
+    "Database",
     "Event",
+    "EventBus",
     "FileApprovals",
-    "Host",
+    "Guard",
+    "HealthCheck",
+    "Interpreters",
     "Isolation",
-    "Launch",
-    "Level",
+    "IsolationLevel",
+    "LazyRunner",
+    "LazySelector",
     "Limits",
     "MemoryApprovals",
-    "MemoryStore",
-    "Mode",
+    "MemorySessionStore",
     "NotActiveError",
-    "Options",
     "Outcome",
+    "OutputFile",
     "OverBudgetError",
-    "Pattern",
     "Permissions",
     "Policy",
-    "Produced",
+    "PolicyDecision",
+    "PolicyVerdict",
     "Question",
-    "Reply",
-    "Request",
-    "Run",
+    "ResourceRead",
+    "Runner",
+    "Schema",
+    "ScriptFinished",
+    "ScriptRequest",
+    "ScriptRun",
     "ScriptRunner",
-    "Selects",
+    "ScriptStarted",
     "Session",
-    "SqliteStore",
-    "Store",
+    "SessionOptions",
+    "SessionServices",
+    "SessionStore",
+    "SkillActivated",
+    "SkillDeactivated",
+    "SkillSelector",
+    "SkillShadowed",
+    "SkillsSelected",
+    "SqliteSessionStore",
+    "StoredSession",
+    "Subscriber",
+    "Telemetry",
     "Tool",
+    "ToolCalled",
+    "ToolFunction",
+    "ToolPattern",
+    "ToolReply",
+    "ToolRequest",
     "Usage",
-    "Verdict",
-    "tree_digest",
+    "UsageRow",
+    "activated_by",
+    "check_argument_limits",
+    "check_health",
+    "error_text",
+    "in_thread",
+    "object_schema",
+    "otlp_telemetry",
+    "parse_patterns",
+    "printable",
+    "provider_telemetry",
+    "read_file_text",
+    "script_reply",
+    "static_tools",
+    "tool_request",
+    "wait_for",
 ]
 
-if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+if not TYPE_CHECKING:  # a type checker reads the imports above and finds a misspelled name
     __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -14,12 +14,23 @@ from enum import StrEnum
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
 
-__all__ = ["Activation", "Active", "By", "Mode", "admit", "dependency_order", "leaving", "released", "touched", "without"]
+__all__ = [
+    "ActivatedBy",
+    "Activation",
+    "ActivationMode",
+    "ActiveSkill",
+    "admit",
+    "deactivate",
+    "dependency_order",
+    "mark_used",
+    "release_dependencies",
+    "remove_rows",
+]
 
-Plain = str | int | float | bool
+ParameterValue = str | int | float | bool
 
 
-class By(StrEnum):
+class ActivatedBy(StrEnum):
     """Who activated a skill."""
 
     USER = "user"
@@ -30,7 +41,7 @@ class By(StrEnum):
     """Another skill that needs it."""
 
 
-class Mode(StrEnum):
+class ActivationMode(StrEnum):
     """How long a skill stays active."""
 
     PERSISTENT = "persistent"
@@ -42,22 +53,22 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Active:
+class ActiveSkill:
     """One active skill of one session: also exactly one row of the store."""
 
     name: str
     folder: str
     since: datetime
-    used: int
+    last_use: int
     """Grows with every use of any skill in the session, so the smallest was used longest ago."""
-    by: By = By.USER
-    mode: Mode = Mode.BOUNDED
+    by: ActivatedBy = ActivatedBy.USER
+    mode: ActivationMode = ActivationMode.BOUNDED
     pinned: bool = False
     arguments: str = ""
-    parameters: Mapping[str, Plain] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    dependencies: tuple[str, ...] = ()
     """Names of the skills that it depends on, directly."""
-    told: str = ""
+    content_checksum: str = ""
     """A check sum of the text that the model was given, so that the same text is never injected twice."""
     tokens: int = 0
 
@@ -71,7 +82,7 @@ class Activation:
     """Of the SKILL.md."""
     text: str
     tokens: int
-    by: By
+    by: ActivatedBy
     since: datetime
     injected: bool = True
     """False when the same instructions were given before: the text is then one sentence that says so."""
@@ -114,97 +125,103 @@ def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tupl
     return tuple(done)
 
 
-def admit(active: Sequence[Active], coming: Sequence[Active], max_active: int) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+def admit(
+    active: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int
+) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
     """Who is active once `coming` are in, and who left for them. Refused when nobody may leave."""
     names = {each.name for each in coming}
     kept = [each for each in active if each.name not in names]
-    evicted: list[Active] = []
+    evicted: list[ActiveSkill] = []
     while _counted(kept) + _counted(coming) > max_active:
         candidate = _least_recent(kept, coming)
         if candidate is None:
             raise _no_room(kept, coming, max_active)
         kept.remove(candidate)
         evicted.append(candidate)
-        gone, kept = released(kept, candidate, spare=names)
+        gone, kept = release_dependencies(kept, candidate, spare=names)
         evicted += gone
     return (*kept, *coming), tuple(evicted)
 
 
-def leaving(active: Sequence[Active], name: str) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+def deactivate(active: Sequence[ActiveSkill], name: str) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
     """Who stays when `name` is deactivated, and who goes with it."""
     found = next((each for each in active if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in active)
         raise NotFoundError(f"{name!r} is not active", hint=f"active are: {names}" if names else "no skill is active")
-    users = [each.name for each in active if name in each.needs]
+    users = [each.name for each in active if name in each.dependencies]
     if users:
         raise ConflictError(f"{name!r} is needed by {users[0]!r}", hint=f"deactivate {users[0]!r} first")
     rest = [each for each in active if each is not found]
-    gone, rest = released(rest, found)
+    gone, rest = release_dependencies(rest, found)
     return tuple(rest), (found, *gone)
 
 
-def released(active: Sequence[Active], left: Active, *, spare: Iterable[str] = ()) -> tuple[list[Active], list[Active]]:
+def release_dependencies(
+    active: Sequence[ActiveSkill], left: ActiveSkill, *, spare: Iterable[str] = ()
+) -> tuple[list[ActiveSkill], list[ActiveSkill]]:
     """The dependencies that came only with `left` and that nobody else needs; and those who stay."""
     kept, gone = list(active), []
-    pending = list(left.needs)
+    pending = list(left.dependencies)
     while pending:
         name = pending.pop()
         found = next((each for each in kept if each.name == name), None)
-        if found is None or found.by is not By.DEPENDENCY or found.pinned or name in spare:
+        if found is None or found.by is not ActivatedBy.DEPENDENCY or found.pinned or name in spare:
             continue
-        if any(name in each.needs for each in kept):
+        if any(name in each.dependencies for each in kept):
             continue
         kept.remove(found)
         gone.append(found)
-        pending += found.needs
+        pending += found.dependencies
     return gone, kept
 
 
-def without(active: Sequence[Active], left: Sequence[Active]) -> tuple[tuple[Active, ...], tuple[Active, ...]]:
+def remove_rows(
+    active: Sequence[ActiveSkill], left: Sequence[ActiveSkill]
+) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
     """Who stays when `left` are gone, and all who went: they, and what had come only for them."""
     kept = [row for row in active if row not in left]
     gone = list(left)
     for row in left:
-        more, kept = released(kept, row)
+        more, kept = release_dependencies(kept, row)
         gone += more
     return tuple(kept), tuple(gone)
 
 
-def touched(active: Sequence[Active], name: str) -> tuple[Active, ...]:
+def mark_used(active: Sequence[ActiveSkill], name: str) -> tuple[ActiveSkill, ...]:
     """The same rows with `name`, and what it needs, as the most recently used."""
     by_name = {each.name: each for each in active}
-    used = max((each.used for each in active), default=0)
+    used = max((each.last_use for each in active), default=0)
     order: list[str] = []
 
     def visit(each: str) -> None:
         if each in by_name and each not in order:
             order.append(each)
-            for needed in by_name[each].needs:
+            for needed in by_name[each].dependencies:
                 visit(needed)
 
     visit(name)
     numbers = {each: used + place for place, each in enumerate(reversed(order), start=1)}
-    return tuple(replace(each, used=numbers[each.name]) if each.name in numbers else each for each in active)
+    return tuple(replace(each, last_use=numbers[each.name]) if each.name in numbers else each for each in active)
 
 
-def _counted(active: Iterable[Active]) -> int:
-    return sum(each.mode is not Mode.PERSISTENT for each in active)
+def _counted(active: Iterable[ActiveSkill]) -> int:
+    return sum(each.mode is not ActivationMode.PERSISTENT for each in active)
 
 
-def _least_recent(kept: Sequence[Active], coming: Sequence[Active]) -> Active | None:
-    needed = {name for each in (*kept, *coming) for name in each.needs}
-    free = [each for each in kept if each.mode is not Mode.PERSISTENT and not each.pinned and each.name not in needed]
-    return min(free, key=lambda each: each.used, default=None)
+def _least_recent(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill]) -> ActiveSkill | None:
+    needed = {name for each in (*kept, *coming) for name in each.dependencies}
+    free = [each for each in kept if each.mode is not ActivationMode.PERSISTENT and not each.pinned and each.name not in needed]
+    return min(free, key=lambda each: each.last_use, default=None)
 
 
-def _no_room(kept: Sequence[Active], coming: Sequence[Active], max_active: int) -> RefusedError:
+def _no_room(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int) -> RefusedError:
     if _counted(coming) > max_active:
         return RefusedError(
             f"{coming[-1].name!r} and its dependencies are {len(coming)} skills, and at most {max_active} can be active",
             rule="max-active", hint="raise skills.max_active",
         )  # fmt: skip
-    held = ", ".join(each.name for each in kept if each.mode is not Mode.PERSISTENT)
+    held = ", ".join(each.name for each in kept if each.mode is not ActivationMode.PERSISTENT)
     return RefusedError(
         f"there is no room for {coming[-1].name!r}: {held} may not leave", rule="max-active",
         hint="unpin or deactivate one of them, or raise skills.max_active",

@@ -14,12 +14,12 @@ from metier.disclosure import Count
 from metier.disclosure.neutral import for_xml, instructions_text, one_line
 from metier.spec import Parameter, ParameterType, estimate_tokens
 
-from .activation import Plain
-from .mistakes import BadArgumentsError
+from .activation import ParameterValue
+from .tool_errors import BadArgumentsError
 
-__all__ = ["Content", "Filling", "fill", "parameter_values", "render", "trim"]
+__all__ = ["Placeholders", "SkillContent", "fill", "parameter_values", "render", "trim"]
 
-MOST_FILES = 100
+MAX_LISTED_FILES = 100
 _PLACE = re.compile(r"\$(?:ARGUMENTS\b|\{([A-Za-z_][\w.-]*)\})")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
@@ -32,25 +32,25 @@ _Starts = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filling:
+class Placeholders:
     """What stands for the placeholders of one activation."""
 
     directory: str
     arguments: str = ""
-    parameters: Mapping[str, Plain] | None = None
+    parameters: Mapping[str, ParameterValue] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class SkillContent:
     text: str
     tokens: int
     trimmed: bool = False
 
 
 def render(
-    name: str, body: str, filling: Filling, files: Sequence[str], *, budget: int, count: Count = estimate_tokens,
-    most_files: int = MOST_FILES, origin: str = "",
-) -> Content:  # fmt: skip
+    name: str, body: str, filling: Placeholders, files: Sequence[str], *, budget: int, count: Count = estimate_tokens,
+    most_files: int = MAX_LISTED_FILES, origin: str = "",
+) -> SkillContent:  # fmt: skip
     """The wrapped instructions. Placeholders are filled before anything is neutralised, so no value can break out either."""
     instructions = instructions_text(fill(body, filling))
     kept, note = trim(instructions, budget, count=count)
@@ -71,10 +71,10 @@ def render(
     if files:
         parts += ["", *_listing(files, most_files)]
     text = "\n".join([*parts, "</skill_content>"])
-    return Content(text=text, tokens=count(text), trimmed=bool(note))
+    return SkillContent(text=text, tokens=count(text), trimmed=bool(note))
 
 
-def fill(body: str, filling: Filling) -> str:
+def fill(body: str, filling: Placeholders) -> str:
     """`$ARGUMENTS`, `${SKILL_DIR}` and the declared parameters filled in, in one pass: no value is filled again."""
     if "$" not in body:
         return body
@@ -86,7 +86,7 @@ def fill(body: str, filling: Filling) -> str:
 
 def parameter_values(
     declared: Sequence[Parameter], configured: Mapping[str, object], given: Mapping[str, object]
-) -> dict[str, Plain]:
+) -> dict[str, ParameterValue]:
     """The value of each declared parameter: from the call, else from the configuration, else its default."""
     names = {parameter.name for parameter in declared}
     unknown = [name for name in given if name not in names]
@@ -95,7 +95,7 @@ def parameter_values(
             f"there is no parameter {unknown[0]!r}",
             hint=f"it takes {', '.join(sorted(names))}" if names else "the skill declares no parameters",
         )
-    values: dict[str, Plain] = {}
+    values: dict[str, ParameterValue] = {}
     for parameter in declared:
         value = given.get(parameter.name, configured.get(parameter.name, parameter.default))
         if value is None:
@@ -186,7 +186,7 @@ def _path(directory: str) -> str:
     return instructions_text(one_line(directory))
 
 
-def _written(value: Plain) -> str:
+def _written(value: ParameterValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -194,7 +194,7 @@ def _about(parameter: Parameter) -> str:
     return f"{parameter.name} ({parameter.type}){': ' + one_line(parameter.description) if parameter.description else ''}"
 
 
-def _typed(parameter: Parameter, value: object) -> Plain:
+def _typed(parameter: Parameter, value: object) -> ParameterValue:
     match parameter.type:
         case ParameterType.STRING if isinstance(value, str | int | float):
             return _written(value)

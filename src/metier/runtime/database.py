@@ -24,7 +24,7 @@ class Database:
 
     def __init__(self, file: str | os.PathLike[str], *, schema: str, version: int = 1, wait: float = 5.0) -> None:
         self.file = os.path.abspath(file)
-        self.set_aside: str | None = None
+        self.damaged_copy: str | None = None
         """Where a damaged file was moved, if that happened."""
         self._schema = schema
         self._version = version
@@ -71,7 +71,7 @@ class Database:
                 raise
             except sqlite3.DatabaseError:
                 with locked(self.file):
-                    self.set_aside = self._moved_aside() or self.set_aside
+                    self.damaged_copy = self._moved_aside() or self.damaged_copy
                 self._open = self._connected()
             self._opened_by = os.getpid()
         return self._open

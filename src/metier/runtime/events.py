@@ -14,12 +14,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from .activation import By, Mode
-from .crossing import home_loop
+from .activation import ActivatedBy, ActivationMode
+from .async_bridge import caller_loop
 
 __all__ = [
-    "Bus", "Deactivated", "Event", "Refused", "ResourceRead", "ScriptFinished", "ScriptStarted", "Selected", "Shadowed",
-    "SkillActivated", "Subscriber", "ToolCalled",
+    "ActionRefused",
+    "Event",
+    "EventBus",
+    "ResourceRead",
+    "ScriptFinished",
+    "ScriptStarted",
+    "SkillActivated",
+    "SkillDeactivated",
+    "SkillShadowed",
+    "SkillsSelected",
+    "Subscriber",
+    "ToolCalled",
 ]  # fmt: skip
 
 _log = logging.getLogger(__name__)
@@ -36,8 +46,8 @@ class SkillActivated(Event):
     name: str
     path: str
     """Of the SKILL.md."""
-    by: By = By.USER
-    mode: Mode = Mode.BOUNDED
+    by: ActivatedBy = ActivatedBy.USER
+    mode: ActivationMode = ActivationMode.BOUNDED
     tokens: int = 0
     """That the model was given; 0 when it had the text already."""
     description: str = ""
@@ -45,7 +55,7 @@ class SkillActivated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deactivated(Event):
+class SkillDeactivated(Event):
     name: str
     path: str
     reason: str
@@ -98,7 +108,7 @@ class ToolCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected(Event):
+class SkillsSelected(Event):
     names: tuple[str, ...]
     considered: int = 0
     query: str = ""
@@ -106,7 +116,7 @@ class Selected(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shadowed(Event):
+class SkillShadowed(Event):
     name: str
     path: str
     """Of the skill that is hidden."""
@@ -114,7 +124,7 @@ class Shadowed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(Event):
+class ActionRefused(Event):
     name: str
     """The skill, empty where it was about none."""
     what: str
@@ -125,7 +135,7 @@ class Refused(Event):
 Subscriber = Callable[[Event], Awaitable[None] | None]
 
 
-class Bus:
+class EventBus:
     """Tells every subscriber every event, in order. Not a queue: a synchronous subscriber is called at once."""
 
     def __init__(self) -> None:
@@ -166,7 +176,7 @@ class Bus:
             self._pending.difference_update(waiting)
 
     def _follow(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
-        loop = home_loop()
+        loop = caller_loop()
         if loop is None:
             asyncio.run(self._guarded(subscriber, waiting))
             return

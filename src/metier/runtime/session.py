@@ -22,20 +22,38 @@ from metier.selection import Match, Selection
 from metier.spec import FileEntry, Skill
 
 from . import events
-from .activation import Activation, Active, By, Mode, admit, dependency_order, leaving, touched, without
-from .arriving import Asked, again, answer, arriving, check_sum, instructions, rendered
-from .content import Content
-from .host import Host, Options
-from .inprocess import Toolsets
-from .launching import Launch, launch
-from .mistakes import NotActiveError
-from .outcome import Outcome
-from .permissions import Decision
-from .shelf import Shelf
-from .store import Draft
-from .tool import Called, Tool
-from .tools import session_tools
-from .usage import Meter, Usage
+from .activation import (
+    ActivatedBy,
+    Activation,
+    ActivationMode,
+    ActiveSkill,
+    admit,
+    deactivate,
+    dependency_order,
+    mark_used,
+    remove_rows,
+)
+from .activation_rows import (
+    ActivationRequest,
+    checksum,
+    make_activation,
+    new_row,
+    render_content,
+    render_instructions,
+    updated_row,
+)
+from .content import SkillContent
+from .policy.permissions import PolicyDecision
+from .script_run import Outcome
+from .scripts.run_script import ScriptRequest, run_script
+from .session_options import SessionOptions, SessionServices
+from .skill_access import SkillAccess
+from .store import SessionRows
+from .tool_errors import NotActiveError
+from .tools.session_tools import session_tools
+from .tools.tool import CallRecord, Tool
+from .tools.toolsets import SessionToolsets
+from .usage import Usage, UsageMeter
 
 __all__ = ["Session", "activated_by"]
 
@@ -48,21 +66,21 @@ class Session:
         catalog: Catalog,
         *,
         id: str | None = None,  # noqa: A002
-        options: Options | None = None,
-        host: Host | None = None,
+        options: SessionOptions | None = None,
+        services: SessionServices | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex[:12]
-        self.options = options or Options()
-        self.host = host or Host()
-        self._meter = Meter(self.host.store)
-        self.toolsets = Toolsets(self.host.permissions, lambda name, error: self._refused(name, "Toolset", error))
+        self.options = options or SessionOptions()
+        self.services = services or SessionServices()
+        self._meter = UsageMeter(self.services.store)
+        self.toolsets = SessionToolsets(self.services.permissions, lambda name, error: self._refused(name, "Toolset", error))
         self._used: dict[str, None] = {}
-        self.use(catalog)
+        self.set_catalog(catalog)
 
     @property
-    def active(self) -> tuple[Active, ...]:
+    def active(self) -> tuple[ActiveSkill, ...]:
         """The active skills, the one longest unused first."""
-        return tuple(sorted(self._rows(self.host.store.active(self.id)), key=lambda row: row.used))
+        return tuple(sorted(self._rows(self.services.store.active(self.id)), key=lambda row: row.last_use))
 
     @property
     def active_names(self) -> tuple[str, ...]:
@@ -73,24 +91,28 @@ class Session:
         found = []
         for name in self.active_names:
             try:
-                found.append(self.shelf.skill(name))
+                found.append(self.skills.skill(name))
             except (MetierError, OSError):
                 continue
         return found
 
-    def use(self, catalog: Catalog) -> None:
+    def set_catalog(self, catalog: Catalog) -> None:
         """Go on with another catalog, as after a change on disk. Skills that are no longer there are deactivated."""
         self.catalog = catalog
-        self.shelf = Shelf(catalog, self.host.foreign)
+        self.skills = SkillAccess(catalog, self.services.remote_files)
         for entry in catalog.entries:
             if entry.state is State.SHADOWED:
-                self.tell(
-                    events.Shadowed(
-                        session=self.id, timestamp=self.host.clock(), name=entry.name, path=entry.location, reason=entry.reason
+                self.emit(
+                    events.SkillShadowed(
+                        session=self.id,
+                        timestamp=self.services.clock(),
+                        name=entry.name,
+                        path=entry.location,
+                        reason=entry.reason,
                     )
                 )
-        with self.host.store.changing(self.id) as draft:
-            draft.active, gone = without(draft.active, [row for row in draft.active if not self._is_there(row)])
+        with self.services.store.edit(self.id) as draft:
+            draft.active, gone = remove_rows(draft.active, [row for row in draft.active if not self._is_there(row)])
         self._left(gone, "gone")
 
     def tools(self) -> tuple[Tool, ...]:
@@ -98,23 +120,23 @@ class Session:
         return session_tools(self)
 
     def activate(
-        self, name: str, *, by: By = By.USER, arguments: str = "", parameters: Mapping[str, object] | None = None,
-        mode: Mode | None = None, pinned: bool = False,
+        self, name: str, *, by: ActivatedBy = ActivatedBy.USER, arguments: str = "",
+        parameters: Mapping[str, object] | None = None, mode: ActivationMode | None = None, pinned: bool = False,
     ) -> Activation:  # fmt: skip
         """Make a skill active, with what it depends on. The `text` of the answer is exactly what a model gets."""
-        asked = Asked(name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned)
+        asked = ActivationRequest(name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned)
         try:
             return self._activate(asked)
         except MetierError as error:
             self._refused(name, "activate", error)
             raise
 
-    def deactivate(self, name: str, *, by: By = By.USER) -> tuple[str, ...]:
+    def deactivate(self, name: str, *, by: ActivatedBy = ActivatedBy.USER) -> tuple[str, ...]:
         """Make a skill inactive; returns who left. A model cannot unload what the user pinned."""
         with self._changing() as draft:
-            if by is By.MODEL and any(row.name == name and row.pinned for row in draft.active):
+            if by is ActivatedBy.MODEL and any(row.name == name and row.pinned for row in draft.active):
                 raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="go on with it active")
-            draft.active, gone = leaving(draft.active, name)
+            draft.active, gone = deactivate(draft.active, name)
         self._left(gone[:1], "asked")
         self._left(gone[1:], "unneeded")
         return tuple(row.name for row in gone)
@@ -123,9 +145,9 @@ class Session:
         """Ephemeral skills leave, with what came only for them; returns their names."""
         with self._changing() as draft:
             rows = draft.active
-            needed = {name for row in rows if row.mode is not Mode.EPHEMERAL for name in row.needs}
-            over = [row for row in rows if row.mode is Mode.EPHEMERAL and not row.pinned and row.name not in needed]
-            draft.active, gone = without(rows, over)
+            needed = {name for row in rows if row.mode is not ActivationMode.EPHEMERAL for name in row.dependencies}
+            over = [row for row in rows if row.mode is ActivationMode.EPHEMERAL and not row.pinned and row.name not in needed]
+            draft.active, gone = remove_rows(rows, over)
         self._left(gone, "turn")
         return tuple(row.name for row in gone)
 
@@ -133,7 +155,7 @@ class Session:
         """Nothing is active any more, pinned or not, and the store forgets the session."""
         self._left(self.active, "cleared")
         self._meter.flush()
-        self.host.store.clear(self.id)
+        self.services.store.clear(self.id)
 
     def close(self) -> None:
         """Write what was counted. The session can be gone on with later, by its id."""
@@ -142,7 +164,7 @@ class Session:
 
     def content(self, name: str) -> str:
         """The text of an active skill again, as after a restart, or when a host has compacted its conversation."""
-        return rendered(self.shelf.skill(name), self.row(name), self.options).text
+        return render_content(self.skills.skill(name), self.active_skill(name), self.options).text
 
     def prompt(self, tools: Sequence[Tool] | None = None, *, without: Container[str] = ()) -> Disclosure:
         """The active skills as a block of the system prompt, with their tools.
@@ -155,22 +177,22 @@ class Session:
             Shown(
                 name=skill.name,
                 description=skill.description,
-                instructions=instructions(skill, rows[skill.name], self.options),
+                instructions=render_instructions(skill, rows[skill.name], self.options),
                 tools=tuple((tool.name, tool.description) for tool in offered if tool.skill == skill.name),
             )
-            for skill in sorted(self.active_skills(), key=lambda skill: (rows[skill.name].since, rows[skill.name].used))
+            for skill in sorted(self.active_skills(), key=lambda skill: (rows[skill.name].since, rows[skill.name].last_use))
             if skill.name not in without
         ]
         return active_block(shown, count=self.options.count)
 
     def select(self, query: str, limit: int | None = None) -> Selection:
-        if self.host.selector is None:
+        if self.services.selector is None:
             raise RefusedError("this session has no selector", rule="no-selector", hint="give its Host one")
-        selection = self.host.selector.select(query, limit, recent=[row.folder for row in self.active])
+        selection = self.services.selector.select(query, limit, recent=[row.folder for row in self.active])
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
-        self.tell(
-            events.Selected(
-                session=self.id, timestamp=self.host.clock(), names=names, considered=selection.considered, query=query
+        self.emit(
+            events.SkillsSelected(
+                session=self.id, timestamp=self.services.clock(), names=names, considered=selection.considered, query=query
             )
         )
         return selection
@@ -194,13 +216,13 @@ class Session:
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
         """The skill's files besides its SKILL.md, or those of one folder such as `scripts`."""
-        return self.shelf.resources(name, folder)
+        return self.skills.resources(name, folder)
 
     def read(self, name: str, path: str) -> bytes:
         """One file of a skill, through the one path gate."""
-        data = self.shelf.files(name).read(path, limit=self.options.resource_bytes)
-        self.touch(name)
-        self.tell(events.ResourceRead(session=self.id, timestamp=self.host.clock(), name=name, path=path, size=len(data)))
+        data = self.skills.files(name).read(path, limit=self.options.resource_bytes)
+        self.mark_used(name)
+        self.emit(events.ResourceRead(session=self.id, timestamp=self.services.clock(), name=name, path=path, size=len(data)))
         return data
 
     async def run_script(
@@ -208,44 +230,44 @@ class Session:
         outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
         """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        wish = Launch(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await launch(self, replace(wish, outputs=tuple(outputs), seconds=seconds))
+        wish = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
+        return await run_script(self, replace(wish, outputs=tuple(outputs), seconds=seconds))
 
     @property
-    def permissions(self) -> Permits:
-        return Permits(self)
+    def permissions(self) -> ToolPermissions:
+        return ToolPermissions(self)
 
     @property
     def usage(self) -> Mapping[str, Usage]:
         """What this session has used, by skill; the empty name stands for what was about none."""
         self._meter.flush()
         total: dict[str, Usage] = {}
-        for used in self.host.store.usage(self.id):
+        for used in self.services.store.usage(self.id):
             total[used.skill] = total.get(used.skill, Usage()) + used.usage
         return total
 
-    def row(self, name: str) -> Active:
+    def active_skill(self, name: str) -> ActiveSkill:
         """The active skill of that name, or NotActive."""
         for row in self.active:
             if row.name == name:
                 return row
         raise NotActiveError(name, active=self.active_names)
 
-    def touch(self, name: str) -> None:
+    def mark_used(self, name: str) -> None:
         """It was used just now. Kept here until the next change, so that reading a file writes nothing."""
         self._used.pop(name, None)
         self._used[name] = None
 
-    def tell(self, event: events.Event) -> None:
+    def emit(self, event: events.Event) -> None:
         self._meter(event)
-        self.host.bus.emit(event)
+        self.services.bus.emit(event)
 
-    def noticed(self, called: Called) -> None:
+    def record_call(self, called: CallRecord) -> None:
         """A tool was called."""
-        self.tell(
+        self.emit(
             events.ToolCalled(
                 session=self.id,
-                timestamp=self.host.clock(),
+                timestamp=self.services.clock(),
                 tool=called.tool,
                 name=called.skill if called.skill in self.catalog else "",
                 resource=called.resource,
@@ -255,33 +277,33 @@ class Session:
         )
 
     def load_toolsets(self, skill: Skill, *, ask: bool = False) -> tuple[str, ...]:
-        return self.toolsets.load(skill, self.shelf.asker(skill), ask=ask)
+        return self.toolsets.load(skill, self.skills.requester(skill), ask=ask)
 
     @contextmanager
-    def _changing(self) -> Iterator[Draft]:
+    def _changing(self) -> Iterator[SessionRows]:
         """The store's rows, alone with them, with what was used since the last change already noted in them."""
         noted = tuple(self._used)
-        with self.host.store.changing(self.id) as draft:
+        with self.services.store.edit(self.id) as draft:
             draft.active = self._rows(draft.active)
             yield draft
         for name in noted:
             self._used.pop(name, None)
 
-    def _rows(self, rows: tuple[Active, ...]) -> tuple[Active, ...]:
+    def _rows(self, rows: tuple[ActiveSkill, ...]) -> tuple[ActiveSkill, ...]:
         for name in tuple(self._used):
-            rows = touched(rows, name)
+            rows = mark_used(rows, name)
         return rows
 
-    def _is_there(self, row: Active) -> bool:
+    def _is_there(self, row: ActiveSkill) -> bool:
         entry = self.catalog.get(row.name)
         return entry is not None and entry.state is State.ENABLED and entry.folder == row.folder
 
-    def _activate(self, asked: Asked) -> Activation:
-        self.shelf.usable(asked.name, asked.by)
-        skills = {each: self.shelf.skill(each) for each in dependency_order(asked.name, self.shelf.needs)}
+    def _activate(self, asked: ActivationRequest) -> Activation:
+        self.skills.entry(asked.name, asked.by)
+        skills = {each: self.skills.skill(each) for each in dependency_order(asked.name, self.skills.dependencies)}
         # Looked up before the store is ours alone: counting is a write of its own.
         used = dict(self.usage) if self.options.budgets.any else {}
-        contents: dict[str, Content] = {}
+        contents: dict[str, SkillContent] = {}
         with self._changing() as draft:
             rows = draft.active
             present = {row.name: row for row in rows}
@@ -290,34 +312,36 @@ class Session:
                 tokens = sum(content.tokens for content in contents.values())
                 self.options.budgets.check(asked.name, used, Usage(activations=len(contents), tokens=tokens))
             kept, evicted = admit(rows, coming, self.options.max_active)
-            draft.active = touched(kept, asked.name)
+            draft.active = mark_used(kept, asked.name)
         self._left(evicted, "limit")
         for row in coming:
             self._announce(row, skills[row.name], contents.get(row.name))
         warnings = tuple(problem for skill in skills.values() for problem in self.load_toolsets(skill, ask=True))
         arrived = tuple(row.name for row in coming[:-1] if row.name not in present)
-        return replace(answer(coming[-1], contents, evicted), dependencies=arrived, warnings=warnings)
+        return replace(make_activation(coming[-1], contents, evicted), dependencies=arrived, warnings=warnings)
 
-    def _coming(self, skill: Skill, present: Active | None, asked: Asked, contents: dict[str, Content]) -> Active:
+    def _coming(
+        self, skill: Skill, present: ActiveSkill | None, asked: ActivationRequest, contents: dict[str, SkillContent]
+    ) -> ActiveSkill:
         """The row that a skill will have, and in `contents` its text, if the model has not had that yet."""
         if present is None:
-            row = arriving(skill, self.shelf.usable(skill.name).folder, asked, self.options, self.host.clock())
+            row = new_row(skill, self.skills.entry(skill.name).folder, asked, self.options, self.services.clock())
         else:
-            row = again(skill, present, asked, self.options)
+            row = updated_row(skill, present, asked, self.options)
             if row is present:
                 return row
-        content = rendered(skill, row, self.options)
-        told = check_sum(content)
-        if told != row.told:
+        content = render_content(skill, row, self.options)
+        told = checksum(content)
+        if told != row.content_checksum:
             contents[skill.name] = content
-        return replace(row, told=told, tokens=content.tokens)
+        return replace(row, content_checksum=told, tokens=content.tokens)
 
-    def _announce(self, row: Active, skill: Skill, content: Content | None) -> None:
+    def _announce(self, row: ActiveSkill, skill: Skill, content: SkillContent | None) -> None:
         if content is not None:
-            self.tell(
+            self.emit(
                 events.SkillActivated(
                     session=self.id,
-                    timestamp=self.host.clock(),
+                    timestamp=self.services.clock(),
                     name=row.name,
                     path=f"{row.folder}/SKILL.md",
                     by=row.by,
@@ -330,34 +354,37 @@ class Session:
     def _refused(self, name: str, what: str, error: MetierError) -> None:
         rule = error.rule if isinstance(error, RefusedError) else error.code
         known = name if name in self.catalog else ""
-        self.tell(events.Refused(session=self.id, timestamp=self.host.clock(), name=known, what=what, rule=rule))
+        self.emit(events.ActionRefused(session=self.id, timestamp=self.services.clock(), name=known, what=what, rule=rule))
 
-    def _left(self, gone: Iterable[Active], reason: str) -> None:
+    def _left(self, gone: Iterable[ActiveSkill], reason: str) -> None:
         for row in gone:
             self._used.pop(row.name, None)
             self.toolsets.unload(row.name)
-            self.tell(
-                events.Deactivated(
-                    session=self.id, timestamp=self.host.clock(), name=row.name, path=f"{row.folder}/SKILL.md", reason=reason
+            self.emit(
+                events.SkillDeactivated(
+                    session=self.id,
+                    timestamp=self.services.clock(),
+                    name=row.name,
+                    path=f"{row.folder}/SKILL.md",
+                    reason=reason,
                 )
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Permits:
+class ToolPermissions:
     """What the host asks before it runs a tool of its own."""
 
     session: Session
 
-    def check(self, tool: str, argument: str = "") -> Decision:
+    def check(self, tool: str, argument: str = "") -> PolicyDecision:
         """Allow, ask or deny. `argument` is the command for a shell, else a path or a name."""
-        shelf = self.session.shelf
-        skills = [shelf.asker(skill) for skill in self.session.active_skills()]
-        return self.session.host.permissions.check(tool, argument, skills=skills)
+        requesters = [self.session.skills.requester(skill) for skill in self.session.active_skills()]
+        return self.session.services.permissions.check(tool, argument, skills=requesters)
 
 
-def activated_by(match: Match) -> By:
+def activated_by(match: Match) -> ActivatedBy:
     """Whose doing it is that a selected skill becomes active: the user's, who named it, a trigger's, or the ranker's."""
     if match.reason.startswith("named in the request"):
-        return By.USER
-    return By.TRIGGER if _TRIGGERED.search(match.reason) else By.RANKER
+        return ActivatedBy.USER
+    return ActivatedBy.TRIGGER if _TRIGGERED.search(match.reason) else ActivatedBy.RANKER

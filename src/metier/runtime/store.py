@@ -17,11 +17,11 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Protocol
 
-from .activation import Active, By, Mode
+from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import Database
 from .usage import Usage
 
-__all__ = ["Draft", "Kept", "MemoryStore", "SqliteStore", "Store", "Used"]
+__all__ = ["MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "UsageRow"]
 
 _VERSION = 1
 _COLUMNS = tuple(each.name for each in fields(Usage))
@@ -34,39 +34,39 @@ create table usage (session text, skill text, day text, {", ".join(f"{name} nume
 
 
 @dataclass(slots=True)
-class Draft:
+class SessionRows:
     """The active skills of one session, while they are being changed. Assign to `active`."""
 
-    active: tuple[Active, ...]
+    active: tuple[ActiveSkill, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredSession:
     """One session as a list shows it: its id, its skills, since when."""
 
     id: str
     created: datetime
     updated: datetime
-    active: tuple[Active, ...] = ()
+    active: tuple[ActiveSkill, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class UsageRow:
     session: str
     skill: str
     day: str
     usage: Usage
 
 
-class Store(Protocol):
+class SessionStore(Protocol):
     """The conformance suite is `metier.testing.StoreConformance`."""
 
-    def active(self, session: str) -> tuple[Active, ...]: ...
+    def active(self, session: str) -> tuple[ActiveSkill, ...]: ...
 
-    def changing(self, session: str) -> AbstractContextManager[Draft]:
+    def edit(self, session: str) -> AbstractContextManager[SessionRows]:
         """Alone with a session from reading to writing. What the draft holds at the end is kept, unless an error came."""
 
-    def sessions(self) -> tuple[Kept, ...]:
+    def sessions(self) -> tuple[StoredSession, ...]:
         """All of them, the most recently changed first."""
 
     def clear(self, session: str) -> bool:
@@ -74,33 +74,33 @@ class Store(Protocol):
 
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
 
-    def usage(self, session: str | None = None) -> tuple[Used, ...]: ...
+    def usage(self, session: str | None = None) -> tuple[UsageRow, ...]: ...
 
 
-class MemoryStore:
+class MemorySessionStore:
     """For a session that ends with its process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._sessions: dict[str, Kept] = {}
+        self._sessions: dict[str, StoredSession] = {}
         self._usage: dict[tuple[str, str, str], Usage] = {}
 
-    def active(self, session: str) -> tuple[Active, ...]:
+    def active(self, session: str) -> tuple[ActiveSkill, ...]:
         kept = self._sessions.get(session)
         return kept.active if kept else ()
 
     @contextlib.contextmanager
-    def changing(self, session: str) -> Iterator[Draft]:
+    def edit(self, session: str) -> Iterator[SessionRows]:
         with self._lock:
             before = self.active(session)
-            draft = Draft(before)
+            draft = SessionRows(before)
             yield draft
             if draft.active != before:
                 now = datetime.now(UTC)
                 created = self._sessions[session].created if session in self._sessions else now
-                self._sessions[session] = Kept(id=session, created=created, updated=now, active=draft.active)
+                self._sessions[session] = StoredSession(id=session, created=created, updated=now, active=draft.active)
 
-    def sessions(self) -> tuple[Kept, ...]:
+    def sessions(self) -> tuple[StoredSession, ...]:
         return tuple(sorted(self._sessions.values(), key=lambda kept: kept.updated, reverse=True))
 
     def clear(self, session: str) -> bool:
@@ -112,14 +112,14 @@ class MemoryStore:
         with self._lock:
             self._usage[session, skill, day] = self._usage.get((session, skill, day), Usage()) + usage
 
-    def usage(self, session: str | None = None) -> tuple[Used, ...]:
+    def usage(self, session: str | None = None) -> tuple[UsageRow, ...]:
         rows = sorted(self._usage.items())
         return tuple(
-            Used(session=key[0], skill=key[1], day=key[2], usage=usage) for key, usage in rows if session in (None, key[0])
+            UsageRow(session=key[0], skill=key[1], day=key[2], usage=usage) for key, usage in rows if session in (None, key[0])
         )
 
 
-class SqliteStore:
+class SqliteSessionStore:
     """The file is opened by the first use, and may be used by several processes at once; see Database."""
 
     def __init__(self, file: str | os.PathLike[str], *, wait: float = 5.0) -> None:
@@ -130,28 +130,28 @@ class SqliteStore:
         return self._db.file
 
     @property
-    def set_aside(self) -> str | None:
+    def damaged_copy(self) -> str | None:
         """Where a damaged file was moved, if that happened."""
-        return self._db.set_aside
+        return self._db.damaged_copy
 
-    def active(self, session: str) -> tuple[Active, ...]:
+    def active(self, session: str) -> tuple[ActiveSkill, ...]:
         with self._db.reading() as db:
             return _active(db, session)
 
     @contextlib.contextmanager
-    def changing(self, session: str) -> Iterator[Draft]:
+    def edit(self, session: str) -> Iterator[SessionRows]:
         with self._db.writing() as db:
             before = _active(db, session)
-            draft = Draft(before)
+            draft = SessionRows(before)
             yield draft
             if draft.active != before:
                 _keep(db, session, draft.active)
 
-    def sessions(self) -> tuple[Kept, ...]:
+    def sessions(self) -> tuple[StoredSession, ...]:
         with self._db.reading() as db:
             rows = db.execute("select id, created, updated from session order by updated desc, id").fetchall()
             return tuple(
-                Kept(id=each, created=_time(created), updated=_time(updated), active=_active(db, each))
+                StoredSession(id=each, created=_time(created), updated=_time(updated), active=_active(db, each))
                 for each, created, updated in rows
             )
 
@@ -169,13 +169,13 @@ class SqliteStore:
             # The columns are our own names, never a caller's.
             db.execute(f"insert into usage values ({marks}) on conflict do update set {added}", (session, skill, day, *values))  # noqa: S608
 
-    def usage(self, session: str | None = None) -> tuple[Used, ...]:
+    def usage(self, session: str | None = None) -> tuple[UsageRow, ...]:
         with self._db.reading() as db:
             rows = db.execute(
                 "select * from usage where ? in ('', session) order by session, skill, day", (session or "",)
             ).fetchall()
         return tuple(
-            Used(session=row[0], skill=row[1], day=row[2], usage=Usage(**dict(zip(_COLUMNS, row[3:], strict=True))))
+            UsageRow(session=row[0], skill=row[1], day=row[2], usage=Usage(**dict(zip(_COLUMNS, row[3:], strict=True))))
             for row in rows
         )
 
@@ -183,28 +183,33 @@ class SqliteStore:
         self._db.close()
 
 
-def _active(db: sqlite3.Connection, session: str) -> tuple[Active, ...]:
+def _active(db: sqlite3.Connection, session: str) -> tuple[ActiveSkill, ...]:
     rows = db.execute("select row from active where session = ? order by place", (session,)).fetchall()
     return tuple(found for found in (_row(row[0]) for row in rows) if found is not None)
 
 
-def _keep(db: sqlite3.Connection, session: str, active: Sequence[Active]) -> None:
+def _keep(db: sqlite3.Connection, session: str, active: Sequence[ActiveSkill]) -> None:
     now = datetime.now(UTC).isoformat()
     db.execute("insert into session values (?, ?, ?) on conflict do update set updated = excluded.updated", (session, now, now))
     db.execute("delete from active where session = ?", (session,))
     db.executemany("insert into active values (?, ?, ?)", [(session, place, _text(each)) for place, each in enumerate(active)])
 
 
-def _text(active: Active) -> str:
-    row = {each.name: getattr(active, each.name) for each in fields(Active)}
+def _text(active: ActiveSkill) -> str:
+    row = {each.name: getattr(active, each.name) for each in fields(ActiveSkill)}
     return json.dumps({**row, "since": active.since.isoformat(), "parameters": dict(active.parameters)})
 
 
-def _row(text: str) -> Active | None:
+def _row(text: str) -> ActiveSkill | None:
     try:
         row = json.loads(text)
-        read = {"since": _time(row["since"]), "by": By(row["by"]), "mode": Mode(row["mode"]), "needs": tuple(row["needs"])}
-        return Active(**{**row, **read})
+        read = {
+            "since": _time(row["since"]),
+            "by": ActivatedBy(row["by"]),
+            "mode": ActivationMode(row["mode"]),
+            "dependencies": tuple(row["dependencies"]),
+        }
+        return ActiveSkill(**{**row, **read})
     except (ValueError, KeyError, TypeError):
         # Written by hand, or by nobody: what cannot be read is not active.
         return None

@@ -16,14 +16,14 @@ from urllib.parse import quote
 from metier.errors import UnavailableError
 
 from . import events
-from .activation import By
+from .activation import ActivatedBy
 from .events import Event
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
     from opentelemetry.trace import Tracer, TracerProvider
 
-__all__ = ["Telemetry", "otlp_telemetry", "telemetry_over"]
+__all__ = ["Telemetry", "otlp_telemetry", "provider_telemetry"]
 
 _SCOPE = "metier"
 Attribute = str | bool | int | float | Sequence[str]
@@ -54,9 +54,9 @@ class Telemetry:
                 self._finished(event)
             case events.ToolCalled():
                 self._called(event)
-            case events.Selected():
+            case events.SkillsSelected():
                 self._selected(event)
-            case events.Refused():
+            case events.ActionRefused():
                 self._refusals.add(1, {**self._skill(event.name), "metier.rule": event.rule})
 
     def flush(self) -> None:
@@ -71,7 +71,7 @@ class Telemetry:
         self._paths[event.name] = event.path
         self._activations.add(1, {"gen_ai.skill.name": event.name, "metier.activated_by": event.by})
         self._tokens.add(event.tokens, {"gen_ai.skill.name": event.name})
-        if event.by is By.MODEL:
+        if event.by is ActivatedBy.MODEL:
             # Its call of load_skill is a span already.
             return
         told = {"gen_ai.skill.description": event.description} if self._content else {}
@@ -104,7 +104,7 @@ class Telemetry:
         error = event.error or ("timeout" if event.timed_out else "" if event.ok else "script-failed")
         self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
 
-    def _selected(self, event: events.Selected) -> None:
+    def _selected(self, event: events.SkillsSelected) -> None:
         told = {"metier.selection.query": event.query} if self._content else {}
         self._span(
             event,
@@ -133,7 +133,7 @@ class Telemetry:
         span.end(end_time=end)
 
 
-def telemetry_over(tracers: TracerProvider, meters: MeterProvider, *, content: bool = False) -> Telemetry:
+def provider_telemetry(tracers: TracerProvider, meters: MeterProvider, *, content: bool = False) -> Telemetry:
     """For a program that has set up OpenTelemetry itself: our spans and metrics among its own."""
     return Telemetry(tracers.get_tracer(_SCOPE), meters.get_meter(_SCOPE), content=content)
 

@@ -12,9 +12,9 @@ from metier.errors import UnavailableError
 
 from . import events
 from .events import Event
-from .mistakes import OverBudgetError
+from .tool_errors import OverBudgetError
 
-__all__ = ["Allowance", "Budgets", "Keeps", "Meter", "Usage"]
+__all__ = ["Allowance", "Budgets", "Usage", "UsageMeter", "UsageStore"]
 
 _log = logging.getLogger(__name__)
 _MOST_READS = 256
@@ -80,14 +80,14 @@ def _limits(allowance: Allowance, total: Usage) -> Iterator[tuple[str, float, fl
         yield "seconds of scripts", allowance.seconds, total.seconds
 
 
-class Keeps(Protocol):
+class UsageStore(Protocol):
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
 
 
-class Meter:
+class UsageMeter:
     """Adds up what the events of one session say. Reading a file must not cost a write, so reads are gathered first."""
 
-    def __init__(self, store: Keeps) -> None:
+    def __init__(self, store: UsageStore) -> None:
         self.store = store
         self._reads: dict[str, int] = {}
         self._last: Event | None = None
@@ -126,6 +126,6 @@ def _counted(event: Event) -> tuple[str, Usage]:
             return name, Usage(runs=1, failures=int(not event.ok), seconds=event.duration)
         case events.ToolCalled(name=name):
             return name, Usage(calls=1)
-        case events.Refused(name=name):
+        case events.ActionRefused(name=name):
             return name, Usage(refusals=1)
     return "", Usage()

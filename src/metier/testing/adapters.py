@@ -18,9 +18,18 @@ from uuid import uuid4
 
 import metier
 from metier.adapters.skills import Skills
-from metier.runtime import Host, Level, Limits, Options, Session
-from metier.runtime.events import ResourceRead, ScriptFinished, SkillActivated, ToolCalled
-from metier.runtime.running import Runner
+from metier.runtime import (
+    IsolationLevel,
+    Limits,
+    ResourceRead,
+    Runner,
+    ScriptFinished,
+    Session,
+    SessionOptions,
+    SessionServices,
+    SkillActivated,
+    ToolCalled,
+)
 
 from .model import Call, ModelServer, Said, says
 from .sessions import Recorder, skill_folder
@@ -252,7 +261,7 @@ class AdapterConformance:
 
     def test_a_skill_that_the_user_activated_is_in_the_prompt(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [says("ok")]) as agent:
-            session = Session(agent.skills.catalog, host=agent.host)
+            session = Session(agent.skills.catalog, services=agent.services)
             session.activate("chart")
             agent.skills = Skills(session)
             agent.asks("Draw Oslo.")
@@ -283,23 +292,25 @@ class AdapterConformance:
             body = "Ask for the city first." if name == "chart" else "Do it."
             skill_folder(root, name, head=head, body=body, files=files if name == "chart" else None)
         runner = Runner()
-        require = Level.LANDLOCK
+        require = IsolationLevel.LANDLOCK
         if runner.best() is None:
             # No sandbox on this machine: the limits still hold.
-            runner, require = Runner(level=Level.LIMITS), Level.LIMITS
-        host = Host(runner=runner)
+            runner, require = Runner(level=IsolationLevel.LIMITS), IsolationLevel.LIMITS
+        services = SessionServices(runner=runner)
         events = Recorder()
-        host.bus.subscribe(events)
-        options = Options(max_active=max_active, limits=Limits(require=require, **(limits or {})))  # type: ignore[arg-type]
-        made = Skills(metier.discover(root, deny=deny), host=host, options=options)
-        return _Agent(self, made, self.new_model(script), events, host)
+        services.bus.subscribe(events)
+        options = SessionOptions(max_active=max_active, limits=Limits(require=require, **(limits or {})))  # type: ignore[arg-type]
+        made = Skills(metier.discover(root, deny=deny), services=services, options=options)
+        return _Agent(self, made, self.new_model(script), events, services)
 
 
 class _Agent:
     """An agent under test, with its model and what happened."""
 
-    def __init__(self, suite: AdapterConformance, skills: Skills, model: Scripted, events: Recorder, host: Host) -> None:
-        self.suite, self.skills, self.model, self.events, self.host = suite, skills, model, events, host
+    def __init__(
+        self, suite: AdapterConformance, skills: Skills, model: Scripted, events: Recorder, services: SessionServices
+    ) -> None:
+        self.suite, self.skills, self.model, self.events, self.services = suite, skills, model, events, services
 
     def asks(self, *requests: str, mode: Mode | None = None) -> list[str]:
         return self.suite.talk(self.skills, self.model, requests, mode or self.suite.modes[0])

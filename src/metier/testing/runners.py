@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from metier.errors import MetierError, NotFoundError, RefusedError
-from metier.runtime import Isolation, Level, Limits, Outcome, Run, ScriptRunner
-from metier.runtime.running import check_arguments
+from metier.runtime import Isolation, IsolationLevel, Limits, Outcome, ScriptRun, ScriptRunner, check_argument_limits
 from metier.sources import DiskFiles
 from metier.spec import resource_path
 
@@ -29,12 +28,12 @@ def run_now(work: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends a
 class FakeRunner:
     """Checks a run as the real one does, runs nothing, and answers what it was told. `ran` holds every run."""
 
-    def __init__(self, answer: str | Outcome | Callable[[Run], str | Outcome] = "ran\n") -> None:
+    def __init__(self, answer: str | Outcome | Callable[[ScriptRun], str | Outcome] = "ran\n") -> None:
         self._answer = answer
-        self.ran: list[Run] = []
+        self.ran: list[ScriptRun] = []
 
-    async def run(self, run: Run) -> Outcome:
-        check_arguments(run)
+    async def run(self, run: ScriptRun) -> Outcome:
+        check_argument_limits(run)
         path = resource_path(run.script)
         if not path.startswith("scripts/"):
             raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
@@ -45,7 +44,7 @@ class FakeRunner:
 
 
 def outcome(stdout: str = "", *, exit_code: int = 0, stderr: str = "", duration: float = 0.5) -> Outcome:
-    isolation = Isolation(level=Level.NAMESPACE, layers=("fake",))
+    isolation = Isolation(level=IsolationLevel.NAMESPACE, layers=("fake",))
     return Outcome(exit_code=exit_code, stdout=stdout, stderr=stderr, isolation=isolation, duration=duration)
 
 
@@ -60,7 +59,7 @@ class RunnerConformance:
 
     def _run(self, folder: Path, source: str = "print('hello')\n", **options: Any) -> Outcome:  # Any: fields of Run
         skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
-        wish = Run(folder=str(skill), script="scripts/go.py")
+        wish = ScriptRun(folder=str(skill), script="scripts/go.py")
         return run_now(self.new_runner().run(replace(wish, **options)))
 
     def _refused(self, folder: Path, kind: type[MetierError], **options: Any) -> None:  # Any: fields of Run
@@ -90,7 +89,7 @@ class RunnerConformance:
 
     def test_an_outcome_says_how_the_run_was_isolated(self, tmp_path: Path) -> None:
         found = self._run(tmp_path).isolation
-        assert found.level in Level
+        assert found.level in IsolationLevel
         assert found.layers or found.missing
 
     def test_output_and_exit_code_are_those_of_the_script(self, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from metier.runtime.events import Event
+from metier.runtime import Event
 
 __all__ = ["Recorder", "Ticking", "skill_folder"]
 

@@ -7,19 +7,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from metier.runtime import Active, By, Mode, Store, Usage
+from metier.runtime import ActivatedBy, ActivationMode, ActiveSkill, SessionStore, Usage
 
 __all__ = ["StoreConformance"]
 
 
-def row(name: str, used: int = 1) -> Active:
-    return Active(name=name, folder=f"/skills/{name}", since=datetime(2026, 1, 1, 12, tzinfo=UTC), used=used)
+def row(name: str, used: int = 1) -> ActiveSkill:
+    return ActiveSkill(name=name, folder=f"/skills/{name}", since=datetime(2026, 1, 1, 12, tzinfo=UTC), last_use=used)
 
 
 class StoreConformance:
     """Subclass it, say how your store is made, and let pytest collect it."""
 
-    def new_store(self, folder: Path) -> Store:
+    def new_store(self, folder: Path) -> SessionStore:
         raise NotImplementedError
 
     def test_a_session_nobody_wrote_to_has_nothing_active(self, tmp_path: Path) -> None:
@@ -31,33 +31,33 @@ class StoreConformance:
         store = self.new_store(tmp_path)
         full = replace(
             row("pdf"),
-            by=By.RANKER,
-            mode=Mode.EPHEMERAL,
+            by=ActivatedBy.RANKER,
+            mode=ActivationMode.EPHEMERAL,
             pinned=True,
             arguments="a 'b' é\n",
             parameters={"n": 3, "on": True, "x": 0.5, "t": "é"},
-            needs=("a", "b"),
-            told="12ab",
+            dependencies=("a", "b"),
+            content_checksum="12ab",
             tokens=77,
         )
-        with store.changing("s") as draft:
+        with store.edit("s") as draft:
             draft.active = (full, row("csv", 2))
         assert store.active("s") == (full, row("csv", 2))
 
     def test_sessions_do_not_see_each_other(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
         for name in ("one", "two"):
-            with store.changing(name) as draft:
+            with store.edit(name) as draft:
                 draft.active = (row(name),)
         assert [each.name for each in store.active("one")] == ["one"]
         assert {kept.id for kept in store.sessions()} == {"one", "two"}
 
     def test_an_error_while_changing_leaves_everything_as_it_was(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
-        with store.changing("s") as draft:
+        with store.edit("s") as draft:
             draft.active = (row("pdf"),)
         try:
-            with store.changing("s") as draft:
+            with store.edit("s") as draft:
                 draft.active = ()
                 raise ValueError
         except ValueError:
@@ -68,7 +68,7 @@ class StoreConformance:
         store = self.new_store(tmp_path)
 
         def add(number: int) -> None:
-            with store.changing("s") as draft:
+            with store.edit("s") as draft:
                 draft.active = (*draft.active, row(f"skill-{number}"))
 
         threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
@@ -80,7 +80,7 @@ class StoreConformance:
 
     def test_clearing_forgets_the_session_and_what_it_used(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
-        with store.changing("s") as draft:
+        with store.edit("s") as draft:
             draft.active = (row("pdf"),)
         store.add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
         assert store.clear("s") is True

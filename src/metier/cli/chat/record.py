@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.agents import events
 from metier.agents.events import Event, TurnFinished
-from metier.runtime.events import Deactivated, SkillActivated
+from metier.runtime import SkillActivated, SkillDeactivated
 from metier.selection import Match
 
 __all__ = ["Listener", "TurnRecord", "match_row"]
@@ -33,7 +33,7 @@ class TurnRecord:
                 row["selected"] = [match_row(match) for match in selection.selected]
             case SkillActivated(name=name, by=by, tokens=tokens):
                 row["activated"].append({"name": name, "by": by, "tokens": tokens})
-            case Deactivated(name=name, reason=reason):
+            case SkillDeactivated(name=name, reason=reason):
                 row["deactivated"].append({"name": name, "reason": reason})
             case events.PromptBuilt(prompt=prompt):
                 parts = {part.name: part.tokens for part in prompt.parts}

@@ -18,8 +18,7 @@ from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import Event, TurnFinished
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.models.providers import load_client, missing_extra
-from metier.runtime import Answer, Question
-from metier.runtime.permissions import Approve
+from metier.runtime import ApprovalAnswer, ApprovalHook, Question
 
 from .preview import preview_lines
 from .record import TurnRecord
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["asking", "converse", "stoppable"]
 
-_ANSWERS = {"o": Answer.ONCE, "once": Answer.ONCE, "a": Answer.ALWAYS, "always": Answer.ALWAYS}
+_ANSWERS = {"o": ApprovalAnswer.ONCE, "once": ApprovalAnswer.ONCE, "a": ApprovalAnswer.ALWAYS, "always": ApprovalAnswer.ALWAYS}
 
 
 async def stoppable(engine: AgentEngine, message: str) -> AsyncIterator[Event]:
@@ -59,11 +58,11 @@ def _interrupted_by(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -
         loop.remove_signal_handler(signal.SIGINT)
 
 
-def asking(on: Callable[[], View]) -> Approve:
+def asking(on: Callable[[], View]) -> ApprovalHook:
     """The question whether a skill may do something, put to the person between two lines of the answer."""
     one_at_a_time = asyncio.Lock()
 
-    async def ask(question: Question) -> Answer:
+    async def ask(question: Question) -> ApprovalAnswer:
         async with one_at_a_time:
             view = on()
             view.hold()
@@ -75,7 +74,7 @@ def asking(on: Callable[[], View]) -> Approve:
                 typed = "n"
             finally:
                 view.go_on()
-        return _ANSWERS.get(typed.strip().lower(), Answer.NO)
+        return _ANSWERS.get(typed.strip().lower(), ApprovalAnswer.NO)
 
     return ask
 

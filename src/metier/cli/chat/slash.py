@@ -18,7 +18,7 @@ from metier.agents.events import ModelUsage
 from metier.app import App
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.errors import ConflictError, MetierError, UsageError, nearest
-from metier.runtime.permissions import Approve
+from metier.runtime import ApprovalHook
 from metier.selection import Match
 from metier.sources.atomic import replace_text
 from metier.spec.extensions import first_sentence
@@ -53,7 +53,7 @@ class Conversation:
         self.commands = commands or {}
         self.warnings = warnings
         self.terminal = Terminal()
-        self.approve: Approve | None = None
+        self.approve: ApprovalHook | None = None
         self._wanted = session
         self._engine: AgentEngine | None = None
         self._name = ""

@@ -15,7 +15,7 @@ from rich.text import Text as Line
 from metier.agents import TurnStatus, events
 from metier.agents.events import Event, TurnFinished
 from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
-from metier.runtime.events import Deactivated, Refused, ScriptStarted, SkillActivated
+from metier.runtime import ActionRefused, ScriptStarted, SkillActivated, SkillDeactivated
 
 from .markdown import finished
 
@@ -50,7 +50,7 @@ class View:
                 self.go_on()
             case SkillActivated(name=name, by=by, tokens=tokens) if tokens:
                 self._note(f"● {name}", f"{_BY.get(by, by)}, {tokens:,} tokens", "green")
-            case Deactivated(name=name, reason=reason):
+            case SkillDeactivated(name=name, reason=reason):
                 self._note(f"○ {name}", f"left ({reason})", "dim")
             case events.PromptBuilt():
                 self._waiting = "thinking"
@@ -63,7 +63,7 @@ class View:
                 self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
             case events.ToolCallFinished():
                 self._answered(event)
-            case Refused(what=what, rule=rule):
+            case ActionRefused(what=what, rule=rule):
                 self._note(f"✗ {what}", f"not allowed ({rule})", "red")
             case events.ModelRetried(seconds=seconds, reason=reason):
                 self._text = ""

@@ -12,7 +12,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.policy import ask_on_terminal
 from metier.errors import UsageError
-from metier.runtime import By, Mode
+from metier.runtime import ActivatedBy, ActivationMode
 
 __all__ = ["activate"]
 
@@ -25,7 +25,9 @@ __all__ = ["activate"]
 )
 @click.option("--session", "session_id", metavar="ID", help="Activate it in this session, and keep that.")
 @click.option(
-    "--mode", type=click.Choice([mode.value for mode in Mode]), help="How long it stays active.  [default: session.mode]"
+    "--mode",
+    type=click.Choice([mode.value for mode in ActivationMode]),
+    help="How long it stays active.  [default: session.mode]",
 )
 @click.option("--pin", is_flag=True, help="It never leaves the session to make room.")
 def activate(
@@ -46,8 +48,8 @@ def activate(
     session = app.session(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
     try:
         activation = session.activate(
-            name, by=By.USER, arguments=" ".join(arguments), parameters=dict(map(_pair, parameters)),
-            mode=Mode(mode) if mode else None, pinned=pin,
+            name, by=ActivatedBy.USER, arguments=" ".join(arguments), parameters=dict(map(_pair, parameters)),
+            mode=ActivationMode(mode) if mode else None, pinned=pin,
         )  # fmt: skip
     finally:
         session.close()

@@ -29,7 +29,7 @@ from metier.evals.ranker_judge import selector_with
 from metier.evals.results_folder import ResultsFolder
 from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
 from metier.evals.triggers import TriggerReport, run_triggers
-from metier.runtime import Answer
+from metier.runtime import ApprovalAnswer
 from metier.sources import DiskFiles
 from metier.sources.atomic import replace_bytes
 from metier.values import dataclass
@@ -162,7 +162,7 @@ async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[]
 
 async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -> list[OutputReport]:
     # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
-    permissions = app.permissions(lambda _: Answer.ONCE)
+    permissions = app.permissions(lambda _: ApprovalAnswer.ONCE)
     reports = []
     for entry, cases in jobs.cases:
         evaluation = OutputEval(

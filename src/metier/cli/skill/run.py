@@ -16,8 +16,8 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal
 from metier.errors import ConflictError
-from metier.runtime import Answer, Outcome
-from metier.runtime.outcome import shown as printable
+from metier.runtime import ApprovalAnswer, Outcome
+from metier.runtime import printable as printable
 
 __all__ = ["run_script"]
 
@@ -52,7 +52,7 @@ def run_script(
     stdin = sys.stdin.buffer.read(_LARGEST_INPUT) if with_stdin else None
     _free(app, outputs)
     # Whoever types the command has decided; what the policy forbids stays forbidden.
-    session = app.session(_SESSION, approve=lambda _: Answer.ONCE)
+    session = app.session(_SESSION, approve=lambda _: ApprovalAnswer.ONCE)
     try:
         work = session.run_script(skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs)
         outcome = asyncio.run(work)
@@ -72,7 +72,7 @@ def _result(skill: str, script: str, outcome: Outcome, written: list[str]) -> Re
         "stdout_truncated": outcome.stdout_truncated,
         "stderr_truncated": outcome.stderr_truncated,
         "timed_out": outcome.timed_out,
-        "ended_for": outcome.ended_for,
+        "stop_reason": outcome.stop_reason,
         "duration": round(outcome.duration, 4),
         "peak_memory": outcome.peak_memory,
         "files": written,
@@ -86,7 +86,7 @@ def _result(skill: str, script: str, outcome: Outcome, written: list[str]) -> Re
     if outcome.stdout_truncated or outcome.stderr_truncated:
         notes.append("it printed more than is kept; the rest was cut off")
     if outcome.exit_code is None:
-        notes.append("its time was up" if outcome.timed_out else f"it was stopped ({outcome.ended_for})")
+        notes.append("its time was up" if outcome.timed_out else f"it was stopped ({outcome.stop_reason})")
     notes += [f"{path} was not brought back: {why}" for path, why in outcome.refused_files]
     status = outcome.exit_code if outcome.exit_code is not None else _TIMED_OUT if outcome.timed_out else 1
     text = printable(outcome.stdout)

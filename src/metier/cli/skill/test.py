@@ -19,8 +19,7 @@ from metier.errors import NotFoundError, RefusedError
 from metier.evals.interpreters import interpreters_with
 from metier.evals.junit import junit_tests
 from metier.evals.skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
-from metier.runtime.permissions import Verdict
-from metier.runtime.running import Runner
+from metier.runtime import PolicyVerdict, Runner
 from metier.sources.atomic import replace_bytes
 
 __all__ = ["runner_for", "test", "test_lines"]
@@ -64,7 +63,7 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
 
 def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
     """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
-    if app.permissions().policy.scripts is Verdict.DENY:
+    if app.permissions().policy.scripts is PolicyVerdict.DENY:
         raise RefusedError("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     needs_pytest = any(not suite.steps for suite in suites)
     return app.runner_with(interpreters_with("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner

@@ -9,18 +9,18 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 
-from metier.runtime.interpreters import Command
-from metier.runtime.limits import Limits, Run
-from metier.runtime.outcome import Level
+from metier.runtime.sandbox.isolation import IsolationLevel
+from metier.runtime.script_run import Limits, ScriptRun
+from metier.runtime.scripts.interpreters import ScriptCommand
 
 from . import bubblewrap, seatbelt, seccomp, system
-from .syscalls import this_architecture
+from .seccomp import this_architecture
 
-__all__ = ["Machine", "request"]
+__all__ = ["SandboxFeatures", "plan_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class SandboxFeatures:
     """What this machine has to offer, as found out once."""
 
     bwrap: str | None = None
@@ -35,9 +35,11 @@ class Machine:
         return self.temporary or os.path.realpath(tempfile.gettempdir())
 
 
-def request(machine: Machine, level: Level, run: Run, *, path: str, data: bytes, command: Command) -> dict[str, object]:
+def plan_run(
+    machine: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
+) -> dict[str, object]:
     """`path`: of the script inside the skill, with no links in it; `data`: its bytes, as they were checked."""
-    base = "" if level is Level.NAMESPACE else f"{machine.base}/metier-{secrets.token_hex(8)}"
+    base = "" if level is IsolationLevel.NAMESPACE else f"{machine.base}/metier-{secrets.token_hex(8)}"
     scratch = f"{base}/scratch" if base else bubblewrap.INSIDE
     script = f"{base}/skill/{path}" if base else f"{run.folder}/{path}"
     words = [*command.words, script, *run.arguments]
@@ -56,25 +58,25 @@ def request(machine: Machine, level: Level, run: Run, *, path: str, data: bytes,
         "outputs": list(run.outputs),
         "network": run.network,
         "limits": {name: value for name, value in asdict(limits).items() if name != "require"},
-        "rlimits": [] if level is Level.OFF else _rlimits(limits),
-        "watched": level is not Level.OFF and sys.platform == "linux",
+        "rlimits": [] if level is IsolationLevel.OFF else _rlimits(limits),
+        "watched": level is not IsolationLevel.OFF and sys.platform == "linux",
         # bubblewrap's own two processes
-        "helpers": 2 if level is Level.NAMESPACE else 0,
+        "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
-    if level is Level.NAMESPACE:
+    if level is IsolationLevel.NAMESPACE:
         asked["argv"] = bubblewrap.arguments(
             machine.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
             network=run.network, room=limits.scratch_bytes,
         )  # fmt: skip
-        asked["filter"] = _filter(seccomp.Policy(network=run.network))
+        asked["filter"] = _filter(seccomp.FilterOptions(network=run.network))
         asked["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
-    elif level is Level.LANDLOCK:
-        policy = seccomp.Policy(network=run.network, keep_modes=True, keep_queues=True, keep_sizes=machine.abi < 3)
+    elif level is IsolationLevel.LANDLOCK:
+        policy = seccomp.FilterOptions(network=run.network, keep_modes=True, keep_queues=True, keep_sizes=machine.abi < 3)
         asked["filter"] = _filter(policy)
         asked["abi"] = machine.abi
         asked["readable"] = [*system.readable(network=run.network), *command.readable, *run.inputs, run.folder, f"{base}/skill"]
         asked["writable"] = [scratch, *system.DEVICES]
-    elif level is Level.SEATBELT:
+    elif level is IsolationLevel.SEATBELT:
         profile = seatbelt.profile(
             readable=[*system.readable(network=run.network), *command.readable, *run.inputs, run.folder, f"{base}/skill"],
             writable=scratch, network=run.network,
@@ -83,10 +85,10 @@ def request(machine: Machine, level: Level, run: Run, *, path: str, data: bytes,
     return asked
 
 
-def _filter(policy: seccomp.Policy) -> bytes:
+def _filter(policy: seccomp.FilterOptions) -> bytes:
     architecture = this_architecture()
     assert architecture is not None, "a level with a filter is offered only where one can be built"  # noqa: S101
-    return seccomp.program(policy, architecture)
+    return seccomp.filter_program(policy, architecture)
 
 
 def _rlimits(limits: Limits) -> list[tuple[str, int, int]]:

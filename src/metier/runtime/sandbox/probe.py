@@ -15,17 +15,17 @@ import tempfile
 from dataclasses import dataclass
 
 from metier.errors import MetierError
-from metier.runtime.interpreters import Command, Interpreters
-from metier.runtime.limits import Limits, Run
-from metier.runtime.outcome import Guard, Isolation, Level
+from metier.runtime.sandbox.isolation import Guard, Isolation, IsolationLevel
+from metier.runtime.script_run import Limits, ScriptRun
+from metier.runtime.scripts.interpreters import Interpreters, ScriptCommand
 
 from . import bubblewrap, landlock, seatbelt
-from .levels import isolation
-from .link import ask_and_wait
-from .plan import Machine, request
-from .syscalls import this_architecture
+from .isolation import isolation_at
+from .plan import SandboxFeatures, plan_run
+from .seccomp import this_architecture
+from .spawner_client import send_request_sync
 
-__all__ = ["Finding", "machine_here", "probe"]
+__all__ = ["ProbeResult", "detect_features", "probe"]
 
 _CANARY = """
 import json, os, socket, sys
@@ -50,7 +50,7 @@ _MUST_FAIL = {"read": Guard.HOME, "write": Guard.READ_ONLY, "skill": Guard.READ_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ProbeResult:
     """A level, what it holds here, and if it cannot be had: why, and what to do."""
 
     isolation: Isolation
@@ -59,60 +59,60 @@ class Finding:
     fix: str = ""
 
 
-def machine_here(*, bwrap: str | None = None, zone: str | None = None) -> Machine:
+def detect_features(*, bwrap: str | None = None, zone: str | None = None) -> SandboxFeatures:
     on_linux = sys.platform == "linux"
-    return Machine(bwrap=bwrap or bubblewrap.find(), abi=landlock.abi() if on_linux else 0, zone=zone)
+    return SandboxFeatures(bwrap=bwrap or bubblewrap.find(), abi=landlock.abi() if on_linux else 0, zone=zone)
 
 
-def probe(machine: Machine, level: Level) -> Finding:
+def probe(machine: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
     """Run the canary in one level."""
-    claimed = isolation(level, abi=machine.abi, root=os.geteuid() == 0)
+    claimed = isolation_at(level, abi=machine.abi, root=os.geteuid() == 0)
     reason = _cannot(machine, level)
     if reason:
-        return Finding(isolation=claimed, works=False, why=reason[0], fix=reason[1])
+        return ProbeResult(isolation=claimed, works=False, why=reason[0], fix=reason[1])
     try:
         told = _sing(machine, level)
     except (MetierError, OSError, EOFError, ValueError) as error:
-        return Finding(isolation=claimed, works=False, why=str(error) or type(error).__name__, fix=_FIXES[level])
+        return ProbeResult(isolation=claimed, works=False, why=str(error) or type(error).__name__, fix=_FIXES[level])
     leaks = [name for name, guard in _MUST_FAIL.items() if claimed.has(guard) and told.get(name) is not False]
     if leaks:
-        return Finding(isolation=claimed, works=False, why=f"the canary got out: {', '.join(leaks)}", fix=_FIXES[level])
+        return ProbeResult(isolation=claimed, works=False, why=f"the canary got out: {', '.join(leaks)}", fix=_FIXES[level])
     if told.get("scratch") is not True:
-        return Finding(isolation=claimed, works=False, why="the scratch folder cannot be written", fix=_FIXES[level])
-    return Finding(isolation=claimed, works=True)
+        return ProbeResult(isolation=claimed, works=False, why="the scratch folder cannot be written", fix=_FIXES[level])
+    return ProbeResult(isolation=claimed, works=True)
 
 
 _FIXES = {
-    Level.NAMESPACE: "allow unprivileged user namespaces for bwrap; on Ubuntu 24.04 or later give it an AppArmor profile: "
-    "`apt install apparmor-profiles` and enable bwrap-userns-restrict",
-    Level.LANDLOCK: "use a kernel of 5.13 or later with `landlock` in its list of security modules",
-    Level.SEATBELT: "sandbox-exec must be allowed to run",
-    Level.LIMITS: "see whether the system lets a process start others",
-    Level.OFF: "see whether the system lets a process start others",
+    IsolationLevel.NAMESPACE: "allow unprivileged user namespaces for bwrap; on Ubuntu 24.04 or later give it an AppArmor "
+    "profile: `apt install apparmor-profiles` and enable bwrap-userns-restrict",
+    IsolationLevel.LANDLOCK: "use a kernel of 5.13 or later with `landlock` in its list of security modules",
+    IsolationLevel.SEATBELT: "sandbox-exec must be allowed to run",
+    IsolationLevel.LIMITS: "see whether the system lets a process start others",
+    IsolationLevel.OFF: "see whether the system lets a process start others",
 }
 
 
-def _cannot(machine: Machine, level: Level) -> tuple[str, str] | None:
+def _cannot(machine: SandboxFeatures, level: IsolationLevel) -> tuple[str, str] | None:
     """A reason that needs no run, with its fix."""
     linux = sys.platform == "linux"
-    if level in (Level.NAMESPACE, Level.LANDLOCK) and not linux:
+    if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not linux:
         return f"{level} is of Linux", "run it on Linux, or in a virtual machine"
-    if level is Level.SEATBELT and not (sys.platform == "darwin" and os.access(seatbelt.PROGRAM, os.X_OK)):
+    if level is IsolationLevel.SEATBELT and not (sys.platform == "darwin" and os.access(seatbelt.PROGRAM, os.X_OK)):
         return "seatbelt is of macOS", "run it on a Mac"
-    if level in (Level.NAMESPACE, Level.LANDLOCK) and this_architecture() is None:
+    if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and this_architecture() is None:
         return f"no filter can be built for {os.uname().machine}", "use x86_64 or aarch64"
-    if level is Level.NAMESPACE and not machine.bwrap:
+    if level is IsolationLevel.NAMESPACE and not machine.bwrap:
         return "bubblewrap is not installed", bubblewrap.FIX
-    if level is Level.LANDLOCK and machine.abi < 1:
-        return "this kernel has no Landlock, or it is switched off", _FIXES[Level.LANDLOCK]
+    if level is IsolationLevel.LANDLOCK and machine.abi < 1:
+        return "this kernel has no Landlock, or it is switched off", _FIXES[IsolationLevel.LANDLOCK]
     return None
 
 
-def _sing(machine: Machine, level: Level) -> dict[str, object]:
+def _sing(machine: SandboxFeatures, level: IsolationLevel) -> dict[str, object]:
     nonce = secrets.token_hex(16)
     # Ours, not the user's: the canary tests the level and must not depend on what else is installed.
     python = Interpreters(which=lambda _: sys.executable).command("canary.py", b"", network=False)
-    command = Command(kind="python", words=(python.words[0], "-I", "-S"), readable=python.readable)
+    command = ScriptCommand(kind="python", words=(python.words[0], "-I", "-S"), readable=python.readable)
     with tempfile.TemporaryDirectory(prefix="metier-canary-") as outside:
         outside = os.path.realpath(outside)
         secret = f"{outside}/secret"
@@ -123,8 +123,8 @@ def _sing(machine: Machine, level: Level) -> dict[str, object]:
         with open(f"{folder}/scripts/canary.py", "w", encoding="ascii") as file:
             file.write(_CANARY)
         words = (nonce, secret, str(os.getpid()))
-        run = Run(folder=folder, script="scripts/canary.py", arguments=words, limits=Limits(seconds=20))
-        answer = ask_and_wait(request(machine, level, run, path=run.script, data=_CANARY.encode(), command=command))
+        run = ScriptRun(folder=folder, script="scripts/canary.py", arguments=words, limits=Limits(seconds=20))
+        answer = send_request_sync(plan_run(machine, level, run, path=run.script, data=_CANARY.encode(), command=command))
         if "cannot_start" in answer:
             raise ValueError(answer["cannot_start"])
         try:

@@ -6,13 +6,13 @@ import os
 import stat
 from typing import NamedTuple
 
-__all__ = ["Space", "collect", "make", "mirror", "remove", "space"]
+__all__ = ["ScratchUsage", "collect", "make", "mirror", "remove", "space"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-class Space(NamedTuple):
+class ScratchUsage(NamedTuple):
     size: int
     files: int
 
@@ -42,7 +42,7 @@ def mirror(skill: str, script: str, data: bytes, into: str) -> None:
         file.write(data)
 
 
-def space(root: int, limit: int) -> Space:
+def space(root: int, limit: int) -> ScratchUsage:
     """What the folder holds; stops counting after `limit` files."""
     size = files = 0
     pending = [os.dup(root)]
@@ -69,7 +69,7 @@ def space(root: int, limit: int) -> Space:
     finally:
         for left in pending:
             os.close(left)
-    return Space(size, files)
+    return ScratchUsage(size, files)
 
 
 def collect(root: int, paths: list[str], limit: int) -> tuple[list[tuple[str, bytes]], list[tuple[str, str]]]:

@@ -11,14 +11,28 @@ as 32-bit integers, or the flags that matter live in the lower half.
 from __future__ import annotations
 
 import errno
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
-from .syscalls import NUMBERS, X86_64, Architecture
-
-__all__ = ["ALLOW", "KILL", "Deny", "Policy", "When", "assemble", "deny", "program"]
+__all__ = [
+    "AARCH64",
+    "ALLOW",
+    "KILL",
+    "NUMBERS",
+    "X86_64",
+    "Architecture",
+    "ArgumentTest",
+    "DeniedCall",
+    "FilterOptions",
+    "assemble",
+    "denied_calls",
+    "filter_program",
+    "this_architecture",
+]  # fmt: skip
 
 ALLOW, KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06  # BPF_LD|W|ABS, BPF_ALU|AND|K, BPF_RET|K
@@ -33,8 +47,25 @@ _FS_IOC_SETFLAGS, _FS_IOC_SETVERSION, _FS_IOC_FSSETXATTR = 0x40086602, 0x4008760
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 
 
+class Architecture(NamedTuple):
+    name: str
+    audit: int
+    """AUDIT_ARCH_*: what the kernel says a call was made as."""
+    column: int
+
+
+X86_64 = Architecture("x86_64", 0xC000003E, 0)
+AARCH64 = Architecture("aarch64", 0xC00000B7, 1)
+ARCHITECTURES = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
+
+
+def this_architecture() -> Architecture | None:
+    """None: no filter can be built for this processor."""
+    return ARCHITECTURES.get(os.uname().machine.lower())
+
+
 @dataclass(frozen=True, slots=True)
-class When:
+class ArgumentTest:
     """A question about one argument: is (argument & mask) one of the values?"""
 
     argument: int
@@ -44,16 +75,16 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Deny:
+class DeniedCall:
     """Answer this call with an error (0: pretend that it worked), always or when the test says so."""
 
     name: str
     error: int = errno.EPERM
-    when: When | None = None
+    when: ArgumentTest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class FilterOptions:
     """What varies between runs. Namespaces keep modes and queues apart by themselves; Landlock does not."""
 
     network: bool = False
@@ -62,7 +93,7 @@ class Policy:
     keep_sizes: bool = False
 
 
-def deny(policy: Policy) -> Iterator[Deny]:
+def denied_calls(policy: FilterOptions) -> Iterator[DeniedCall]:
     yield from _always()
     yield from _sockets(network=policy.network)
     if policy.keep_modes:
@@ -72,17 +103,17 @@ def deny(policy: Policy) -> Iterator[Deny]:
     if policy.keep_sizes:
         # Landlock before ABI 3 lets anybody cut off a file that they may only read.
         yield from _denied("truncate creat")
-        yield Deny("openat2", errno.ENOSYS)
-        yield Deny("open", errno.EPERM, When(1, (_O_TRUNC,), _O_TRUNC | _O_ACCMODE))
-        yield Deny("openat", errno.EPERM, When(2, (_O_TRUNC,), _O_TRUNC | _O_ACCMODE))
+        yield DeniedCall("openat2", errno.ENOSYS)
+        yield DeniedCall("open", errno.EPERM, ArgumentTest(1, (_O_TRUNC,), _O_TRUNC | _O_ACCMODE))
+        yield DeniedCall("openat", errno.EPERM, ArgumentTest(2, (_O_TRUNC,), _O_TRUNC | _O_ACCMODE))
 
 
 @cache
-def program(policy: Policy, architecture: Architecture) -> bytes:
-    return assemble(deny(policy), architecture)
+def filter_program(policy: FilterOptions, architecture: Architecture) -> bytes:
+    return assemble(denied_calls(policy), architecture)
 
 
-def assemble(rules: Iterable[Deny], architecture: Architecture) -> bytes:
+def assemble(rules: Iterable[DeniedCall], architecture: Architecture) -> bytes:
     """struct sock_filter[], in the order of the rules; a call that this processor never had is left out."""
     code = [_op(_LOAD, _ARCH), _op(_IF_EQUAL, architecture.audit, 1, 0), _op(_RETURN, KILL), _op(_LOAD, _NUMBER)]
     if architecture is X86_64:
@@ -98,7 +129,7 @@ def assemble(rules: Iterable[Deny], architecture: Architecture) -> bytes:
     return b"".join([*code, _op(_RETURN, ALLOW)])
 
 
-def _ask(when: When) -> list[bytes]:
+def _ask(when: ArgumentTest) -> list[bytes]:
     """Falls through to the next instruction where the test holds, jumps over one where not."""
     load = [_op(_LOAD, _ARGUMENTS + 8 * when.argument)]
     if when.mask != 0xFFFFFFFF:
@@ -113,11 +144,11 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _denied(names: str, error: int = errno.EPERM) -> Iterator[Deny]:
-    return (Deny(name, error) for name in names.split())
+def _denied(names: str, error: int = errno.EPERM) -> Iterator[DeniedCall]:
+    return (DeniedCall(name, error) for name in names.split())
 
 
-def _always() -> Iterator[Deny]:
+def _always() -> Iterator[DeniedCall]:
     yield from _denied("ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd migrate_pages move_pages")
     yield from _denied("unshare setns mount umount2 pivot_root chroot open_tree open_tree_attr move_mount fsopen fsconfig")
     yield from _denied("fsmount fspick mount_setattr keyctl add_key request_key bpf userfaultfd perf_event_open")
@@ -126,31 +157,71 @@ def _always() -> Iterator[Deny]:
     yield from _denied("acct settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname iopl ioperm quotactl")
     yield from _denied("syslog vhangup")
     # libc falls back from clone3, whose flags a filter cannot see.
-    yield Deny("clone", errno.EPERM, When(0, (0,), _CLONE_NEW, negated=True))
-    yield Deny("clone3", errno.ENOSYS)
-    yield Deny("ioctl", errno.EPERM, When(1, (_TIOCSTI, _TIOCLINUX)))
+    yield DeniedCall("clone", errno.EPERM, ArgumentTest(0, (0,), _CLONE_NEW, negated=True))
+    yield DeniedCall("clone3", errno.ENOSYS)
+    yield DeniedCall("ioctl", errno.EPERM, ArgumentTest(1, (_TIOCSTI, _TIOCLINUX)))
     # Whoever has our user id could change the limits and the priority of our own processes.
-    others = When(0, (0,), negated=True)
+    others = ArgumentTest(0, (0,), negated=True)
     for name in ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
-        yield Deny(name, errno.EPERM, others)
+        yield DeniedCall(name, errno.EPERM, others)
     for name in ("setpriority", "ioprio_set"):
-        yield Deny(name, errno.EPERM, replace(others, argument=1))
+        yield DeniedCall(name, errno.EPERM, replace(others, argument=1))
 
 
-def _sockets(*, network: bool) -> Iterator[Deny]:
+def _sockets(*, network: bool) -> Iterator[DeniedCall]:
     # A pair of datagram sockets can be pointed at any other UNIX socket afterwards; a connected stream cannot.
-    yield Deny("socketpair", errno.EPERM, When(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES, negated=True))
+    yield DeniedCall("socketpair", errno.EPERM, ArgumentTest(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES, negated=True))
     if network:
-        yield Deny("socket", errno.EPERM, When(0, (_AF_INET, _AF_INET6), negated=True))
+        yield DeniedCall("socket", errno.EPERM, ArgumentTest(0, (_AF_INET, _AF_INET6), negated=True))
         return
     yield from _denied("socket connect bind listen accept accept4")
 
 
-def _modes() -> Iterator[Deny]:
+def _modes() -> Iterator[DeniedCall]:
     # chmod and the like need no right that Landlock knows, on any file of the user. They do nothing and say that it worked,
     # as under fakeroot: with an error, `cp -p`, tar and shutil.copy would fail on files of their own.
     yield from _denied("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat", 0)
     yield from _denied("utime utimes utimensat futimesat", 0)
     yield from _denied("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr", errno.EOPNOTSUPP)
     yield from _denied("fremovexattr removexattrat file_setattr", errno.EOPNOTSUPP)
-    yield Deny("ioctl", errno.EOPNOTSUPP, When(1, (_FS_IOC_SETFLAGS, _FS_IOC_SETVERSION, _FS_IOC_FSSETXATTR)))
+    yield DeniedCall("ioctl", errno.EOPNOTSUPP, ArgumentTest(1, (_FS_IOC_SETFLAGS, _FS_IOC_SETVERSION, _FS_IOC_FSSETXATTR)))
+
+
+# The number of each call on x86_64, which has a table of its own, and on aarch64, which has the generic one. Calls added
+# after 2019 have the same number on both. None: the processor never had the call.
+NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    # sockets
+    "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
+    "accept": (43, 202), "accept4": (288, 242),
+    # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
+    "kcmp": (312, 272), "pidfd_getfd": (438, 438), "prlimit64": (302, 261), "setpriority": (141, 140),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122), "ioprio_set": (251, 30), "migrate_pages": (256, 238), "move_pages": (279, 239),
+    # namespaces and mounts
+    "unshare": (272, 97), "setns": (308, 268), "clone": (56, 220), "clone3": (435, 435), "mount": (165, 40),
+    "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429),
+    "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    # corners of the kernel with a history
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "bpf": (321, 280), "userfaultfd": (323, 282),
+    "perf_event_open": (298, 241), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264),
+    "fanotify_init": (300, 262), "lookup_dcookie": (212, 18), "ioctl": (16, 29),
+    # the machine itself
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "iopl": (172, None), "ioperm": (173, None),
+    "quotactl": (179, 60), "syslog": (103, 116), "vhangup": (153, 58),
+    # modes, owners, times, attributes
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
+    "utimensat": (280, 88), "futimesat": (261, None), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "setxattrat": (463, 463),
+    "removexattrat": (466, 466), "file_setattr": (469, 469),
+    # memory and queues that outlive a process
+    "shmget": (29, 194), "shmat": (30, 196), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    # files, for a Landlock that does not know truncation
+    "truncate": (76, 45), "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "creat": (85, None),
+}  # fmt: skip

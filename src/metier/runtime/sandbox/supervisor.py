@@ -16,8 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import scratch, tree
-from .confining import Request, become, limit, spawn_bubblewrap
+from . import process_tree as tree
+from . import scratch
+from .confinement import Request, become, limit, spawn_bubblewrap
 
 __all__ = ["read_message", "supervise", "write_message"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metier.runtime.command_line import Argument, CommandLine, Kind
+from .command_line import ArgumentKind, CommandLine, ScriptArgument
 
 __all__ = ["read_usage", "usage_text"]
 
@@ -46,7 +46,7 @@ def read_usage(source: str, file: str) -> CommandLine | None:
     if words is None:
         return None
     helps = dict(_option_helps(lines[1:]))
-    found: dict[str, Argument] = {}
+    found: dict[str, ScriptArgument] = {}
     for argument in _arguments(words):
         found.setdefault(argument.name, argument)
     arguments = tuple(_helped(each, helps) for each in found.values())
@@ -66,7 +66,7 @@ def _after_program(words: list[str], file: str) -> list[str] | None:
     return None
 
 
-def _arguments(words: list[str]) -> Iterator[Argument]:
+def _arguments(words: list[str]) -> Iterator[ScriptArgument]:
     place = 0
     while place < len(words):
         word = words[place]
@@ -87,19 +87,19 @@ def _arguments(words: list[str]) -> Iterator[Argument]:
                 place += 1
             yield _option(inner, takes, required=not optional)
         elif _is_value(inner) or optional:
-            yield Argument(name=_name(inner), required=not optional, repeated=repeated, choices=_choices(inner))
+            yield ScriptArgument(name=_name(inner), required=not optional, repeated=repeated, choices=_choices(inner))
 
 
-def _option(inner: str, takes: str, *, required: bool) -> Argument:
+def _option(inner: str, takes: str, *, required: bool) -> ScriptArgument:
     spellings, _, value = inner.replace("=", " ").partition(" ")
     value = value.strip() or takes
     names = re.split(r"[|,/]", spellings)
     spelling = max((name for name in names if name.startswith("-")), key=len)
     if not value:
-        return Argument(name=_name(spelling), kind=Kind.FLAG, spelling=spelling)
+        return ScriptArgument(name=_name(spelling), kind=ArgumentKind.FLAG, spelling=spelling)
     kind = "integer" if re.fullmatch(r"<?(?:N|NUM|COUNT|INT)>?", value) else "string"
-    return Argument(
-        name=_name(spelling), kind=Kind.OPTION, spelling=spelling, type=kind, choices=_choices(value), required=required
+    return ScriptArgument(
+        name=_name(spelling), kind=ArgumentKind.OPTION, spelling=spelling, type=kind, choices=_choices(value), required=required
     )
 
 
@@ -129,8 +129,10 @@ def _option_helps(lines: list[str]) -> Iterator[tuple[str, str]]:
                 yield name, found["help"].strip()
 
 
-def _helped(argument: Argument, helps: dict[str, str]) -> Argument:
+def _helped(argument: ScriptArgument, helps: dict[str, str]) -> ScriptArgument:
     text = helps.get(argument.spelling, "")
     return (
-        argument if not text else Argument(**{**{slot: getattr(argument, slot) for slot in Argument.__slots__}, "help": text})
+        argument
+        if not text
+        else ScriptArgument(**{**{slot: getattr(argument, slot) for slot in ScriptArgument.__slots__}, "help": text})
     )

@@ -1,0 +1,89 @@
+"""What each level holds. These words go into every Outcome, and the escape suite proves each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Guard", "Isolation", "IsolationLevel", "isolation_at"]
+
+
+class IsolationLevel(StrEnum):
+    """How well a run is confined, strongest first."""
+
+    NAMESPACE = "namespace"
+    LANDLOCK = "landlock"
+    SEATBELT = "seatbelt"
+    LIMITS = "limits"
+    OFF = "off"
+
+    @property
+    def strength(self) -> int:
+        """Landlock and Seatbelt stand on one step: each is what its system has below a namespace."""
+        return {"namespace": 3, "landlock": 2, "seatbelt": 2, "limits": 1, "off": 0}[self.value]
+
+
+class Guard(StrEnum):
+    """One thing that a level holds or does not hold: the words of Isolation.layers and Isolation.missing."""
+
+    ENVIRONMENT = "clean environment"
+    DESCRIPTORS = "no inherited descriptors"
+    SCRIPT = "the checked script runs"
+    OUTPUT = "output cap"
+    TREE = "no process outlives the run"
+    RESIDUE = "nothing left on disk"
+    SKILL = "skill folder unchanged or told"
+    LIMITS = "limits of time, files and memory"
+    PRIVILEGES = "no new privileges"
+    HOME = "home and other files hidden"
+    READ_ONLY = "everything but scratch read-only"
+    MODES = "modes and times kept"
+    NETWORK = "network off"
+    SOCKETS = "no sockets of other programs"
+    PROCESSES = "other processes out of sight"
+    SIGNALS = "other processes out of reach"
+    SYSCALLS = "system call filter"
+    NAMES = "names and sizes of other files hidden"
+    MEMORY = "own IPC and shared memory"
+    ROOM = "scratch limited by the kernel"
+    FORKS = "number of processes limited by the kernel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """What was really there, never what was asked for."""
+
+    level: IsolationLevel
+    layers: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def has(self, guard: Guard) -> bool:
+        return guard in self.layers
+
+
+_ALWAYS = (Guard.ENVIRONMENT, Guard.DESCRIPTORS, Guard.SCRIPT, Guard.OUTPUT, Guard.TREE, Guard.SKILL)
+_LIMITS = (*_ALWAYS, Guard.LIMITS, Guard.PRIVILEGES)
+_CONFINED = (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE, Guard.PROCESSES, Guard.SOCKETS)
+_HELD: dict[IsolationLevel, tuple[Guard, ...]] = {
+    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.SYSCALLS, Guard.NAMES, Guard.MEMORY, Guard.ROOM, Guard.FORKS),
+    IsolationLevel.LANDLOCK: (*_CONFINED, Guard.SYSCALLS, Guard.MEMORY),
+    IsolationLevel.SEATBELT: (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.SOCKETS, Guard.SIGNALS),
+    IsolationLevel.LIMITS: _LIMITS,
+    IsolationLevel.OFF: _ALWAYS,
+}
+
+
+def isolation_at(level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False) -> Isolation:
+    """`abi` is Landlock's version. `root`: the kernel's limit of processes does not count for it."""
+    held = set(_HELD[level])
+    if level.strength >= IsolationLevel.SEATBELT.strength and not network:
+        held.add(Guard.NETWORK)
+    if level is IsolationLevel.LANDLOCK and abi >= 6:
+        held.add(Guard.SIGNALS)
+    if level is IsolationLevel.NAMESPACE and root:
+        held.discard(Guard.FORKS)
+    return Isolation(
+        level=level,
+        layers=tuple(guard.value for guard in Guard if guard in held),
+        missing=tuple(guard.value for guard in Guard if guard not in held),
+    )

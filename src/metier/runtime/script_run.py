@@ -1,0 +1,102 @@
+"""What came of running something: for the model as text, for programs as a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .sandbox.isolation import Isolation, IsolationLevel
+
+__all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "printable"]
+
+# CSI, OSC and the other strings that end with ST or BEL, then any other escape, then every other control character.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x1b\\|\x07|\x9c|\Z)|\x1b[ -/]*[0-~]?"
+    r"|\x9b[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]",
+    re.DOTALL,
+)
+_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    seconds: float = 60.0
+    output_bytes: int = 1024 * 1024
+    """Of stdout and stderr together."""
+    arguments: int = 100
+    argument_bytes: int = 4096
+    """Of all arguments together, in UTF-8."""
+    memory_bytes: int = 1024 * 1024 * 1024
+    """Of each process, held by the kernel, and of all of them together, looked at every 50 ms."""
+    processes: int = 64
+    """Threads count too."""
+    open_files: int = 256
+    file_bytes: int = 64 * 1024 * 1024
+    scratch_bytes: int = 64 * 1024 * 1024
+    scratch_files: int = 10_000
+    require: IsolationLevel = IsolationLevel.LANDLOCK
+    """Below this level nothing runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRun:
+    """One script of one skill, asked for once."""
+
+    folder: str
+    """Absolute path of the skill's folder."""
+    script: str
+    """Path inside the skill, such as scripts/chart.py."""
+    arguments: tuple[str, ...] = ()
+    stdin: bytes | None = None
+    network: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables that the user allowed by name; never the caller's own environment."""
+    secrets: dict[str, str] = field(default_factory=dict)
+    """The same for variables whose names look like secrets: whoever fills this in has been asked."""
+    named: tuple[str, ...] = ()
+    """Files outside scripts/ that the skill itself names as executables."""
+    inputs: tuple[str, ...] = ()
+    """Absolute paths outside the skill that the user lets this run read, such as the file to analyse."""
+    outputs: tuple[str, ...] = ()
+    """Files of the scratch folder to bring back."""
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """A file that the run left in its scratch folder."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    exit_code: int | None
+    """None when it was ended by us; 128 + n when signal n ended it."""
+    stdout: str
+    stderr: str
+    isolation: Isolation
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+    timed_out: bool = False
+    cancelled: bool = False
+    duration: float = 0.0
+    """Seconds."""
+    peak_memory: int | None = None
+    """Bytes of the largest process, where the system tells; never below the 10 MB or so of the process that starts it."""
+    files: tuple[OutputFile, ...] = ()
+    stop_reason: str = ""
+    """What made us end it: time, output, processes, memory or scratch."""
+    refused_files: tuple[tuple[str, str], ...] = ()
+    """Outputs that were asked for and not brought back, each with the reason."""
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == 0
+
+
+def printable(text: str) -> str:
+    """Text of a stranger's program as it may be printed to a terminal: no escapes, no controls but tab and newline."""
+    plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    return _REORDERING.sub("", plain)

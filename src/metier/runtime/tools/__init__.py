@@ -1,0 +1,1 @@
+"""The tools that a session offers to a model."""

@@ -1,0 +1,74 @@
+"""Each script of an active skill as a tool of its own, and what a script's outcome looks like to a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metier.disclosure.neutral import for_xml, output_text
+from metier.runtime.script_run import Outcome, printable
+from metier.runtime.scripts.run_script import ScriptRequest, run_script
+from metier.runtime.scripts.script import SkillScript, scripts_of
+from metier.spec import Json, Skill
+
+from .tool import Tool, ToolReply, safe_description, safe_schema
+
+if TYPE_CHECKING:
+    from metier.runtime.session import Session
+
+__all__ = ["outcome_text", "script_tools"]
+
+_LONGEST = 60_000
+"""Characters of an outcome that go to a model; the whole is in `Reply.outcome`."""
+
+_ENDED = {"time": "timed out", "cancel": "cancelled", "output": "printed too much", "memory": "used too much memory",
+          "processes": "started too many processes", "scratch": "wrote too much"}  # fmt: skip
+
+
+def script_tools(session: Session, skill: Skill) -> tuple[Tool, ...]:
+    return tuple(_tool(session, skill.name, script) for script in scripts_of(skill))
+
+
+def _tool(session: Session, skill: str, script: SkillScript) -> Tool:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        session.active_skill(skill)
+        wish = ScriptRequest(skill=skill, script=script.path, arguments=script.line.words(arguments))
+        return script_reply(skill, script.path, await run_script(session, wish))
+
+    return Tool(
+        name=script.tool,
+        description=safe_description(script.description),
+        schema=safe_schema(script.line.schema()),
+        work=work,
+        skill=skill,
+        resource=script.path,
+        on_call=session.record_call,
+    )
+
+
+def script_reply(skill: str, script: str, outcome: Outcome) -> ToolReply:
+    return ToolReply(
+        text=outcome_text(skill, script, outcome), ok=outcome.ok, code="" if outcome.ok else "script-failed", outcome=outcome
+    )
+
+
+def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
+    """The outcome in an envelope that what the script printed can neither close nor imitate: it is data, and says so."""
+    ended = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _ENDED.get(outcome.stop_reason, "stopped")
+    head = f'<script_result skill="{for_xml(skill)}" script="{for_xml(script)}" ended="{ended}" untrusted="true">'
+    parts = [head]
+    for name, text, cut in (
+        ("stdout", outcome.stdout, outcome.stdout_truncated),
+        ("stderr", outcome.stderr, outcome.stderr_truncated),
+    ):
+        if text or cut:
+            parts += [f"<{name}>", _cut(output_text(printable(text)), cut), f"</{name}>"]
+    parts += [f"<file>{for_xml(file.path)} ({len(file.data):,} bytes)</file>" for file in outcome.files]
+    parts += [f"[{for_xml(path)} was not brought back: {for_xml(why)}]" for path, why in outcome.refused_files]
+    return "\n".join([*parts, "</script_result>"])
+
+
+def _cut(text: str, already: bool) -> str:
+    text = text.rstrip("\n")
+    if len(text) <= _LONGEST and not already:
+        return text
+    return f"{text[:_LONGEST]}\n[cut here: it printed more]"

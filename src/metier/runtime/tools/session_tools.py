@@ -1,0 +1,290 @@
+"""The tools that a model works a session with, named as the field names them.
+
+A tool that could do nothing is not offered: models call what they see, and a `run_skill_script` without scripts ends
+in a row of made-up calls. Names of skills are enums, so that a wrong one cannot be sent in the first place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from metier.disclosure.neutral import for_xml, one_line, output_text
+from metier.errors import MetierError, NotFoundError, RefusedError
+from metier.runtime.activation import ActivatedBy
+from metier.runtime.async_bridge import in_thread
+from metier.runtime.policy.patterns import ToolRequest
+from metier.runtime.scripts.run_script import ScriptRequest, run_script
+from metier.runtime.scripts.script import script_paths
+from metier.runtime.skill_access import body_of, files_for_model, origin_of
+from metier.runtime.tool_errors import BadArgumentsError
+from metier.spec import FileEntry, Json, Skill
+from metier.spec.extensions import first_sentence
+
+from .schema import Schema, object_schema
+from .script_tools import script_reply, script_tools
+from .tool import Tool, ToolFunction, ToolReply
+
+if TYPE_CHECKING:
+    from metier.runtime.session import Session
+
+__all__ = ["read_file_text", "session_tools"]
+
+_MOST_FOUND = 20
+_MOST_LISTED = 200
+
+
+def session_tools(session: Session) -> tuple[Tool, ...]:
+    active = session.active_skills()
+    tools = [*_catalog_tools(session), *_active_tools(session, active)]
+    taken = {tool.name for tool in tools}
+    for skill in active:
+        for tool in _skill_tools(session, skill):
+            # Two skills may call something the same: the second one's carries its skill's name.
+            name = tool.name if tool.name not in taken else f"{skill.name}_{tool.name}"[:64]
+            if name not in taken:
+                taken.add(name)
+                tools.append(replace(tool, name=name))
+    return tuple(tools)
+
+
+def static_tools(session: Session) -> tuple[Tool, ...]:
+    """For hosts that ask only once: what could ever be called, the whole time. A call too early is told so."""
+    entries = session.skills.for_models
+    names = _names(session, [entry.name for entry in entries])
+    tools = list(_catalog_tools(session))
+    if tools:
+        about = "Deactivate a skill that is no longer needed."
+        tools.append(_tool(session, "unload_skill", about, {"skill_name": names}, ("skill_name",), _unload(session)))
+        tools.append(_read_tool(session, names))
+    if session.services.runner is not None and any(os.path.isdir(f"{entry.folder}/scripts") for entry in entries):
+        tools.append(_run_tool(session, names, _text("Path of the script, such as scripts/chart.py.")))
+    return tuple(tools)
+
+
+def _catalog_tools(session: Session) -> Iterator[Tool]:
+    known = [entry.name for entry in session.skills.for_models]
+    if not known:
+        return
+    yield _tool(session, "list_skills", "List the available skills and what each is for.", {}, (), _list(session))
+    if session.services.selector is not None:
+        limit: Schema = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 5}
+        properties = {"query": _text("What you want to do, in a sentence."), "limit": limit}
+        yield _tool(session, "search_skills", "Find the skills that fit a task.", properties, ("query",), _search(session))
+    parameters: Schema = {"type": "object", "description": "Values for the skill's declared parameters."}
+    properties = {
+        "skill_name": _names(session, known),
+        "arguments": _text("What the user asked of the skill, where it takes arguments."),
+        "parameters": parameters,
+    }
+    about = "Activate a skill: returns its instructions, which you then follow."
+    yield _tool(session, "load_skill", about, properties, ("skill_name",), _load(session))
+
+
+def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
+    pinned = {row.name for row in session.active if row.pinned}
+    loose = [skill.name for skill in active if skill.name not in pinned]
+    if loose:
+        about = "Deactivate a skill that is no longer needed."
+        yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
+    files = {skill.name: skill.resources() for skill in active}
+    readable = [skill.name for skill in active if files_for_model(files[skill.name]) or _is_trimmed(session, skill)]
+    if readable:
+        yield _read_tool(session, _enum(readable))
+    may_run = session.services.runner is not None
+    scripts = {skill.name: script_paths(skill, files[skill.name]) for skill in active if may_run}
+    if any(scripts.values()):
+        paths = sorted({path for found in scripts.values() for path in found})
+        yield _run_tool(session, _enum([name for name, found in scripts.items() if found]), _enum(paths))
+
+
+def _read_tool(session: Session, names: Schema) -> Tool:
+    about = "Read a file of an active skill, or list one of its folders."
+    path = _text("Path relative to the skill's directory; a folder's name lists the folder.")
+    offset: Schema = {
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+        "description": "Where to start, in characters, to read on.",
+    }
+    properties = {"skill_name": names, "resource_name": path, "offset": offset}
+    return _tool(session, "read_skill_resource", about, properties, ("skill_name", "resource_name"), _read(session))
+
+
+def _run_tool(session: Session, names: Schema, paths: Schema) -> Tool:
+    about = "Run a script of an active skill in a sandbox and return what it printed."
+    words: Schema = {"type": "array", "items": {"type": "string"}, "description": "The words of its command line, in order."}
+    properties = {
+        "skill_name": names,
+        "script_name": paths,
+        "args": words,
+        "stdin": _text("Its standard input; empty without."),
+    }
+    return _tool(session, "run_skill_script", about, properties, ("skill_name", "script_name"), _run(session))
+
+
+def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
+    # Reading a stranger's scripts to describe them would fetch what nobody has asked for.
+    if session.options.script_tools and session.services.runner is not None and not origin_of(skill):
+        yield from script_tools(session, skill)
+    session.load_toolsets(skill)
+    denied = session.services.permissions.denies
+    for offered in session.toolsets.offered(skill.name):
+        if denied(ToolRequest(tool=offered.name)):
+            continue
+        yield Tool(
+            name=offered.name,
+            description=offered.description,
+            schema=offered.schema,
+            skill=skill.name,
+            on_call=session.record_call,
+            work=_while_active(session, skill.name, offered.call),
+        )
+
+
+def _is_trimmed(session: Session, skill: Skill) -> bool:
+    """Then the text said where the rest can be read."""
+    return session.options.count(body_of(skill)) > session.options.instruction_tokens
+
+
+def _while_active(session: Session, name: str, call: ToolFunction) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        session.active_skill(name)
+        session.mark_used(name)
+        return await call(arguments)
+
+    return work
+
+
+def _list(session: Session) -> ToolFunction:
+    async def work(_: dict[str, Json]) -> ToolReply:
+        active = session.active_names
+        entries = session.skills.for_models
+        mark = {True: " (active)", False: ""}
+        lines = [
+            f"- {one_line(entry.name)}{mark[entry.name in active]}: {one_line(first_sentence(entry.description))}"
+            for entry in entries[:_MOST_LISTED]
+        ]
+        if len(entries) > _MOST_LISTED:
+            lines.append(f"{len(entries) - _MOST_LISTED:,} more are not listed; search_skills finds them.")
+        return ToolReply(text=output_text("\n".join(lines)))
+
+    return work
+
+
+def _search(session: Session) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        limit = arguments.get("limit")
+        found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
+        if not found.selected:
+            return ToolReply(text="No skill fits that.")
+        lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
+        return ToolReply(text=output_text("\n".join(lines)))
+
+    return work
+
+
+def _load(session: Session) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        parameters = arguments.get("parameters")
+        activation = await in_thread(
+            session.activate, str(arguments["skill_name"]), by=ActivatedBy.MODEL,
+            arguments=str(arguments.get("arguments") or ""), parameters=parameters if isinstance(parameters, dict) else None,
+        )  # fmt: skip
+        return ToolReply(text=activation.text)
+
+    return work
+
+
+def _unload(session: Session) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        gone = await in_thread(session.deactivate, str(arguments["skill_name"]), by=ActivatedBy.MODEL)
+        return ToolReply(text=f"Unloaded: {', '.join(gone)}. Do not follow its instructions any longer.")
+
+    return work
+
+
+def _read(session: Session) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        name, path = str(arguments["skill_name"]), str(arguments["resource_name"])
+        session.active_skill(name)
+        offset = arguments.get("offset")
+        return ToolReply(text=await in_thread(read_file_text, session, name, path, offset if isinstance(offset, int) else 0))
+
+    return work
+
+
+def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
+    """One file, or a part of it, as a model reads it; the list of what is in it for a folder."""
+    try:
+        data = session.read(name, path)
+    except (NotFoundError, RefusedError) as error:
+        inside = session.resources(name, path) if not path.startswith("/") and ".." not in path else ()
+        if inside:
+            return _listing(inside)
+        raise _missing(session, name, path, error) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadArgumentsError(
+            f"{path!r} is not text ({len(data):,} bytes)", hint="use it with a script, or by its path in the skill directory"
+        ) from None
+    most = session.options.resource_characters
+    part = text[offset : offset + most]
+    rest = len(text) - offset - len(part)
+    more = f"\n[{rest:,} more characters; read on with offset {offset + len(part)}]" if rest > 0 else ""
+    return f'<skill_resource skill="{for_xml(name)}" path="{for_xml(path)}">\n{output_text(part)}{more}\n</skill_resource>'
+
+
+def _missing(session: Session, name: str, path: str, error: MetierError) -> MetierError:
+    if not isinstance(error, NotFoundError):
+        return error
+    files = session.resources(name)
+    base = os.path.basename(path)
+    near = [entry.path for entry in files if os.path.basename(entry.path) == base] or [entry.path for entry in files[:10]]
+    return BadArgumentsError(f"the skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
+
+
+def _listing(files: Sequence[FileEntry]) -> str:
+    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MOST_LISTED]]
+    if len(files) > _MOST_LISTED:
+        lines.append(f"{len(files) - _MOST_LISTED:,} more files are not listed")
+    return "\n".join(lines)
+
+
+def _run(session: Session) -> ToolFunction:
+    async def work(arguments: dict[str, Json]) -> ToolReply:
+        name, script = str(arguments["skill_name"]), str(arguments["script_name"])
+        session.active_skill(name)
+        words, stdin = arguments.get("args"), arguments.get("stdin")
+        wish = ScriptRequest(
+            skill=name, script=script, arguments=tuple(map(str, words)) if isinstance(words, list) else (),
+            stdin=stdin if isinstance(stdin, str) else None,
+        )  # fmt: skip
+        return script_reply(name, script, await run_script(session, wish))
+
+    return work
+
+
+def _tool(
+    session: Session, name: str, description: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction
+) -> Tool:
+    return Tool(
+        name=name, description=description, schema=object_schema(properties, required), work=work, on_call=session.record_call
+    )
+
+
+def _names(session: Session, names: Sequence[str]) -> Schema:
+    if len(names) > session.options.named_skills:
+        return {"type": "string", "description": "The skill's exact name; search_skills finds it."}
+    return _enum(names)
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}
+
+
+def _enum(names: Sequence[str]) -> Schema:
+    return {"type": "string", "enum": list(names)}

@@ -1,0 +1,470 @@
+"""What a skill may do: what it asks for, as far as the user's policy goes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import metier
+from metier.archive import digest
+from metier.errors import ConfigError, MetierError, RefusedError, UsageError
+from metier.runtime import (
+    ApprovalAnswer,
+    Approvals,
+    EventBus,
+    FileApprovals,
+    MemoryApprovals,
+    Permissions,
+    Policy,
+    PolicyVerdict,
+    Question,
+    Session,
+    SessionServices,
+    ToolPattern,
+    ToolRequest,
+    events,
+)
+from metier.runtime.policy.patterns import command_request, plain_words
+from metier.runtime.policy.permissions import Requester, script_tool_request
+from metier.sources import DiskFiles
+from metier.testing import ApprovalsConformance, FakeRunner, Recorder, run_now, skill_folder
+
+
+class TestMemoryApprovals(ApprovalsConformance):
+    def new_approvals(self, folder: Path) -> Approvals:
+        return MemoryApprovals()
+
+
+class TestFileApprovals(ApprovalsConformance):
+    def new_approvals(self, folder: Path) -> Approvals:
+        return FileApprovals(folder / "approvals.json")
+
+
+def granted(pattern: str, command: str, **options: Any) -> bool:
+    return ToolPattern.parse(pattern).grants(command_request("Bash", command), **options)
+
+
+E38 = [
+    # pattern, command, is it granted
+    ("Bash(git:*)", "git status", True),
+    ("Bash(git:*)", "git log --oneline -5", True),
+    ("Bash(git:*)", "git", True),
+    ("Bash(git:*)", "git commit -m 'a; b $(c)'", True),
+    ("Bash(git:*)", "git;id", False),
+    ("Bash(git:*)", "git ; id", False),
+    ("Bash(git:*)", "git status && id", False),
+    ("Bash(git:*)", "git status | id", False),
+    ("Bash(git:*)", "git status & id", False),
+    ("Bash(git:*)", "git$(id)", False),
+    ("Bash(git:*)", "git $(id)", False),
+    ("Bash(git:*)", "git `id`", False),
+    ("Bash(git:*)", 'git "$(id)"', False),
+    ("Bash(git:*)", "git status\nid", False),
+    ("Bash(git:*)", "git status\rid", False),
+    ("Bash(git:*)", "git status > ~/.bashrc", False),
+    ("Bash(git:*)", "git status < /etc/passwd", False),
+    ("Bash(git:*)", "git -c core.pager=!id log", False),
+    ("Bash(git:*)", "git -c core.pager=id log", False),
+    ("Bash(git:*)", "git -c alias.x='!sh' x", False),
+    ("Bash(git:*)", "git -ccore.pager=id log", False),
+    ("Bash(git:*)", "git --no-pager -c core.pager=id log", False),
+    ("Bash(git:*)", "git --exec-path=/tmp log", False),
+    ("Bash(git:*)", "git --config-env=core.pager=X log", False),
+    ("Bash(git:*)", "git fetch --upload-pack=id origin", False),
+    ("Bash(git:*)", "git fetch --upload-p=id origin", False),
+    ("Bash(git:*)", "git rebase -x id HEAD", False),
+    ("Bash(git:*)", "git rebase --exec=id HEAD", False),
+    ("Bash(git:*)", "git grep -Oid x", False),
+    ("Bash(git:*)", "git config core.pager id", False),
+    ("Bash(git:*)", "git bisect run id", False),
+    ("Bash(git:*)", "git submodule foreach id", False),
+    ("Bash(git config:*)", "git config user.name x", True),
+    ("Bash(git:*)", "xargs git", False),
+    ("Bash(git:*)", "env git status", False),
+    ("Bash(git:*)", "sudo git status", False),
+    ("Bash(git:*)", "/tmp/git status", False),
+    ("Bash(git:*)", "./git status", False),
+    ("Bash(git:*)", "PATH=/tmp git status", False),
+    ("Bash(git:*)", "GIT_PAGER=id git log", False),
+    ("Bash(git:*)", "gitk", False),
+    ("Bash(git:*)", "git-evil", False),
+    ("Bash(git:*)", "g\\it;id", False),
+    ("Bash(git:*)", "git 'unclosed", False),
+    ("Bash(git:*)", "", False),
+    ("Bash(git add:*)", "git add x.py", True),
+    ("Bash(git add:*)", "git commit", False),
+    ("Bash(git add:*)", "git -C /tmp add x", False),
+    ("Bash(git add *)", "git add x.py y.py", True),
+    ("Bash(git status)", "git status", True),
+    ("Bash(git status)", "git status -s", False),
+    ("Bash(find:*)", "find . -name x.py", True),
+    ("Bash(find:*)", "find . -exec id +", False),
+    ("Bash(find:*)", "find . -delete", False),
+    ("Bash(tar:*)", "tar xf a.tar --to-command=id", False),
+    ("Bash(rg:*)", "rg --pre id x", False),
+    ("Bash(npm run test:*)", "npm run test -- --watch", True),
+    ("Bash(npm run test:*)", "npm run deploy", False),
+    ("Bash(*)", "rm -rf / ; id", True),
+    ("Bash", "anything; at all", True),
+    ("bash(ls:*)", "ls -l", True),
+    ("Read", "git status", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "command", "expected"), E38, ids=[f"{p} <- {c!r}" for p, c, _ in E38])
+def test_a_pattern_matches_words_and_never_a_shell_string(pattern: str, command: str, expected: bool) -> None:
+    assert granted(pattern, command) is expected
+
+
+def test_an_absolute_path_counts_only_if_it_is_the_very_file_on_the_trusted_path() -> None:
+    which = {"git": "/usr/bin/git"}.get
+    assert granted("Bash(git:*)", "/usr/bin/git status", which=which)
+    assert not granted("Bash(git:*)", "/tmp/git status", which=which)
+    assert not granted("Bash(git:*)", "/usr/bin/git status")
+
+
+def test_an_allowed_command_is_answered_with_the_very_file_so_that_no_path_can_shadow_it() -> None:
+    permissions = Permissions(policy=Policy.of(allow=["Bash(git:*)"]), which={"git": "/usr/bin/git"}.get)
+    decision = permissions.check("Bash", "git status", skills=[Requester(name="x", tools=("Bash(git:*)",))])
+    assert (decision.verdict, decision.argv) == (PolicyVerdict.ALLOW, ("/usr/bin/git", "status"))
+
+
+@pytest.mark.parametrize("text", ["", "Bash(", "(x)", "Bash)x(", "two words", "Ba$h"])
+def test_a_pattern_that_makes_no_sense_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a tool pattern"):
+        ToolPattern.parse(text)
+
+
+@pytest.mark.parametrize(("command", "forbidden"), [
+    ("rm -rf x", True), ("/bin/rm x", True), ("ls; rm x", True), ("sudo rm x", True), ("xargs rm", True), ("$(rm x)", True),
+    ("ls -l", False), ("farm x", False), ("rm-all", False),
+])  # fmt: skip
+def test_a_deny_pattern_errs_on_the_side_of_no(command: str, forbidden: bool) -> None:
+    assert ToolPattern.parse("Bash(rm:*)").forbids(command_request("Bash", command)) is forbidden
+
+
+def test_plain_words_are_words_and_anything_else_is_nothing() -> None:
+    assert plain_words("git log --format='%h %s'") == ("git", "log", "--format=%h %s")
+    assert plain_words("echo $HOME") == ()
+    assert plain_words("ls *.py") == ()
+
+
+def asker(*tools: str, bundled: bool = False) -> Requester:
+    return Requester(name="pdf", tools=tools, digest=lambda: "sha256:1", bundled=bundled)
+
+
+@pytest.mark.parametrize(("tools", "allow", "deny", "verdict"), [
+    (("Bash(git:*)",), ("Bash(git:*)",), (), PolicyVerdict.ALLOW),
+    (("Bash(git:*)",), (), (), PolicyVerdict.ASK),
+    ((), ("Bash(git:*)",), (), PolicyVerdict.ASK),
+    (("Read",), ("Bash(git:*)",), (), PolicyVerdict.ASK),
+    (("Bash(git:*)",), ("Bash(git:*)",), ("Bash",), PolicyVerdict.DENY),
+    (("Bash(*)",), ("Bash(git status)",), (), PolicyVerdict.ALLOW),
+    (("*",), ("*",), (), PolicyVerdict.ALLOW),
+    (("Bash(*)",), (), ("Bash(git:*)",), PolicyVerdict.DENY),
+])  # fmt: skip
+def test_what_a_skill_may_do_is_what_it_asks_for_and_the_policy_allows(
+    tools: tuple[str, ...], allow: tuple[str, ...], deny: tuple[str, ...], verdict: PolicyVerdict
+) -> None:
+    permissions = Permissions(policy=Policy.of(allow=allow, deny=deny))
+    assert permissions.check("Bash", "git status", skills=[asker(*tools)]).verdict is verdict
+
+
+def test_without_an_active_skill_the_host_is_told_to_ask() -> None:
+    assert Permissions(policy=Policy.of(allow=["*"])).check("Read", "x").verdict is PolicyVerdict.ASK
+
+
+def test_a_decision_is_never_mistaken_for_yes() -> None:
+    with pytest.raises(TypeError):
+        bool(Permissions().check("Read"))
+
+
+@pytest.mark.parametrize(
+    ("tools", "allowed"),
+    [
+        ((), True),
+        (("Bash(python3:*)",), True),
+        (("Bash(python:*)", "Read"), True),
+        (("Bash",), True),
+        (("Script(scripts/*)",), True),
+        (("Bash(scripts/go.py:*)",), True),
+        (("Bash(./scripts/go.py:*)",), True),
+        (("run_skill_script",), True),
+        (("pdf_go",), True),
+        (("Bash(python3 scripts/go.py *)",), True),
+        (("Read", "Grep"), False),
+        (("Bash(node:*)",), False),
+        (("Script(scripts/other.py)",), False),
+        (("Bash(python3 scripts/other.py:*)",), False),
+    ],
+)
+def test_a_script_runs_only_if_a_skill_that_lists_its_tools_asks_for_it(tools: tuple[str, ...], allowed: bool) -> None:
+    verdict = Permissions().decide(script_tool_request("pdf", "scripts/go.py", ["a"]), asker(*tools)).verdict
+    assert verdict is (PolicyVerdict.ALLOW if allowed else PolicyVerdict.DENY)
+
+
+def test_network_and_toolsets_are_asked_for_by_default_and_refused_without_anyone_to_ask() -> None:
+    for tool in ("Network", "Toolset"):
+        assert Permissions().decide(ToolRequest(tool=tool), asker()).verdict is PolicyVerdict.ASK
+        with pytest.raises(RefusedError, match="is not allowed for pdf") as refused:
+            Permissions().authorise(ToolRequest(tool=tool), asker())
+        assert f"metier policy allow '{tool}' --skill pdf" in refused.value.hint
+
+
+def test_the_hook_decides_what_must_be_asked() -> None:
+    asked: list[Question] = []
+
+    def hook(question: Question) -> ApprovalAnswer:
+        asked.append(question)
+        return ApprovalAnswer.ONCE if len(asked) == 1 else ApprovalAnswer.NO
+
+    permissions = Permissions(approve=hook)
+    permissions.authorise(ToolRequest(tool="Network"), asker())
+    with pytest.raises(RefusedError, match="the user said no"):
+        permissions.authorise(ToolRequest(tool="Network"), asker())
+    assert (asked[0].skill, asked[0].digest, str(asked[0].request)) == ("pdf", "sha256:1", "Network")
+
+
+def test_a_plain_yes_or_no_and_a_coroutine_are_answers_too() -> None:
+    async def later(_: Question) -> ApprovalAnswer:
+        return ApprovalAnswer.ALWAYS
+
+    Permissions(approve=lambda _: True).authorise(ToolRequest(tool="Network"), asker())
+    Permissions(approve=later).authorise(ToolRequest(tool="Network"), asker())
+    with pytest.raises(RefusedError):
+        Permissions(approve=lambda _: False).authorise(ToolRequest(tool="Network"), asker())
+
+
+def test_always_is_remembered_for_this_version_of_the_skill_and_ends_when_it_changes(tmp_path: Path) -> None:
+    folder = skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
+    questions: list[str] = []
+
+    def hook(question: Question) -> ApprovalAnswer:
+        questions.append(question.digest)
+        return ApprovalAnswer.ALWAYS
+
+    permissions = Permissions(approve=hook, approvals=FileApprovals(tmp_path / "approvals.json"))
+    skill = Requester(name="pdf", digest=lambda: digest(DiskFiles(folder)))
+    for _ in range(3):
+        permissions.authorise(ToolRequest(tool="Network"), skill)
+    assert len(questions) == 1
+    (folder / "scripts" / "go.py").write_text("print(2)\n")
+    permissions.authorise(ToolRequest(tool="Network"), skill)
+    assert len(set(questions)) == 2
+
+
+@pytest.mark.parametrize("change", ["content", "new file", "removed", "executable", "renamed"])
+def test_every_change_of_a_skill_changes_its_digest(tmp_path: Path, change: str) -> None:
+    folder = skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
+    before = digest(DiskFiles(folder))
+    script = folder / "scripts" / "go.py"
+    match change:
+        case "content":
+            script.write_text("print(2)\n")
+        case "new file":
+            (folder / "new.md").write_text("")
+        case "removed":
+            script.unlink()
+        case "executable":
+            script.chmod(0o755)
+        case "renamed":
+            script.rename(folder / "scripts" / "run.py")
+    assert digest(DiskFiles(folder)) != before
+
+
+def test_touching_a_file_does_not_change_the_digest(tmp_path: Path) -> None:
+    folder = skill_folder(tmp_path, "pdf")
+    before = digest(DiskFiles(folder))
+    (folder / "SKILL.md").touch()
+    assert digest(DiskFiles(folder)) == before
+
+
+def test_a_broken_list_of_approvals_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
+    file = tmp_path / "approvals.json"
+    file.write_text('{"approvals": 3}')
+    with pytest.raises(ConfigError, match="not a list of approvals"):
+        FileApprovals(file).keep("pdf", "sha256:1", "Network")
+    assert file.read_text() == '{"approvals": 3}'
+
+
+def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -> None:
+    approvals = FileApprovals(tmp_path / "approvals.json")
+    for pattern in ("Network", "Toolset", "Script(scripts/*)"):
+        approvals.keep("pdf", "sha256:1", pattern)
+    assert approvals.remove("pdf", "Network") == 1
+    assert approvals.remove("pdf") == 2
+    assert approvals.all == ()
+
+
+def session_with(root: Path, **options: Any) -> tuple[Session, Recorder]:
+    told, bus = Recorder(), EventBus()
+    bus.subscribe(told)
+    return Session(
+        metier.discover(root), services=SessionServices(runner=FakeRunner(), bus=bus, permissions=Permissions(**options))
+    ), told
+
+
+def test_a_session_answers_for_the_tools_of_its_host(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "committer", head="allowed-tools: Bash(git:*) Read")
+    session, _ = session_with(tmp_path, policy=Policy.of(allow=["Bash(git:*)", "Read"], deny=["Bash(git push:*)"]))
+    assert session.permissions.check("Bash", "git status").verdict is PolicyVerdict.ASK
+    session.activate("committer")
+    assert session.permissions.check("Bash", "git status").verdict is PolicyVerdict.ALLOW
+    assert session.permissions.check("Bash", "git push").verdict is PolicyVerdict.DENY
+    assert session.permissions.check("Bash", "git status; id").verdict is PolicyVerdict.ASK
+    assert session.permissions.check("Read", "/x").verdict is PolicyVerdict.ALLOW
+    assert session.permissions.check("Write", "/x").verdict is PolicyVerdict.ASK
+
+
+def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "pdf", head="allowed-tools: Read", files={"scripts/go.py": "print(1)\n"})
+    session, told = session_with(tmp_path)
+    with pytest.raises(RefusedError, match="the skill does not ask for it"):
+        run_now(session.run_script("pdf", "scripts/go.py"))
+    assert [(event.name, event.what) for event in told.of(events.ActionRefused)] == [("pdf", "Script(scripts/go.py)")]
+    assert told.of(events.ScriptStarted) == []
+
+
+def test_the_network_is_given_only_when_the_policy_gives_it(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
+    session, _ = session_with(tmp_path)
+    with pytest.raises(RefusedError, match="Network"):
+        run_now(session.run_script("pdf", "scripts/go.py", network=True))
+    allowed, _ = session_with(tmp_path, policy=Policy.of(allow=["Network"]))
+    run_now(allowed.run_script("pdf", "scripts/go.py", network=True))
+    runner = allowed.services.runner
+    assert isinstance(runner, FakeRunner)
+    assert runner.ran[0].network
+
+
+def test_whoever_asks_can_lower_the_time_of_a_run_and_never_raise_it(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
+    session, _ = session_with(tmp_path)
+    runner = session.services.runner
+    assert isinstance(runner, FakeRunner)
+    run_now(session.run_script("pdf", "go.py", seconds=5))
+    run_now(session.run_script("pdf", "go", seconds=9_999))
+    assert [run.limits.seconds for run in runner.ran] == [5, 60]
+
+
+@pytest.mark.parametrize(
+    "script", ["../other/scripts/x.py", "/bin/sh", "SKILL.md", "references/x.py", "scripts", "scripts/missing.py", ""]
+)
+def test_only_a_script_of_the_skill_can_be_named(tmp_path: Path, script: str) -> None:
+    skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n", "references/x.py": "print(1)\n"})
+    session, _ = session_with(tmp_path)
+    with pytest.raises(MetierError) as error:
+        run_now(session.run_script("pdf", script))
+    assert error.value.code in ("refused", "bad-arguments")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tool", "argument", "expected"),
+    [
+        ("Read(src/*)", "Read", "src/a.py", True),
+        ("Read(src/*)", "Read", "src/../../etc/passwd", False),
+        ("Read(src/*)", "Read", "etc/x", False),
+        ("Read", "Read", "../x", True),
+        ("mcp__docs__*", "mcp__docs__search", "", True),
+        ("mcp__docs__*", "mcp__other__x", "", False),
+        ("Bash(git:*)", "shell", "git status", True),
+        ("read", "Read", "x", True),
+    ],
+)
+def test_patterns_for_other_tools(pattern: str, tool: str, argument: str, expected: bool) -> None:
+    request = command_request(tool, argument) if tool == "shell" else ToolRequest(tool=tool, argument=argument)
+    assert ToolPattern.parse(pattern).grants(request) is expected
+
+
+def test_a_toolset_function_that_the_user_denied_by_name_is_not_offered(tmp_path: Path) -> None:
+    source = "def good() -> str:\n    return 'x'\ndef bad() -> str:\n    return 'y'\nboth = [good, bad]\n"
+    skill_folder(tmp_path, "hello", head="toolsets: ['toolsets/index:both']", files={"toolsets/index.py": source})
+    session, _ = session_with(tmp_path, policy=Policy.of(allow=["Toolset"], deny=["bad"]))
+    session.activate("hello")
+    assert [tool.name for tool in session.tools() if tool.skill] == ["good"]
+
+
+@pytest.fixture(scope="module")
+def only_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PATH with one program in it, which prints its words."""
+    folder = tmp_path_factory.mktemp("bin")
+    git = folder / "git"
+    git.write_text("#!/bin/sh\nprintf '[git]'\nfor word in \"$@\"; do printf '<%s>' \"$word\"; done\n")
+    git.chmod(0o755)
+    return folder
+
+
+_PARTS = [
+    "a",
+    "-s",
+    "'a b'",
+    '"a b"',
+    "''",
+    '""',
+    "'$(id)'",
+    '"$x"',
+    "a'b'c",
+    'a"b"c',
+    "--x='y z'",
+    "a=b",
+    "^",
+    "%s",
+    "{a,b}",
+    "é",
+    ";",
+    "&&",
+    "'",
+    '"',
+    "\\\\",
+    "\\ ",
+    "!",
+    "'!'",
+    "#",
+    "a#b",
+    "~",
+    "*",
+    "'*'",
+    "\n",
+    ",",
+    ":",
+    "@",
+    "+",
+    "..",
+    "/",
+    "2>x",
+    "[a]",
+    "`",
+    "$'a'",
+    "--",
+    "'a\nb'",
+    "\xa0",
+    "\u3000",
+]
+_tails = st.lists(st.tuples(st.sampled_from(_PARTS), st.sampled_from(["", " ", "\t", "  "])), max_size=6).map(
+    lambda pairs: "".join(part + gap for part, gap in pairs)
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_tails | st.text(alphabet="git as;|&$(){}<>`'\"\\\n\t*?~#=!-c[]%^,:@+/.é", max_size=24))
+def test_what_a_pattern_grants_a_real_shell_runs_as_exactly_those_words(only_git: Path, tail: str) -> None:
+    command = f"git {tail}"
+    if not granted("Bash(git:*)", command):
+        return
+    done = subprocess.run(
+        ["/bin/bash", "-c", command],
+        env={"PATH": str(only_git)},
+        cwd=only_git,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    words = plain_words(command)
+    assert done.stdout == "[git]" + "".join(f"<{word}>" for word in words[1:]), (command, done)
+    assert sorted(file.name for file in only_git.iterdir()) == ["git"]

@@ -1,0 +1,165 @@
+"""What runs a script."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metier.errors import RefusedError, UnavailableError
+from metier.runtime.sandbox.isolation import IsolationLevel
+from metier.runtime.script_run import Limits, ScriptRun
+from metier.runtime.scripts.interpreters import Interpreters, declared_dependencies, kind_of
+from metier.runtime.scripts.runner import Runner
+
+METADATA = b"""#!/usr/bin/env -S uv run --script
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "rich",
+#   "httpx<1",
+# ]
+# ///
+print("hello")
+"""
+
+
+def only(*programs: Path) -> Callable[[str], str | None]:
+    known = {path.name: str(path) for path in programs}
+    return known.get
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF rest")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "kind"),
+    [
+        ("a.py", b"", "python"), ("a.sh", b"", "sh"), ("a.bash", b"", "bash"), ("a.js", b"", "node"), ("a.mjs", b"", "node"),
+        ("a.ts", b"", "typescript"), ("a.rb", b"", "ruby"), ("a", b"\x7fELF", "program"), ("a", b"#!/bin/bash\n", "bash"),
+        ("a.PY", b"", "python"), ("a", b"#!/usr/bin/env python3.12\n", "python"), ("a.py", b"#!/bin/sh\n", "sh"),
+        ("a", b"#! /usr/bin/env -S deno run -A\n", "deno"), ("a.ts", b"#!/usr/bin/env node\n", "typescript"),
+        ("a.ts", b"#!/usr/bin/env bun\n", "bun"),
+        ("a", b"#!/usr/bin/env -S FOO=1 ruby\r\n", "ruby"), ("a", b"#!/usr/bin/env -S uv run --script\n", "python"),
+        ("a", b"#!/usr/bin/dash", "sh"),
+    ],
+)  # fmt: skip
+def test_the_first_line_decides_and_then_the_suffix(path: str, data: bytes, kind: str) -> None:
+    assert kind_of(path, data) == kind
+
+
+@pytest.mark.parametrize(
+    ("path", "data"), [("a", b""), ("a.txt", b"x"), ("a", b"#!/usr/bin/perl\n"), ("a", b"MZ"), ("a.exe", b"MZ")]
+)
+def test_whatever_else_is_refused_with_the_list_of_what_is_not(path: str, data: bytes) -> None:
+    with pytest.raises(RefusedError) as refused:
+        kind_of(path, data)
+    assert refused.value.rule == "interpreter"
+    assert ".py" in refused.value.hint or "python3" in refused.value.hint
+
+
+def test_dependencies_are_read_from_inline_metadata() -> None:
+    assert declared_dependencies(METADATA) == ("rich", "httpx<1")
+    assert declared_dependencies(METADATA.replace(b"\n", b"\r\n")) == ("rich", "httpx<1")
+    assert declared_dependencies(b"print(1)") == ()
+    assert declared_dependencies(b"# /// script\n# requires-python = '>=3.11'\n# ///\n") == ()
+    with pytest.raises(RefusedError):
+        declared_dependencies(b"# /// script\n# dependencies = [\n# ///\n")
+
+
+def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_path: Path) -> None:
+    uv = program(tmp_path / "bin/uv")
+    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs the network") as offline:
+        Interpreters(which=only(uv)).command("a.py", METADATA, network=False)
+    assert "allow the network" in offline.value.hint
+    with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
+        Interpreters(which=only()).command("a.py", METADATA, network=True)
+    assert "install uv" in missing.value.hint
+    command = Interpreters(which=only(uv)).command("a.py", METADATA, network=True)
+    assert command.words[:2] == (str(uv), "run")
+    assert command.words[-1] == "--script"
+    assert str(uv) in command.readable
+
+
+@pytest.mark.parametrize(("path", "hint"), [("a.js", "Node"), ("a.ts", "bun"), ("a.rb", "Ruby"), ("a.bash", "bash")])
+def test_a_missing_interpreter_is_named_with_what_to_install(path: str, hint: str) -> None:
+    with pytest.raises(UnavailableError) as missing:
+        Interpreters(which=lambda _: None).command(path, b"", network=False)
+    assert hint in missing.value.hint
+    assert not missing.value.retryable
+
+
+def test_a_shim_is_not_taken_for_a_program(tmp_path: Path) -> None:
+    shim = tmp_path / "node"
+    shim.write_text("#!/bin/sh\nexec asdf exec node\n")
+    with pytest.raises(UnavailableError):
+        Interpreters(which=only(shim)).command("a.js", b"", network=False)
+
+
+def test_what_belongs_to_an_interpreter_can_be_read_and_not_what_lies_beside_it(tmp_path: Path) -> None:
+    node = program(tmp_path / "home/.nvm/v20/bin/node")
+    modules = tmp_path / "home/.nvm/v20/lib/node_modules"
+    modules.mkdir(parents=True)
+    command = Interpreters(which=only(node), home=str(tmp_path / "home")).command("a.js", b"", network=False)
+    assert set(command.readable) == {str(node), str(modules)}
+
+
+@pytest.mark.parametrize("answer", ["", "echo hello", "echo /usr/bin/python3", "printf 'a\\nb\\nc\\nd\\n'"])
+def test_a_broken_python_is_told_in_one_sentence(tmp_path: Path, answer: str) -> None:
+    broken = tmp_path / "python3"
+    broken.write_text(f"#!/bin/sh\n{answer}\n")
+    broken.chmod(0o755)
+    with pytest.raises(UnavailableError, match=f"{broken} does not answer like one") as told:
+        Interpreters(which=only(broken)).command("a.py", b"", network=False)
+    assert "PATH" in told.value.hint
+    assert not told.value.retryable
+
+
+def test_a_python_whose_prefix_is_the_home_does_not_uncover_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    fake = tmp_path / "python3"
+    lines = [f"{home}/.local/bin/python3", f"{home}/.local", f"{home}", f"{home}/.local/lib/python3.12"]
+    fake.write_text("#!/bin/sh\n" + "\n".join(f"echo {line}" for line in lines))
+    fake.chmod(0o755)
+    (home / ".local/lib/python3.12").mkdir(parents=True)
+    program(home / ".local/bin/python3")
+    command = Interpreters(which=only(fake), home=str(home)).command("a.py", b"", network=False)
+    assert set(command.readable) == {f"{home}/.local/lib/python3.12", f"{home}/.local/bin/python3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "needs"),
+    [
+        ("a.py", "print('hello')", None), ("a.sh", "echo hello", None),
+        ("a.bash", "x=(hello); echo ${x[0]}; cat <(true)", "bash"),
+        ("a.js", "console.log('hello')", "node"), ("a.rb", "puts 'hello'", "ruby"), ("a.mjs", "console.log('hello')", "node"),
+    ],
+)  # fmt: skip
+def test_each_kind_runs_in_the_sandbox(tmp_path: Path, name: str, text: str, needs: str | None) -> None:
+    if needs and not shutil.which(needs):
+        pytest.skip(f"{needs} is not installed")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / name).write_text(text)
+    for found in Runner().available():
+        run = ScriptRun(folder=str(tmp_path), script=f"scripts/{name}", limits=Limits(seconds=20, require=found.level))
+        outcome = asyncio.run(Runner(level=found.level).run(run))
+        assert (outcome.stdout, outcome.exit_code) == ("hello\n", 0), (found.level, outcome)
+
+
+def test_a_program_of_the_skill_runs_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    shutil.copy("/bin/echo", tmp_path / "bin/say")
+    for found in Runner().available():
+        limits = Limits(seconds=10, require=found.level)
+        run = ScriptRun(folder=str(tmp_path), script="bin/say", named=("bin/say",), arguments=("hello",), limits=limits)
+        assert asyncio.run(Runner(level=found.level).run(run)).stdout == "hello\n"
+        with pytest.raises(RefusedError):
+            asyncio.run(Runner(level=found.level).run(ScriptRun(folder=str(tmp_path), script="bin/say", limits=limits)))
+    assert IsolationLevel.OFF in {found.level for found in Runner().available()}
