@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from metier.selection.document import read_skill
-from metier.selection.scales import unit
-from metier.selection.segment import build
-from metier.selection.text import sentences
-from metier.selection.trained import Trained
+from metier.selection.arrays import unit
+from metier.selection.index_document import read_skill
+from metier.selection.segment import build_segment
+from metier.selection.tokenization import split_sentences
+from metier.selection.trained_data import TrainedData
 from training.labels import Plain
 
 __all__ = ["crossed", "plot"]
@@ -54,12 +54,12 @@ def _spot(figures: Mapping[str, float]) -> tuple[float, float]:
     return x, _HEIGHT - _EDGE - figures["kept"] / 100 * (_HEIGHT - 2 * _EDGE)
 
 
-def crossed(skills: Sequence[Plain], trained: Trained) -> Iterator[Plain]:
+def crossed(skills: Sequence[Plain], trained: TrainedData) -> Iterator[Plain]:
     """For each skill a rival: half of what it says and half of what its nearest neighbour says, over the neighbour's body.
 
     Harder than other people's skills would be: every right one gets a rival that says half of it.
     """
-    vectors = build([read_skill(skill) for skill in skills], trained).vector.reshape(len(skills), -1)
+    vectors = build_segment([read_skill(skill) for skill in skills], trained).vector.reshape(len(skills), -1)
     front = unit(vectors[:, : trained.dimensions])
     for place, skill in enumerate(skills):
         alike = front @ front[place]
@@ -71,7 +71,7 @@ def crossed(skills: Sequence[Plain], trained: Trained) -> Iterator[Plain]:
 
 
 def _parts(text: str) -> list[str]:
-    said = sentences(text)
+    said = split_sentences(text)
     return said if len(said) > 1 else text.split()
 
 

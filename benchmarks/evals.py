@@ -24,9 +24,9 @@ from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
 from metier.runtime import Runner
 from metier.selection import Selector
-from metier.selection.text import sentences
+from metier.selection.tokenization import split_sentences
 from metier.sources import BUNDLED, DiskFiles, discover
-from metier.sources.index import IndexedSkill
+from metier.sources.selection_index import IndexedSkill
 
 _STARTS = (
     "agro",
@@ -148,7 +148,7 @@ def _library(size: int) -> list[Written]:
 def _asked_of_all(skills: list[Written], selector: Selector) -> None:
     """The plain way to the same answer: every request of every skill, to see who else would be loaded."""
     for skill in skills:
-        for request in sentences(skill.description)[:2]:
+        for request in split_sentences(skill.description)[:2]:
             selector.select(request)
 
 

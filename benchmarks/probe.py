@@ -30,11 +30,11 @@ def main() -> None:
 
 def _metier(folder: str, cache: str | None) -> Callable[[], int]:
     from metier import discover
-    from metier.sources import Limits
+    from metier.sources import DiscoveryLimits
 
     # Imports every room that discovery needs.
     discover(os.devnull)
-    return lambda: len(discover(folder, cache=cache, limits=Limits()))
+    return lambda: len(discover(folder, cache=cache, limits=DiscoveryLimits()))
 
 
 def _deepagents(folder: str, cache: str | None) -> Callable[[], int]:  # noqa: ARG001

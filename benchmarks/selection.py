@@ -36,22 +36,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.abstention import crossed, plot
 from benchmarks.measure import Report, Target
 from metier.disclosure import Budget, catalog_within
-from metier.selection import Selector, Weights
-from metier.selection.confidence import confidence, fit, standing
+from metier.selection import Selector, SelectorOptions
+from metier.selection.confidence import confidence, fit, rank_features
 from metier.selection.container import Array, unpack
-from metier.selection.meanings import Meanings
+from metier.selection.embeddings import SkillEmbeddings
 from metier.selection.minilm import MiniLM
 from metier.selection.network import Network, read_network
-from metier.selection.ranker import GROUPS, unsaid
+from metier.selection.ranker import GROUPS, uncovered_share
 from metier.selection.signals import SIGNALS
-from metier.selection.trained import NETWORKS, TRAINED_FORMAT, Trained, shipped
+from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, TrainedData, load_trained_data
 from training.examples import FOLDS, Example, Shelves, asked_in, examples, folds_by_source, judgements
 from training.labels import DEFAULT, Labelled, Plain, gap_of, measure, read_corpus, read_negatives, read_queries
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
-ACTIVATE, MEANING = Weights().activate, Weights().meaning
+ACTIVATE, MEANING = SelectorOptions().activate, SelectorOptions().meaning
 STRANGERS = ("unrelated.jsonl", "unrelated_fresh.jsonl")
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
@@ -80,18 +80,18 @@ class Folds:
         self.of = folds_by_source(asked)
         self.trained = [
             replace(
-                shipped(),
+                load_trained_data(),
                 networks={name: read_network(arrays, f"{fold}.{name}") for name in NETWORKS},
                 ease=float(arrays["ease"][0]),
             )
             for fold in range(FOLDS)
         ]
 
-    def without(self, source: str) -> Trained:
+    def without(self, source: str) -> TrainedData:
         return self.trained[self.of[source]]
 
     def asked(self, shelves: Shelves, asked: Sequence[Labelled], setting: str) -> list[Example]:
-        limit = Weights().candidates
+        limit = SelectorOptions().candidates
         return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,), limit)]
 
     def order(self, one: Example) -> Network:
@@ -100,13 +100,13 @@ class Folds:
     def fit(self, one: Example) -> Array:
         """Log-odds that each candidate fits."""
         trained = self.without(one.asked.source)
-        columns = standing(one.values, self.order(one).scores(one.values))
+        columns = rank_features(one.values, self.order(one).scores(one.values))
         return fit(columns, trained.networks["fit"], one.size, trained.ease)
 
     def said(self, one: Example) -> list[tuple[float, float]]:
         """The confidence of each of the first three, and whether it was right."""
         raw = self.order(one).scores(one.values)
-        sure = confidence(standing(one.values, raw), self.without(one.asked.source).networks["sure"])
+        sure = confidence(rank_features(one.values, raw), self.without(one.asked.source).networks["sure"])
         return [(1 / (1 + math.exp(-sure[place])), right) for place, right in judgements(one, raw)]
 
 
@@ -131,7 +131,7 @@ def main() -> int:
     selector, base = speed(report, skills, queries)
     strange(report, selector)
     del selector
-    shelves = Shelves(skills, shipped())
+    shelves = Shelves(skills, load_trained_data())
     lists = {setting: folds.asked(shelves, queries, setting) for setting in ("all", "own", "all-front")}
     quality(report, skills, queries, folds, lists, base)
     if options.semantic:
@@ -266,7 +266,7 @@ def quality(
             report.targets.append(Target(what=f"{key}, {name}", value=found[key], limit=limit, unit="", at_least=True))
     own = ordered(folds, lists["own"])
     rows.append(shown(f"metier, the publisher's own library of ten or more ({len(lists['own'])})", own))
-    everyone = folds.asked(Shelves(skills, shipped(), smallest=1), queries, "own")
+    everyone = folds.asked(Shelves(skills, load_trained_data(), smallest=1), queries, "own")
     rows.append(shown(f"metier, the publisher's own library of any size ({len(everyone)})", ordered(folds, everyone)))
     report.targets.append(
         Target(what="NDCG@10, own library of ten or more", value=own["NDCG@10"], limit=88, unit="", at_least=True)
@@ -277,18 +277,18 @@ def quality(
 def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[str, list[Example]], kept: Path) -> None:
     """With the extra; what skills mean is kept in a file, since a library of thousands takes minutes."""
     encoder = MiniLM()
-    meanings = Meanings.from_buffer(kept.read_bytes(), encoder) if kept.exists() else Meanings(encoder)
-    new, taken = timed(partial(meanings.learn, skills))
-    kept.write_bytes(meanings.to_bytes())
+    embeddings = SkillEmbeddings.from_buffer(kept.read_bytes(), encoder) if kept.exists() else SkillEmbeddings(encoder)
+    new, taken = timed(partial(embeddings.learn, skills))
+    kept.write_bytes(embeddings.to_bytes())
     by_id = {skill.id: skill for skill in skills}
     rows = []
     for setting, name in (("all", "whole library"), ("own", "own library of ten or more")):
         found = defaultdict(list)
         for one in lists[setting]:
             raw = folds.order(one).scores(one.values)
-            near = meanings.nearness(one.asked.query, [by_id[name] for name in one.ids])
+            near = embeddings.nearness(one.asked.query, [by_id[name] for name in one.ids])
             for weight in (0.0, MEANING / 2, MEANING, 1.5 * MEANING):
-                scores = raw if near is None else raw + weight * unsaid(one.values) * near
+                scores = raw if near is None else raw + weight * uncovered_share(one.values) * near
                 found[weight].append(measure(best(one, scores), one.asked.skills))
         rows += [shown(f"{name}, weight {weight:g}", mean(figures)) for weight, figures in found.items()]
         for key in ("NDCG@10", "R@5"):
@@ -296,7 +296,7 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
             what = f"{key} gained by the semantic extra, {name}"
             report.targets.append(Target(what=what, value=gain, limit=2, unit="", at_least=True))
     report.add_table(f"With the semantic extra; it ships with weight {MEANING:g}", ("library", *KEYS), rows)
-    selector = Selector(skills, meanings=meanings)
+    selector = Selector(skills, embeddings=embeddings)
     selector.select("anything")
     p50, p95 = percentiles([timed(partial(selector.select, one.asked.query, limit=10))[1] for one in lists["all"][::10]])
     each = f"{1000 * taken / new:.0f}" if new else ""
@@ -335,13 +335,13 @@ def activation(
 def sizes(report: Report, folds: Folds, shelves: Shelves, queries: Sequence[Labelled], negatives: Sequence[Labelled]) -> None:
     """The same threshold in random parts of the library, in all of it, and in one twice as large (see `crossed`)."""
     everyone = list(shelves.skills)
-    more = [*everyone, *crossed(everyone, shipped())]
-    twice = Shelves(more, shipped()).some(queries[0], len(more))
+    more = [*everyone, *crossed(everyone, load_trained_data())]
+    twice = Shelves(more, load_trained_data()).some(queries[0], len(more))
 
     def asked(of: Sequence[Labelled], size: int) -> Iterator[Example]:
         for one in of:
             own, library = shelves.some(one, size) if size <= len(everyone) else twice
-            yield asked_in(own, library, one, "some", folds.without(one.source), Weights().candidates)
+            yield asked_in(own, library, one, "some", folds.without(one.source), SelectorOptions().candidates)
 
     rows = []
     for size in (30, 300, 1_500, 5_000, len(everyone), len(more)):

@@ -13,7 +13,7 @@ from typing import Any
 
 from metier.app import App
 from metier.catalog import Offer, OfferFlag, Source
-from metier.sources import Place
+from metier.sources import SourceFolder
 from metier.testing import FakeMachine
 
 __all__ = [
@@ -69,8 +69,8 @@ def offer(name: str, *, folder: str | None = None, flags: int = 0, needs: str = 
     return Offer(folder or f"/skills/{name}", 1, 2, name, description, flags, needs, "", problems)
 
 
-def place(root: Path, source: Source = Source.PROJECT, *, trusted: bool = True) -> Place:
-    return Place(source, str(root), trusted)
+def place(root: Path, source: Source = Source.PROJECT, *, trusted: bool = True) -> SourceFolder:
+    return SourceFolder(source, str(root), trusted)
 
 
 def app_in(tmp_path: Path, *, variables: Mapping[str, str] | None = None, **options: Any) -> App:
@@ -96,9 +96,9 @@ def python(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 _AS_ANOTHER = """
 import json, os, sys, sqlite3, tempfile
-import metier.app, metier.sources.watching, metier.config.edit
+import metier.app, metier.sources.watcher, metier.config.edit
 from metier.sources import *
-from metier.sources.walk import walk
+from metier.sources.skill_folders import find_skill_folders
 from metier.errors import *
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)

@@ -11,7 +11,7 @@ from builders import app_in, write_config, write_skill
 from metier.app import App
 from metier.catalog import Source, State
 from metier.errors import ConfigError, SkillNotFoundError
-from metier.sources import BUNDLED, Machine
+from metier.sources import BUNDLED, LocalMachine
 
 BUNDLED_NAMES = {path.name for path in Path(BUNDLED).iterdir() if (path / "SKILL.md").exists()}
 
@@ -187,7 +187,7 @@ def test_commands_are_looked_for_on_the_path_of_the_environment(tmp_path: Path) 
     (tmp_path / "bin/frobnicate").write_text("#!/bin/sh\n")
     (tmp_path / "bin/frobnicate").chmod(0o755)
     app = app_in(tmp_path, variables={"PATH": str(tmp_path / "bin")})
-    assert (own_names(app), isinstance(app.machine, Machine)) == (["x"], True)
+    assert (own_names(app), isinstance(app.machine, LocalMachine)) == (["x"], True)
 
 
 def test_the_loader_reads_what_the_catalog_lists(tmp_path: Path) -> None:

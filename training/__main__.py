@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from metier.selection.confidence import confidence, standing, tenfolds
+from metier.selection.confidence import confidence, log_size_excess, rank_features
 from metier.selection.confidence import fit as fit_of
 from metier.selection.container import Array, pack
-from metier.selection.trained import TRAINED_FORMAT, Trained
+from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.fitting import BRIEF, SETTINGS, Fitted, Material, fit
 from training.labels import DEFAULT, Labelled, gap_of, measure, read_corpus, read_negatives, read_queries
@@ -56,7 +56,7 @@ def main() -> None:
     print(f"{options.out.name}: {options.out.stat().st_size / 1e6:.1f} MB, {time.time() - begin:.0f} s")
 
 
-def trained_from(path: Path) -> Trained:
+def trained_from(path: Path) -> TrainedData:
     """Word vectors in bytes, the axes turned so that the first hold most; each word's scale goes into its importance."""
     found = np.load(path)
     order = np.argsort(found["hashes"])
@@ -64,7 +64,7 @@ def trained_from(path: Path) -> Trained:
     _, axes = np.linalg.eigh(vectors.T @ vectors)
     vectors = (vectors @ axes[:, ::-1]).astype(np.float32)
     peak = np.abs(vectors).max(axis=1, keepdims=True)
-    return Trained(
+    return TrainedData(
         vocabulary=found["hashes"][order],
         frequency=found["frequency"][order],
         documents=int(found["documents"][0]),
@@ -76,7 +76,7 @@ def trained_from(path: Path) -> Trained:
     )
 
 
-def statistics_of(trained: Trained) -> dict[str, Array]:
+def statistics_of(trained: TrainedData) -> dict[str, Array]:
     names = ("vocabulary", "frequency", "in_front", "in_name", "importance", "vectors")
     found: dict[str, Array] = {name: getattr(trained, name) for name in names}
     return found | {"documents": np.array([trained.documents], dtype=np.uint32)}
@@ -131,7 +131,7 @@ class Answers:
     """By setting: the confidence of each of the first three, and whether it was right."""
 
     def add(self, one: Example, raw: Array, made: Fitted) -> None:
-        columns = standing(one.values, raw)
+        columns = rank_features(one.values, raw)
         odds = fit_of(columns, made.networks["fit"], one.size, 0.0)
         # One that was not found at all has not been let through, and not been kept.
         named = [float(odds.max(initial=NEVER))] if one.asked.kind == "unrelated" else odds[one.right].tolist()
@@ -146,7 +146,7 @@ class Answers:
         shares: dict[tuple[str, str], list[bool]] = defaultdict(list)
         for setting, kind, size, odds in self.fits:
             name = f"{setting} {max(one for one in SOME if one <= size):>5,}" if setting == "some" else setting
-            shares[name, kind].append(odds + shift + ease * tenfolds(size) >= 0)
+            shares[name, kind].append(odds + shift + ease * log_size_excess(size) >= 0)
         for (name, kind), passed in sorted(shares.items()):
             print(f"  {name:12s} {kind:10s} {100 * float(np.mean(passed)):5.1f} % of {len(passed)} activated")
         for setting, pairs in self.sure.items():

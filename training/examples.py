@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metier.selection.document import read_skill
-from metier.selection.library import Library
+from metier.selection.index_document import read_skill
 from metier.selection.query import read_query
-from metier.selection.ranker import gather
-from metier.selection.salience import cues
-from metier.selection.segment import BODY, FIELD_B, FIELD_LENGTH, NAME, PURPOSE, build
-from metier.selection.signals import SIGNALS, by_candidate, candidates, term_weights
-from metier.selection.trained import Trained
+from metier.selection.ranker import collect_evidence
+from metier.selection.salience import term_features
+from metier.selection.segment import BODY, FIELD_B, FIELD_LENGTH, NAME, PURPOSE, build_segment
+from metier.selection.signals import SIGNALS, find_candidates, spread_postings, term_weights
+from metier.selection.skill_index import SkillIndex
+from metier.selection.trained_data import TrainedData
 from training.labels import Labelled, Plain
 
 __all__ = [
@@ -71,7 +71,7 @@ class Wording:
     """The terms of one request and what each would give to each candidate."""
 
     asked: Labelled
-    cues: np.ndarray
+    term_features: np.ndarray
     weights: np.ndarray
     gains: np.ndarray
     """By term, candidate and kind: all fields, front, body."""
@@ -91,7 +91,7 @@ def folds_by_source(queries: Iterable[Labelled]) -> dict[str, int]:
 class Shelves:
     """Libraries, built once: "all", "some" of them, a publisher's "own", "tiny"; with "-front" without bodies."""
 
-    def __init__(self, skills: Sequence[Plain], trained: Trained, smallest: int = SMALLEST) -> None:
+    def __init__(self, skills: Sequence[Plain], trained: TrainedData, smallest: int = SMALLEST) -> None:
         self.skills = skills
         self._trained = trained
         self._smallest = smallest
@@ -99,9 +99,9 @@ class Shelves:
         self._by_id = {skill.id: skill for skill in skills}
         for skill in skills:
             self._by_publisher[skill.publisher].append(skill)
-        self._made: dict[tuple[str, str], tuple[list[Plain], Library]] = {}
+        self._made: dict[tuple[str, str], tuple[list[Plain], SkillIndex]] = {}
 
-    def asked_of(self, setting: str, one: Labelled) -> tuple[list[Plain], Library] | None:
+    def asked_of(self, setting: str, one: Labelled) -> tuple[list[Plain], SkillIndex] | None:
         kind, _, front = setting.partition("-")
         if kind == "some":
             return self.some(one, SOME[zlib.crc32(one.query.encode()) % len(SOME)])
@@ -111,12 +111,12 @@ class Shelves:
         if (setting, home) not in self._made:
             own = list(self.skills) if kind == "all" else self._by_publisher[home] if kind == "own" else self._few(one)
             known = [replace(skill, body="") for skill in own] if front else own
-            segment = build([read_skill(skill) for skill in known], self._trained)
-            library = Library(segments=(segment,), alive=np.ones(len(own), dtype=bool), living=len(own))
+            segment = build_segment([read_skill(skill) for skill in known], self._trained)
+            library = SkillIndex(segments=(segment,), alive=np.ones(len(own), dtype=bool), live_count=len(own))
             self._made[setting, home] = own, library
         return self._made[setting, home]
 
-    def some(self, one: Labelled, size: int) -> tuple[list[Plain], Library]:
+    def some(self, one: Labelled, size: int) -> tuple[list[Plain], SkillIndex]:
         """All skills, of which but the named ones and random others are alive; the same each time."""
         made = self.asked_of("all", one)
         assert made is not None
@@ -125,7 +125,7 @@ class Shelves:
         alive = np.zeros(len(own), dtype=bool)
         alive[rng.choice(len(own), min(size, len(own)), replace=False)] = True
         alive[[row for row, skill in enumerate(own) if skill.id in one.skills]] = True
-        return own, replace(library, alive=alive, living=int(alive.sum()))
+        return own, replace(library, alive=alive, live_count=int(alive.sum()))
 
     def _few(self, one: Labelled) -> list[Plain]:
         """The skills a label names and random ones; the same each time."""
@@ -143,12 +143,12 @@ class Shelves:
         own, library = made
         query = read_query(one.query)
         postings = library.postings(query)
-        rows = candidates(postings, term_weights(query, postings, library.living, self._trained), len(own), ALIKE)
+        rows = find_candidates(postings, term_weights(query, postings, library.live_count, self._trained), len(own), ALIKE)
         return [own[row] for row in rows] or self.skills
 
 
 def examples(
-    shelves: Shelves, asked: Sequence[Labelled], trained: Trained, settings: Sequence[str], limit: int = CANDIDATES
+    shelves: Shelves, asked: Sequence[Labelled], trained: TrainedData, settings: Sequence[str], limit: int = CANDIDATES
 ) -> list[Example]:
     return [
         asked_in(*made, one, setting, trained, limit)
@@ -159,11 +159,11 @@ def examples(
 
 
 def asked_in(
-    own: Sequence[Plain], library: Library, one: Labelled, setting: str, trained: Trained, limit: int = CANDIDATES
+    own: Sequence[Plain], library: SkillIndex, one: Labelled, setting: str, trained: TrainedData, limit: int = CANDIDATES
 ) -> Example:
-    evidence = gather(read_query(one.query), library, trained, limit=limit)
+    evidence = collect_evidence(read_query(one.query), library, trained, limit=limit)
     ids = tuple(own[row].id for row in evidence.rows)
-    return Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS)), library.living)
+    return Example(one, setting, ids, evidence.values.reshape(-1, len(SIGNALS)), library.live_count)
 
 
 def judgements(one: Example, raw: np.ndarray) -> list[tuple[int, float]]:
@@ -179,7 +179,7 @@ def judgements(one: Example, raw: np.ndarray) -> list[tuple[int, float]]:
     return [(place, float(right[place])) for place in best]
 
 
-def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> list[Wording]:
+def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: TrainedData) -> list[Wording]:
     """Each request asked of all skills, term by term."""
     found: list[Wording] = []
     for one in asked:
@@ -188,13 +188,13 @@ def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: Trained) -> l
         own, library = made
         query = read_query(one.query)
         postings = library.postings(query)
-        weights = term_weights(query, postings, library.living, trained)
-        rows = candidates(postings, weights, len(own), CANDIDATES)
-        counts, impacts, _ = by_candidate(query, postings, rows, len(own))
+        weights = term_weights(query, postings, library.live_count, trained)
+        rows = find_candidates(postings, weights, len(own), CANDIDATES)
+        counts, impacts, _ = spread_postings(query, postings, rows, len(own))
         normal = counts / (1 - FIELD_B + FIELD_B * library.lengths(rows).astype(np.float32) / FIELD_LENGTH).T[:, None]
         front = 2 * normal[NAME] + normal[PURPOSE]
         gains = np.stack([impacts, front / (1 + front), normal[BODY] / (1.5 + normal[BODY])], axis=-1)
         top = np.argsort(-weights, kind="stable")[:TERMS]
         right = np.array([own[row].id in one.skills for row in rows], dtype=bool)
-        found.append(Wording(one, cues(query, weights, trained)[top], weights[top], gains[top], right))
+        found.append(Wording(one, term_features(query, weights, trained)[top], weights[top], gains[top], right))
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from metier.selection.container import Array
 from metier.selection.network import Network
-from metier.selection.trained import Trained
+from metier.selection.trained_data import TrainedData
 from training.examples import Shelves, examples, wordings
 from training.labels import Labelled, Plain
 from training.networks import (
@@ -36,7 +36,7 @@ BRIEF = ("tiny", "tiny-front")
 class Material:
     """What all folds share, because nothing of it depends on which requests are held out."""
 
-    def __init__(self, skills: Sequence[Plain], asked: Sequence[Labelled], trained: Trained) -> None:
+    def __init__(self, skills: Sequence[Plain], asked: Sequence[Labelled], trained: TrainedData) -> None:
         self.trained = trained
         self.shelves = Shelves(skills, trained)
         bare, self.quoted = quoted_requests(skills)
@@ -48,7 +48,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Fitted:
-    trained: Trained
+    trained: TrainedData
     """With the salience network."""
     networks: dict[str, Network]
 

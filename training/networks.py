@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from metier.selection.confidence import standing, tenfolds
+from metier.selection.confidence import log_size_excess, rank_features
 from metier.selection.container import Array
 from metier.selection.network import Network
-from metier.selection.trained import FEW_SKILLS
+from metier.selection.trained_data import FEW_SKILLS
 from training.descent import Votes, descend, listwise, usual
 from training.examples import CANDIDATES, TERMS, Example, Wording, judgements
 
@@ -46,13 +46,13 @@ def fit_salience(lists: Sequence[Wording]) -> Network:
     """Terms weighed so that the plain sum of their gains orders the candidates best."""
     useful = [one for one in lists if one.right.any()]
     shape = (len(useful), TERMS, CANDIDATES)
-    cues = np.zeros((*shape[:2], useful[0].cues.shape[1]), dtype=np.float32)
+    cues = np.zeros((*shape[:2], useful[0].term_features.shape[1]), dtype=np.float32)
     gains = np.zeros((*shape, useful[0].gains.shape[2]), dtype=np.float32)
     weights = np.zeros(shape[:2], dtype=np.float32)
     wanted, there = np.zeros((len(useful), CANDIDATES), dtype=np.float32), np.zeros((len(useful), CANDIDATES), dtype=bool)
     for place, one in enumerate(useful):
         terms, size = one.gains.shape[:2]
-        cues[place, :terms], weights[place, :terms], gains[place, :terms, :size] = one.cues, one.weights, one.gains
+        cues[place, :terms], weights[place, :terms], gains[place, :terms, :size] = one.term_features, one.weights, one.gains
         wanted[place, :size], there[place, :size] = one.right / one.right.sum(), True
     middle, spread = usual(cues[weights > 0])
     cues = np.clip((cues - middle) / spread, -4, 4)
@@ -140,7 +140,7 @@ def _standings(lists: Sequence[Example], order: Orders) -> Iterator[tuple[Exampl
     for one in lists:
         if len(one.ids):
             raw = order(one).scores(one.values)
-            yield one, raw, standing(one.values, raw)
+            yield one, raw, rank_features(one.values, raw)
 
 
 def _scale(one: Example) -> float:
@@ -181,7 +181,7 @@ def levelled(near: Sequence[tuple[int, float]]) -> tuple[float, float]:
     small = np.quantile([odds for size, odds in near if size <= FEW_SKILLS], 1 - LET_THROUGH_SMALL)
     largest = max(size for size, _ in near)
     large = np.quantile([odds for size, odds in near if size == largest], 1 - LET_THROUGH_LARGE)
-    return -float(small), float(small - large) / tenfolds(largest)
+    return -float(small), float(small - large) / log_size_excess(largest)
 
 
 def shifted(network: Network, shift: float) -> Network:

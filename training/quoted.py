@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metier.selection.text import terms_of, words
+from metier.selection.tokenization import word_terms, words
 from training.labels import Labelled, Plain
 
 __all__ = ["fragments", "quoted_requests"]
@@ -52,7 +52,7 @@ def fragments(requests: Sequence[Labelled]) -> list[Labelled]:
     found: list[Labelled] = []
     for one in requests[::3]:
         said = words(one.query)
-        telling = [place for place, word in enumerate(said) if terms_of(word)]
+        telling = [place for place, word in enumerate(said) if word_terms(word)]
         size = rng.choice((2, 2, 3))
         if len(telling) > size:
             first = rng.randrange(len(telling) - size + 1)

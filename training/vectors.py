@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from metier.selection.container import Array
-from metier.selection.document import Document, read_skill
-from metier.selection.meanings import meaning_text
+from metier.selection.embeddings import embedding_text
+from metier.selection.index_document import IndexDocument, read_skill
 from metier.selection.minilm import MiniLM
-from metier.selection.text import sentences, term_hash, terms_of, words
+from metier.selection.tokenization import split_sentences, term_hash, word_terms, words
 from training.labels import Plain
 
 __all__ = ["encoded", "make_vectors"]
@@ -50,7 +50,7 @@ class Counted:
     lines: tuple[list[Bag], list[Bag]]
 
 
-def vocabulary_of(documents: Sequence[Document]) -> tuple[list[str], dict[str, int], dict[str, str]]:
+def vocabulary_of(documents: Sequence[IndexDocument]) -> tuple[list[str], dict[str, int], dict[str, str]]:
     """Stems by document frequency, their frequency, and the commonest written form of each."""
     frequency: Counter[str] = Counter()
     written: dict[str, Counter[str]] = {}
@@ -58,7 +58,7 @@ def vocabulary_of(documents: Sequence[Document]) -> tuple[list[str], dict[str, i
         text = " ".join((document.name, *document.purpose, document.negative, document.body))
         seen: set[str] = set()
         for word in words(text):
-            terms = terms_of(word)
+            terms = word_terms(word)
             seen.update(terms)
             if len(terms) == 1:
                 written.setdefault(terms[0], Counter())[word.lower()] += 1
@@ -72,13 +72,13 @@ def frequency_in(texts: Sequence[str], number: dict[str, int]) -> Array:
     """In how many of the texts each stem stands."""
     found = np.zeros(len(number), dtype=np.uint32)
     for text in texts:
-        found[list({number[term] for word in words(text) for term in terms_of(word) if term in number})] += 1
+        found[list({number[term] for word in words(text) for term in word_terms(word) if term in number})] += 1
     return found
 
 
-def count(document: Document, number: dict[str, int], idf: Array) -> Counted:
+def count(document: IndexDocument, number: dict[str, int], idf: Array) -> Counted:
     def bag(text: str) -> Counter[int]:
-        return Counter(number[term] for word in words(text) for term in terms_of(word) if term in number)
+        return Counter(number[term] for word in words(text) for term in word_terms(word) if term in number)
 
     front = bag(document.name)
     front.update(front)
@@ -86,7 +86,7 @@ def count(document: Document, number: dict[str, int], idf: Array) -> Counted:
         front.update(bag(text))
     lines: tuple[list[Bag], list[Bag]] = ([], [])
     totals: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
-    for place, text in enumerate(sentences(document.body)):
+    for place, text in enumerate(split_sentences(document.body)):
         # Pairs of neighbours go to the same half, so that a half is not full of the other's echoes.
         side, part = place // 2 % 2, bag(text)
         totals[side].update(part)
@@ -270,7 +270,7 @@ def make_vectors(skills: Sequence[Plain], out: Path) -> None:
     print(f"{len(documents)} skills, {len(stems)} stems", flush=True)
     df = np.array([frequency[stem] for stem in stems], dtype=np.float32)
     idf = np.log1p((len(documents) + 0.5) / (df + 0.5)).astype(np.float32)
-    teacher = encoded([meaning_text(skill) for skill in skills], out.parent / "descriptions.npy")
+    teacher = encoded([embedding_text(skill) for skill in skills], out.parent / "descriptions.npy")
     begin = reduced(encoded([surface[stem] for stem in stems], out.parent / "words.npy"))
     counted = [count(document, number, idf) for document in documents]
     model = train(counted, [document.name for document in documents], begin, idf, teacher)

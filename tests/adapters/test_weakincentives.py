@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import pytest
 
 from metier.adapters.weakincentives import AgentSkillsSection, SkillMetadata
-from metier.disclosure import Visibility
+from metier.disclosure import SectionVisibility
 from metier.errors import NotFoundError, RefusedError
 from metier.testing import skill_folder
 
@@ -83,7 +83,7 @@ def test_globs_allow_and_deny(root: Path) -> None:
 
 
 def test_a_summary_is_only_names(root: Path) -> None:
-    text = section(root, allowed_skills=("pdf-*",)).render_body(None, visibility=Visibility.SUMMARY)
+    text = section(root, allowed_skills=("pdf-*",)).render_body(None, visibility=SectionVisibility.SUMMARY)
     assert text == "Available skills: pdf-forms, pdf-merge"
 
 

@@ -87,7 +87,7 @@ def test_by_meaning_other_words_for_the_same_are_found(shell: Shell) -> None:
     found = shell(*asked, "--semantic", "--explain").ok().out
     assert "plants" in found.splitlines()[0]
     assert "sentence model" in found
-    assert (shell.metier / "cache" / "selection.index.meanings").exists()
+    assert (shell.metier / "cache" / "selection.index.embeddings").exists()
     assert "plants" not in shell(*asked).ok().out
 
 

@@ -10,7 +10,7 @@ from builders import write_skill
 from metier.catalog import Entry
 from metier.selection import Selector
 from metier.sources import discover
-from metier.sources.index import IndexedSkill
+from metier.sources.selection_index import IndexedSkill
 from metier.spec import MemoryFiles
 
 __all__ = ["author_skill", "entry_of", "eval_files", "selector_of"]

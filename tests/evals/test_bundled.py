@@ -18,7 +18,7 @@ from metier.evals.triggers import run_triggers
 from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.selection import Selector
 from metier.sources import BUNDLED, DiskFiles, discover
-from metier.sources.index import IndexedSkill
+from metier.sources.selection_index import IndexedSkill
 from metier.testing import ModelRequest, ModelServer, Said, calls, run_now, says
 
 ENTRIES = {entry.name: entry for entry in discover(BUNDLED).entries}

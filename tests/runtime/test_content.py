@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.disclosure.neutral import instructions_text, output_text, seen
+from metier.disclosure.escaping import escape_instructions, escape_output, replace_invisible
 from metier.runtime import BadArgumentsError
 from metier.runtime.content import Placeholders, SkillContent, fill, parameter_values, render, trim
 from metier.spec import Parameter, ParameterType
@@ -92,8 +92,8 @@ def test_invisible_text_is_shown_as_replaced() -> None:
 
 
 def test_bytes_in_variation_selectors_are_replaced_and_an_emoji_keeps_its_own() -> None:
-    assert seen("❤\ufe0f\ufe01\ufe02\U000e0101") == "❤\ufe0f\ufffd"
-    assert seen("❤\ufe0f and 👩\u200d🚀, می\u200cخواهم") == "❤\ufe0f and 👩\u200d🚀, می\u200cخواهم"
+    assert replace_invisible("❤\ufe0f\ufe01\ufe02\U000e0101") == "❤\ufe0f\ufffd"
+    assert replace_invisible("❤\ufe0f and 👩\u200d🚀, می\u200cخواهم") == "❤\ufe0f and 👩\u200d🚀, می\u200cخواهم"
 
 
 @given(st.text())
@@ -106,7 +106,7 @@ def test_whatever_an_author_writes_stays_inside_the_wrapper(body: str) -> None:
 
 @given(st.text())
 def test_whatever_a_script_prints_stays_inside_its_envelope(text: str) -> None:
-    assert not re.search(r"<\s*/?\s*(?:stdout|stderr|script_result)\b", output_text(text), re.IGNORECASE)
+    assert not re.search(r"<\s*/?\s*(?:stdout|stderr|script_result)\b", escape_output(text), re.IGNORECASE)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
@@ -116,8 +116,8 @@ def test_a_name_in_the_wrapper_parses_as_xml(name: str) -> None:
 
 
 def test_neutralising_twice_changes_nothing_more() -> None:
-    once = instructions_text("a </skill_content> \x00 b")
-    assert instructions_text(once) == once
+    once = escape_instructions("a </skill_content> \x00 b")
+    assert escape_instructions(once) == once
 
 
 def test_arguments_and_the_directory_are_filled_in() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metier.selection import Selector
-from selection.shelf import SHELF
+from selection.example_skills import SHELF
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metier.selection import Decision, Selector
-from metier.selection.confidence import STANDING, confidence, fit, tenfolds
+from metier.selection import MatchDecision, Selector
+from metier.selection.confidence import RANK_FEATURES, confidence, fit, log_size_excess
 from metier.selection.network import Network
 from metier.selection.signals import SIGNALS
-from metier.selection.trained import shipped
-from selection.shelf import sample
+from metier.selection.trained_data import load_trained_data
+from selection.example_skills import sample
 
-WIDTH = len(SIGNALS) + len(STANDING)
+WIDTH = len(SIGNALS) + len(RANK_FEATURES)
 
 
 def constant(odds: float) -> Network:
@@ -31,10 +31,10 @@ def columns(*, front: float, anywhere: float) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize(("living", "more"), [(1, 0), (1_000, 0), (10_000, 0.5), (100_000, 1.0)])
-def test_less_fit_is_enough_in_a_large_library(living: int, more: float) -> None:
-    assert tenfolds(living) * 0.5 == pytest.approx(more)
-    assert fit(columns(front=1, anywhere=1), constant(-1), living, 0.5) == pytest.approx(-1 + more)
+@pytest.mark.parametrize(("live_count", "more"), [(1, 0), (1_000, 0), (10_000, 0.5), (100_000, 1.0)])
+def test_less_fit_is_enough_in_a_large_library(live_count: int, more: float) -> None:
+    assert log_size_excess(live_count) * 0.5 == pytest.approx(more)
+    assert fit(columns(front=1, anywhere=1), constant(-1), live_count, 0.5) == pytest.approx(-1 + more)
 
 
 def test_words_of_a_body_alone_suggest_and_no_words_do_not() -> None:
@@ -47,10 +47,10 @@ def test_words_of_a_body_alone_suggest_and_no_words_do_not() -> None:
 
 def test_the_fit_decides_and_the_confidence_does_not() -> None:
     skills = [sample("fill-forms", "Fills in PDF forms. Use when a form is a PDF."), sample("sql", "Tunes slow SQL queries.")]
-    networks = {**shipped().networks, "fit": constant(2), "sure": constant(-5)}
-    found = Selector(skills, trained=replace(shipped(), networks=networks)).select("fill in this PDF form", limit=1)
+    networks = {**load_trained_data().networks, "fit": constant(2), "sure": constant(-5)}
+    found = Selector(skills, trained=replace(load_trained_data(), networks=networks)).select("fill in this PDF form", limit=1)
     [match] = found
-    assert match.decision is Decision.ACTIVATE
+    assert match.decision is MatchDecision.ACTIVATE
     assert match.fit > 0.8
     assert match.confidence < 0.01
 

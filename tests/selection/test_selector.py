@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from metier.selection import Decision, Selection, Selector, Weights
-from selection.shelf import SHELF, Sample, sample
+from metier.selection import MatchDecision, Selection, Selector, SelectorOptions
+from selection.example_skills import SHELF, Sample, sample
 
 UNRELATED = Path(__file__).parents[1] / "data" / "selection" / "unrelated.jsonl"
 
@@ -32,19 +32,19 @@ def test_the_right_skill_comes_first(selector: Selector, request_text: str, want
 def test_with_a_limit_the_best_come_back_however_doubtful(selector: Selector) -> None:
     found = selector.select("query the pdf tests", limit=4)
     assert len(found) == 4
-    assert all(match.decision in Decision for match in found)
+    assert all(match.decision in MatchDecision for match in found)
     assert found.considered == len(SHELF)
 
 
 def test_without_a_limit_only_what_is_worth_activating_comes_back(selector: Selector) -> None:
     found = selector.select("clean this messy csv table and remove duplicates")
     assert len(found) <= 3
-    assert {match.decision for match in found} <= {Decision.ACTIVATE}
+    assert {match.decision for match in found} <= {MatchDecision.ACTIVATE}
 
 
 def test_no_more_than_max_skills_are_activated() -> None:
     copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(8)]
-    selector = Selector(copies, weights=Weights(max_skills=2, activate=0.0))
+    selector = Selector(copies, weights=SelectorOptions(max_skills=2, activate=0.0))
     assert len(selector.select("merge pdf files")) == 2
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from metier.selection import Selector
 from metier.sources import BUNDLED, discover
-from metier.sources.index import IndexedSkill
+from metier.sources.selection_index import IndexedSkill
 
 
 @pytest.fixture(scope="module")

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metier.selection.arrays import standard, starts_of, unit
 from metier.selection.container import Array
-from metier.selection.document import read_skill
-from metier.selection.library import Library
+from metier.selection.index_document import read_skill
 from metier.selection.query import read_query
-from metier.selection.ranker import GROUPS, gather
-from metier.selection.scales import standard, starts_of, unit
-from metier.selection.segment import build
-from metier.selection.signals import SIGNALS, candidates, term_weights
-from metier.selection.text import clauses
-from metier.selection.trained import PASSAGES, shipped
-from selection.shelf import SHELF, Sample, sample
+from metier.selection.ranker import GROUPS, collect_evidence
+from metier.selection.segment import build_segment
+from metier.selection.signals import SIGNALS, find_candidates, term_weights
+from metier.selection.skill_index import SkillIndex
+from metier.selection.tokenization import split_clauses
+from metier.selection.trained_data import PASSAGES, load_trained_data
+from selection.example_skills import SHELF, Sample, sample
 
 
 def seen(query: str, *skills: Sample) -> dict[str, Array]:
     """Each signal, by skill."""
-    segment = build([read_skill(skill) for skill in skills], shipped())
-    library = Library(segments=(segment,), alive=np.ones(len(skills), dtype=bool), living=len(skills))
-    evidence = gather(read_query(query), library, shipped(), limit=100)
+    segment = build_segment([read_skill(skill) for skill in skills], load_trained_data())
+    library = SkillIndex(segments=(segment,), alive=np.ones(len(skills), dtype=bool), live_count=len(skills))
+    evidence = collect_evidence(read_query(query), library, load_trained_data(), limit=100)
     back = np.argsort(evidence.rows)
     return dict(zip(SIGNALS, evidence.values[back].T, strict=True))
 
@@ -36,7 +36,7 @@ def seen(query: str, *skills: Sample) -> dict[str, Array]:
     ],
 )
 def test_a_list_falls_into_its_items(text: str, wanted: list[str]) -> None:
-    assert clauses(text) == wanted
+    assert split_clauses(text) == wanted
 
 
 def test_an_item_said_whole_fits_better_than_words_of_several() -> None:
@@ -65,9 +65,9 @@ def test_a_passage_counts_however_much_stands_around_it() -> None:
 
 
 def test_a_short_body_is_one_passage_and_a_long_one_eight() -> None:
-    segment = build(
+    segment = build_segment(
         [read_skill(skill) for skill in (sample("short", "", "invoice tax"), sample("long", "", "invoice tax " * 900))],
-        shipped(),
+        load_trained_data(),
     )
     assert segment.passage.any(axis=2).sum(axis=1).tolist() == [1, PASSAGES]
 
@@ -85,14 +85,14 @@ def test_each_signal_has_one_name_for_people_or_is_the_same_for_all_candidates()
 
 def test_candidates_are_the_best_by_words_in_order() -> None:
     crowd = [sample(f"skill-{place}", f"{'invoice ' * (place % 7)} tax {place}") for place in range(300)]
-    segment = build([read_skill(skill) for skill in crowd], shipped())
-    library = Library(segments=(segment,), alive=np.ones(len(crowd), dtype=bool), living=len(crowd))
+    segment = build_segment([read_skill(skill) for skill in crowd], load_trained_data())
+    library = SkillIndex(segments=(segment,), alive=np.ones(len(crowd), dtype=bool), live_count=len(crowd))
     query = read_query("invoice tax 17")
     postings = library.postings(query)
-    weights = term_weights(query, postings, library.living, shipped())
+    weights = term_weights(query, postings, library.live_count, load_trained_data())
     scores = np.bincount(postings.row, weights=postings.impact * weights[postings.term], minlength=len(crowd))
     for limit in (1, 20, 250, 1000):
-        found = candidates(postings, weights, len(crowd), limit)
+        found = find_candidates(postings, weights, len(crowd), limit)
         assert found.tolist() == np.lexsort((np.arange(len(crowd)), -scores))[: min(limit, int((scores > 0).sum()))].tolist()
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from metier.selection.confidence import tenfolds
-from metier.selection.trained import shipped
+from metier.selection.confidence import log_size_excess
+from metier.selection.trained_data import load_trained_data
 from training.descent import Votes, listwise
 from training.examples import Shelves, folds_by_source
 from training.labels import Labelled, Plain, gap_of
@@ -104,7 +104,8 @@ def test_the_same_share_of_near_misses_gets_through_in_small_and_large_libraries
     near = [(size, float(odds)) for size, middle in ((30, 1.0), (10_000, -2.0)) for odds in rng.normal(middle, 1, 20_000)]
     shift, ease = levelled(near)
     through = {
-        size: np.mean([odds + shift + ease * tenfolds(at) >= 0 for at, odds in near if at == size]) for size in (30, 10_000)
+        size: np.mean([odds + shift + ease * log_size_excess(at) >= 0 for at, odds in near if at == size])
+        for size in (30, 10_000)
     }
     assert through == pytest.approx({30: 0.3, 10_000: 0.2}, abs=0.01)
 
@@ -117,7 +118,7 @@ def test_a_confidence_that_says_what_was_so_has_no_gap() -> None:
 def test_a_part_of_all_skills_holds_the_named_one() -> None:
     skills = [Plain(f"me#{n}", f"name-{n}", "says something") for n in range(50)]
     one = Labelled("say something", ("me#7",), "me", "task")
-    own, library = Shelves(skills, shipped()).some(one, 10)
+    own, library = Shelves(skills, load_trained_data()).some(one, 10)
     there = {own[row].id for row in np.flatnonzero(library.alive)}
     assert "me#7" in there
-    assert 10 <= library.living == len(there) <= 11
+    assert 10 <= library.live_count == len(there) <= 11

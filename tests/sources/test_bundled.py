@@ -11,7 +11,7 @@ from skills_ref import validate
 
 from builders import FakeMachine, place
 from metier.catalog import Catalog, Source, State
-from metier.sources import BUNDLED, DiskFiles, Machine, catalog_of
+from metier.sources import BUNDLED, DiskFiles, LocalMachine, build_catalog
 from metier.spec import Report, Verdict, check
 from metier.spec.advice import advise, advise_set
 
@@ -20,7 +20,7 @@ NAMES = ("code-review", "data-analysis", "gh", "hello-world", "skill-authoring",
 
 def bundled() -> Catalog:
     everything = FakeMachine(commands=frozenset({"gh", "git", "python3"}), python=(3, 99))
-    return catalog_of([place(Path(BUNDLED), Source.BUNDLED)], machine=everything)
+    return build_catalog([place(Path(BUNDLED), Source.BUNDLED)], machine=everything)
 
 
 def test_all_six_are_listed_and_nothing_else() -> None:
@@ -29,13 +29,13 @@ def test_all_six_are_listed_and_nothing_else() -> None:
 
 
 def test_those_that_need_only_python_work_wherever_metier_does() -> None:
-    machine = Machine(os.path.dirname(sys.executable))
-    catalog = catalog_of([place(Path(BUNDLED), Source.BUNDLED)], machine=machine)
+    machine = LocalMachine(os.path.dirname(sys.executable))
+    catalog = build_catalog([place(Path(BUNDLED), Source.BUNDLED)], machine=machine)
     assert {"code-review", "data-analysis", "hello-world", "skill-authoring", "web-scraping"} <= set(catalog.names)
 
 
 def test_without_its_command_gh_is_unavailable_and_says_so() -> None:
-    entry = catalog_of([place(Path(BUNDLED), Source.BUNDLED)], machine=FakeMachine())["gh"]
+    entry = build_catalog([place(Path(BUNDLED), Source.BUNDLED)], machine=FakeMachine())["gh"]
     assert (entry.state, "gh" in entry.reason) == (State.UNAVAILABLE, True)
 
 

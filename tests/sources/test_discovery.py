@@ -11,7 +11,7 @@ import metier
 from builders import FakeMachine, as_another_user, place, skill_text, write_skill
 from metier.catalog import Catalog, Entry, Offer, Source, State
 from metier.errors import InvalidSkillError
-from metier.sources import Limits, MetadataCache, SkillLoader, catalog_of, discover
+from metier.sources import DiscoveryLimits, MetadataCache, SkillLoader, build_catalog, discover
 from metier.spec import parse
 
 
@@ -58,7 +58,7 @@ def test_allow_and_deny_are_globs(tmp_path: Path) -> None:
 
 def test_limits_are_the_callers_to_choose(tmp_path: Path) -> None:
     write_skill(tmp_path / "1", "deep")
-    catalog = discover(tmp_path, limits=Limits(depth=1))
+    catalog = discover(tmp_path, limits=DiscoveryLimits(depth=1))
     assert (catalog.names, len(catalog.warnings)) == ((), 1)
 
 
@@ -193,7 +193,7 @@ def test_a_file_that_vanishes_between_search_and_reading_is_skipped_and_hides_no
     for name in ("gone", "stays"):
         write_skill(root, name)
     cache = Between(tmp_path / "cache.sqlite", (root / "gone/SKILL.md").unlink)
-    catalog = catalog_of([place(root)], machine=FakeMachine(), cache=cache)
+    catalog = build_catalog([place(root)], machine=FakeMachine(), cache=cache)
     assert catalog.names == ("stays",)
     assert [(entry.name, entry.reason) for entry in catalog.skipped] == [
         ("gone", "SKILL.md cannot be read: no such file or directory")
@@ -203,7 +203,7 @@ def test_a_file_that_vanishes_between_search_and_reading_is_skipped_and_hides_no
 def test_a_file_that_comes_back_unchanged_after_it_vanished_is_listed_again(tmp_path: Path) -> None:
     file, aside = write_skill(tmp_path / "skills", "x") / "SKILL.md", tmp_path / "aside"
     cache = tmp_path / "cache.sqlite"
-    catalog_of([place(tmp_path / "skills")], machine=FakeMachine(), cache=Between(cache, lambda: file.rename(aside)))
+    build_catalog([place(tmp_path / "skills")], machine=FakeMachine(), cache=Between(cache, lambda: file.rename(aside)))
     aside.rename(file)
     assert discover(tmp_path / "skills", cache=cache).names == ("x",)
 
@@ -215,7 +215,7 @@ def test_a_pipe_put_in_the_place_of_a_file_does_not_hang(tmp_path: Path) -> None
         file.unlink()
         os.mkfifo(file)
 
-    catalog = catalog_of([place(tmp_path / "skills")], machine=FakeMachine(), cache=Between(tmp_path / "c", swap))
+    catalog = build_catalog([place(tmp_path / "skills")], machine=FakeMachine(), cache=Between(tmp_path / "c", swap))
     assert only(catalog).state is State.SKIPPED
 
 
@@ -255,7 +255,7 @@ def test_row_60_two_skills_and_a_readme_are_two_skills(tmp_path: Path) -> None:
 
 def test_row_62_the_project_skill_wins_over_the_user_skill_and_the_other_is_named(tmp_path: Path) -> None:
     user, project = write_skill(tmp_path / "user", "pdf"), write_skill(tmp_path / "project", "pdf")
-    catalog = catalog_of([place(user.parent, Source.USER), place(project.parent)], machine=FakeMachine())
+    catalog = build_catalog([place(user.parent, Source.USER), place(project.parent)], machine=FakeMachine())
     assert catalog["pdf"].folder == str(project)
     assert (catalog.entries[1].folder, catalog.entries[1].reason) == (
         str(user),
@@ -265,7 +265,7 @@ def test_row_62_the_project_skill_wins_over_the_user_skill_and_the_other_is_name
 
 def test_row_63_an_untrusted_folder_is_not_loaded_until_it_is_trusted(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf")
-    untrusted, trusted = (catalog_of([place(tmp_path, trusted=t)], machine=FakeMachine()) for t in (False, True))
+    untrusted, trusted = (build_catalog([place(tmp_path, trusted=t)], machine=FakeMachine()) for t in (False, True))
     assert (untrusted.names, only(untrusted).state, trusted.names) == ((), State.UNTRUSTED, ("pdf",))
 
 

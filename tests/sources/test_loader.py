@@ -9,11 +9,11 @@ import pytest
 from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import CatalogFilters, Source
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
-from metier.sources import SkillLoader, catalog_of, load_folder
+from metier.sources import SkillLoader, build_catalog, load_folder
 
 
 def loader_of(tmp_path: Path, *, policy: CatalogFilters | None = None, trusted: bool = True) -> SkillLoader:
-    return SkillLoader(catalog_of([place(tmp_path, trusted=trusted)], policy=policy, machine=FakeMachine()))
+    return SkillLoader(build_catalog([place(tmp_path, trusted=trusted)], policy=policy, machine=FakeMachine()))
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_of_two_skills_of_one_name_the_winner_is_loaded(tmp_path: Path) -> None:
     write_skill(tmp_path / "user", "pdf", body="user")
     write_skill(tmp_path / "project", "pdf", body="project")
     places = [place(tmp_path / "user", Source.USER), place(tmp_path / "project")]
-    assert SkillLoader(catalog_of(places, machine=FakeMachine())).load_full("pdf").instructions == "project"
+    assert SkillLoader(build_catalog(places, machine=FakeMachine())).load_full("pdf").instructions == "project"
 
 
 # --- one folder -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from metier.catalog import Entry
-from metier.disclosure import Visibility, section
+from metier.disclosure import SectionVisibility, section
 from metier.errors import NotFoundError
 from metier.sources import discover
 from metier.spec import resource_path
@@ -53,8 +53,8 @@ class _Alone(Generic[P]):
         self.title, self.key, self.template, self.summary = title, key, template, summary
         self.default_params, self.accepts_overrides = default_params, accepts_overrides
 
-    def effective_visibility(self) -> Visibility:
-        return Visibility.FULL
+    def effective_visibility(self) -> SectionVisibility:
+        return SectionVisibility.FULL
 
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         folders = {entry.name: os.path.relpath(entry.folder, self._root) for entry in entries}
         self._texts = {
             visibility: section(entries, mount_path=self._mount, folders=folders, visibility=visibility).text
-            for visibility in Visibility
+            for visibility in SectionVisibility
         }
         super().__init__(
             title="Agent Skills",
             key=_key(self._mount),
             # A template substitutes `$name`, and a description may well cost $5.
-            template=self._texts[Visibility.FULL].replace("$", "$$"),
-            summary=self._texts[Visibility.SUMMARY].replace("$", "$$"),
+            template=self._texts[SectionVisibility.FULL].replace("$", "$$"),
+            summary=self._texts[SectionVisibility.SUMMARY].replace("$", "$$"),
             default_params=AgentSkillsSectionParams(),
             accepts_overrides=accepts_overrides,
         )
@@ -138,7 +138,7 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         del params, path, session
         wanted = self.effective_visibility() if visibility is None else visibility
         # Theirs and ours are different enums of the same two words.
-        return self._texts[Visibility(getattr(wanted, "value", wanted))]
+        return self._texts[SectionVisibility(getattr(wanted, "value", wanted))]
 
 
 def _metadata(entry: Entry) -> SkillMetadata:

@@ -16,7 +16,7 @@ from .conversations import Turn
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from metier.disclosure import Count
+    from metier.disclosure import TokenCounter
 
 __all__ = [
     "PastTurn",
@@ -83,7 +83,7 @@ def text_of(messages: Sequence[ModelMessage]) -> str:
     return "\n".join(texts(messages))
 
 
-def tokens_of(messages: Sequence[ModelMessage], count: Count) -> int:
+def tokens_of(messages: Sequence[ModelMessage], count: TokenCounter) -> int:
     return sum(map(count, texts(messages)))
 
 
@@ -99,7 +99,7 @@ def turns_to_drop(tokens: Sequence[int], room: int) -> int:
     return len(tokens)
 
 
-def shorten(messages: Sequence[ModelMessage], room: int, count: Count) -> list[ModelMessage]:
+def shorten(messages: Sequence[ModelMessage], room: int, count: TokenCounter) -> list[ModelMessage]:
     """The messages of one turn with the answers of tools cut, oldest first, until they fit. Instructions are not cut."""
     from pydantic_ai.messages import ModelRequest, ToolReturnPart
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metier.catalog import Entry
-from metier.disclosure import Activation, Budget, Disclosure, catalog_within
+from metier.disclosure import ActivationMethod, Budget, Disclosure, catalog_within
 from metier.runtime import Session, Tool
-from metier.selection import Decision, Selection
+from metier.selection import MatchDecision, Selection
 
 __all__ = ["BASE", "MOST_RANKED", "Prompt", "PromptPart", "build_prompt", "decide", "skills_in_history"]
 
@@ -57,8 +57,8 @@ class Prompt:
 
 def decide(found: Selection) -> Selection:
     """A ranking as a decision: what is worth activating, and what was near."""
-    chosen = tuple(match for match in found.selected if match.decision is Decision.ACTIVATE)
-    rest = tuple(match for match in found.selected if match.decision is not Decision.ACTIVATE)
+    chosen = tuple(match for match in found.selected if match.decision is MatchDecision.ACTIVATE)
+    rest = tuple(match for match in found.selected if match.decision is not MatchDecision.ACTIVATE)
     return Selection(selected=chosen, rejected=(*rest, *found.rejected), considered=found.considered)
 
 
@@ -101,7 +101,7 @@ def _with_ended(active: str, ended: Iterable[str]) -> str:
 def _catalog(session: Session, selection: Selection | None, budget: Budget) -> Disclosure:
     listed = session.skills.for_models
     ranked, more = _ranked(listed, selection)
-    return catalog_within(ranked, budget, how=Activation.TOOL, count=session.options.count, more=more)
+    return catalog_within(ranked, budget, how=ActivationMethod.TOOL, count=session.options.count, more=more)
 
 
 def _ranked(listed: Sequence[Entry], selection: Selection | None) -> tuple[Sequence[Entry], int]:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
-from metier.sources.atomic import locked, replace_text
+from metier.sources.atomic_write import file_lock, replace_text
 
 from .agent import Agent, AgentVersion, parse_version, render_version
 
@@ -128,7 +128,7 @@ class AgentStore:
 
     def _alone(self, name: str) -> AbstractContextManager[None]:
         # Beside the folder, not in it: who waits for a deleted agent must not wait in a folder that is gone.
-        return locked(str(self.folder / f".{name}"))
+        return file_lock(str(self.folder / f".{name}"))
 
     def _current(self, name: str) -> AgentVersion:
         """The newest version, with `agent.toml` brought in line: older after a crash, different after an edit by hand."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         Telemetry,
     )
     from metier.selection import Selector
-    from metier.sources import Limits, Machine, Place, SkillLoader, Trust, Update
+    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, SkillLoader, SourceFolder, Trust
     from metier.spec import Files
 
 __all__ = ["App"]
@@ -146,10 +146,10 @@ class App(Conversations, Registries):
         return named | {entry.name for entry in lock for plugin in off if plugin.brought(entry)}
 
     @cached_property
-    def machine(self) -> Machine:
-        from metier.sources import Machine
+    def machine(self) -> LocalMachine:
+        from metier.sources import LocalMachine
 
-        return Machine(self.environment.get("PATH"))
+        return LocalMachine(self.environment.get("PATH"))
 
     @cached_property
     def cache_file(self) -> str:
@@ -164,10 +164,10 @@ class App(Conversations, Registries):
         return self.settings.path("skills.plugins_dir") or str(self.home / "plugins")
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
-        from metier.sources import standard_places
+    def places(self) -> tuple[SourceFolder, ...]:
+        from metier.sources import standard_folders
 
-        return standard_places(
+        return standard_folders(
             home=self.user_home,
             user_dir=self.user_dir,
             plugins_dir=self.plugins_dir,
@@ -181,9 +181,9 @@ class App(Conversations, Registries):
         return self.fresh_catalog()
 
     def fresh_catalog(self) -> Catalog:
-        from metier.sources import MetadataCache, catalog_of
+        from metier.sources import MetadataCache, build_catalog
 
-        return catalog_of(
+        return build_catalog(
             self.places,
             policy=self.policy,
             machine=self.machine,
@@ -193,10 +193,10 @@ class App(Conversations, Registries):
         )
 
     @property
-    def limits(self) -> Limits:
-        from metier.sources import Limits
+    def limits(self) -> DiscoveryLimits:
+        from metier.sources import DiscoveryLimits
 
-        return Limits(
+        return DiscoveryLimits(
             depth=self.settings.number("skills.max_depth"), directories=self.settings.number("skills.max_directories")
         )
 
@@ -214,7 +214,7 @@ class App(Conversations, Registries):
     def selector_of(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
         """`semantic` stands above the setting."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
-        from metier.sources.index import open_selector
+        from metier.sources.selection_index import open_selector
 
         usable = [entry for entry in catalog if entry.is_for_models]
         kept = str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None
@@ -352,7 +352,7 @@ class App(Conversations, Registries):
         settings = self.users_settings
         return otlp_telemetry(content=settings.truth("telemetry.content"), metrics=settings.truth("telemetry.metrics"))
 
-    def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[Update]:
+    def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[CatalogUpdate]:
         from metier.sources import watch
 
         return watch(self.places, self.fresh_catalog, stop=stop, files=files)

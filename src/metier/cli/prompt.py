@@ -11,14 +11,14 @@ import click
 from metier.app import App
 from metier.catalog import Entry, Source
 from metier.disclosure import (
-    Activation,
-    Active,
+    ActivationMethod,
+    ActiveSkill,
     Budget,
-    Count,
+    CatalogFormat,
     Disclosure,
-    Format,
     Preset,
-    Visibility,
+    SectionVisibility,
+    TokenCounter,
     active,
     by_trigger,
     catalog_within,
@@ -26,7 +26,7 @@ from metier.disclosure import (
     provider,
     section,
 )  # fmt: skip
-from metier.disclosure.tokenizer import exact_count
+from metier.disclosure.tokenizer import exact_token_counter
 from metier.errors import UsageError
 from metier.selection import Match
 from metier.spec import Skill, estimate_tokens
@@ -53,7 +53,7 @@ _SCRIPT_LIMIT = 256 * 1024
 @click.option(
     "--format",
     "form",
-    type=click.Choice([form.value for form in Format]),
+    type=click.Choice([form.value for form in CatalogFormat]),
     default="xml",
     show_default=True,
     help="For file and tool.",
@@ -70,20 +70,24 @@ def prompt(
     how many are missing. The presets `triggers` and `active` also load the skills that the request activates.
     """
     request = request_text(query) if query else ""
-    count = exact_count() if exact else estimate_tokens
+    count = exact_token_counter() if exact else estimate_tokens
     page = Budget(tokens=budget) if budget else Budget.of_context(context)
-    shown = _view(app, Preset(preset), request, page, Format(form), mount, count)
+    shown = _view(app, Preset(preset), request, page, CatalogFormat(form), mount, count)
     return _result(shown, preset, page, exact=exact)
 
 
-def _view(app: App, preset: Preset, request: str, budget: Budget, form: Format, mount: str, count: Count) -> Disclosure:
+def _view(
+    app: App, preset: Preset, request: str, budget: Budget, form: CatalogFormat, mount: str, count: TokenCounter
+) -> Disclosure:
     # What is on another server has no file that a model could read; a tool can fetch it.
     listed = [
         entry for entry in app.catalog if entry.is_for_models and (preset is Preset.TOOL or entry.source is not Source.MCP)
     ]
     match preset:
         case Preset.FILE | Preset.TOOL:
-            return catalog_within(_ranked(app, listed, request), budget, form=form, how=Activation(preset.value), count=count)
+            return catalog_within(
+                _ranked(app, listed, request), budget, form=form, how=ActivationMethod(preset.value), count=count
+            )
         case Preset.COMPAT:
             return compat(listed, count=count)
         case Preset.PROVIDER:
@@ -91,7 +95,7 @@ def _view(app: App, preset: Preset, request: str, budget: Budget, form: Format, 
         case Preset.SECTION:
             return section(listed, mount_path=mount, count=count)
         case Preset.SUMMARY:
-            return section(listed, mount_path=mount, visibility=Visibility.SUMMARY, count=count)
+            return section(listed, mount_path=mount, visibility=SectionVisibility.SUMMARY, count=count)
         case Preset.TRIGGERS:
             has_triggers = any("triggers" in entry.offer.head and entry.manifest.extensions.triggers.any for entry in listed)
             return by_trigger(request, listed, _activated(app, request), has_triggers=has_triggers, count=count)
@@ -113,7 +117,7 @@ def _ranked(app: App, listed: Sequence[Entry], request: str) -> Sequence[Entry]:
     return [*first, *by_folder.values()]
 
 
-def _activated(app: App, request: str) -> list[Active]:
+def _activated(app: App, request: str) -> list[ActiveSkill]:
     if not request:
         return []
     # A prompt never waits for a network.
@@ -121,9 +125,9 @@ def _activated(app: App, request: str) -> list[Active]:
     return [_loaded(app, match) for match in here]
 
 
-def _loaded(app: App, match: Match) -> Active:
+def _loaded(app: App, match: Match) -> ActiveSkill:
     skill = app.loader.load_full(match.name)
-    return Active(
+    return ActiveSkill(
         name=skill.name,
         description=skill.description,
         instructions=skill.instructions,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.errors import ConfigError, UsageError
-from metier.sources.atomic import locked, replace_text
+from metier.sources.atomic_write import file_lock, replace_text
 
 from .keys import Key, Kind, Plain
 from .settings import checked
@@ -96,7 +96,7 @@ def _edit(file: Path, change: Callable[[TOMLDocument], None]) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    with locked(str(file)):
+    with file_lock(str(file)):
         try:
             document = tomlkit.parse(file.read_bytes().decode()) if file.exists() else tomlkit.document()
         except (TOMLKitError, UnicodeDecodeError) as error:

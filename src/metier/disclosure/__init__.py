@@ -1,21 +1,21 @@
 """Every sentence we say to a model: how much, in which form, within which budget."""
 
 from .budget import Budget, catalog_within
-from .ladder import Count, Disclosure, Format, Listed, Tier
-from .presets import Active, Preset, Visibility, active, asks_for_skills, by_trigger, compat, provider, section
-from .wording import Activation
+from .presets import ActiveSkill, Preset, SectionVisibility, active, asks_for_skills, by_trigger, compat, provider, section
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
+from .wording import ActivationMethod
 
 __all__ = [
-    "Activation",
-    "Active",
+    "ActivationMethod",
+    "ActiveSkill",
     "Budget",
-    "Count",
+    "CatalogFormat",
     "Disclosure",
-    "Format",
-    "Listed",
     "Preset",
+    "PromptSkill",
+    "SectionVisibility",
     "Tier",
-    "Visibility",
+    "TokenCounter",
     "active",
     "asks_for_skills",
     "by_trigger",

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from metier.spec import estimate_tokens
 from metier.spec.extensions import first_sentence
 
-from .catalog import Line, rendered
-from .ladder import Count, Disclosure, Format, Listed, Tier
-from .wording import ACTIVATE, Activation, left_out
+from .catalog_block import CatalogLine, render_block
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
+from .wording import ACTIVATE, ActivationMethod, left_out
 
 __all__ = ["Budget", "catalog_within"]
 
@@ -43,12 +43,12 @@ class Budget:
 @dataclass(slots=True)
 class _Room:
     left: int
-    count: Count
-    form: Format
+    count: TokenCounter
+    form: CatalogFormat
 
-    def cost(self, line: Line) -> int:
+    def cost(self, line: CatalogLine) -> int:
         """Of one entry on a page that has the block's own tags already."""
-        return max(1, self.count(rendered([line], [], self.form)) - self.count(rendered([], ["x"], self.form)) + 1)
+        return max(1, self.count(render_block([line], [], self.form)) - self.count(render_block([], ["x"], self.form)) + 1)
 
     def take(self, cost: int) -> bool:
         if cost > self.left:
@@ -58,9 +58,14 @@ class _Room:
 
 
 def catalog_within(
-    ranked: Sequence[Listed], budget: Budget | None = None, *, form: Format = Format.XML, how: Activation = Activation.FILE,
-    count: Count = estimate_tokens, more: int = 0,
-) -> Disclosure:  # fmt: skip
+    ranked: Sequence[PromptSkill],
+    budget: Budget | None = None,
+    *,
+    form: CatalogFormat = CatalogFormat.XML,
+    how: ActivationMethod = ActivationMethod.FILE,
+    count: TokenCounter = estimate_tokens,
+    more: int = 0,
+) -> Disclosure:
     """The catalog of these skills, best first, in at most the budget's tokens. All of it when all of it fits.
 
     `more` skills exist beside them: a caller who has ranked thousands need not hand over those that cannot fit anyway.
@@ -68,7 +73,7 @@ def catalog_within(
     budget = budget or Budget()
     if not ranked and not more:
         return Disclosure()
-    located = how is Activation.FILE
+    located = how is ActivationMethod.FILE
     whole = _page([_line(skill, located=located) for skill in ranked], [], more, form, how)
     cost = count(whole)
     if cost <= budget.tokens:
@@ -77,8 +82,10 @@ def catalog_within(
     return _fitted(ranked, budget, form, how, count, more)
 
 
-def _fitted(ranked: Sequence[Listed], budget: Budget, form: Format, how: Activation, count: Count, more: int) -> Disclosure:
-    located = how is Activation.FILE
+def _fitted(
+    ranked: Sequence[PromptSkill], budget: Budget, form: CatalogFormat, how: ActivationMethod, count: TokenCounter, more: int
+) -> Disclosure:
+    located = how is ActivationMethod.FILE
     total = max(0, budget.tokens - count(_page([], ["x"], len(ranked) + more, form, how)))
     rest = list(ranked)
     room = _Room(int(total * budget.full_share), count, form)
@@ -97,15 +104,15 @@ def _fitted(ranked: Sequence[Listed], budget: Budget, form: Format, how: Activat
     return _checked(full, brief, named, len(ranked) + more, budget, (form, how, count))
 
 
-def _taken(rest: list[Listed], room: _Room, line: Callable[[Listed], Line]) -> list[Line]:
+def _taken(rest: list[PromptSkill], room: _Room, line: Callable[[PromptSkill], CatalogLine]) -> list[CatalogLine]:
     """As many from the front of `rest` as there is room for; they leave it."""
-    taken: list[Line] = []
+    taken: list[CatalogLine] = []
     while rest and room.take(room.cost(line(rest[0]))):
         taken.append(line(rest.pop(0)))
     return taken
 
 
-def _prefix(rest: Sequence[Listed], room: _Room) -> int:
+def _prefix(rest: Sequence[PromptSkill], room: _Room) -> int:
     """How many names fit."""
     for number, skill in enumerate(rest):
         if not room.take(room.count(f"{skill.name}, ") + 1):
@@ -114,7 +121,12 @@ def _prefix(rest: Sequence[Listed], room: _Room) -> int:
 
 
 def _checked(
-    full: list[Line], brief: list[Line], named: list[str], skills: int, budget: Budget, style: tuple[Format, Activation, Count]
+    full: list[CatalogLine],
+    brief: list[CatalogLine],
+    named: list[str],
+    skills: int,
+    budget: Budget,
+    style: tuple[CatalogFormat, ActivationMethod, TokenCounter],
 ) -> Disclosure:
     """Sums of parts are not the whole: measure the page itself, and take the last away until it fits."""
     form, how, count = style
@@ -138,19 +150,19 @@ def _checked(
     )
 
 
-def _page(lines: Sequence[Line], named: Sequence[str], missing: int, form: Format, how: Activation) -> str:
-    block = rendered(sorted(lines), sorted(named), form)
+def _page(lines: Sequence[CatalogLine], named: Sequence[str], missing: int, form: CatalogFormat, how: ActivationMethod) -> str:
+    block = render_block(sorted(lines), sorted(named), form)
     if not block:
         return left_out(missing, how) if missing else ""
     parts = [ACTIVATE[how], block, *([left_out(missing, how)] if missing else [])]
     return "\n\n".join(parts)
 
 
-def _line(skill: Listed, *, located: bool) -> Line:
+def _line(skill: PromptSkill, *, located: bool) -> CatalogLine:
     return (skill.name, skill.description, skill.location if located else "")
 
 
-def _brief(skill: Listed, *, located: bool) -> Line:
+def _brief(skill: PromptSkill, *, located: bool) -> CatalogLine:
     sentence = first_sentence(skill.description)
     if len(sentence) > _LONGEST_BRIEF:
         sentence = sentence[:_LONGEST_BRIEF].rsplit(" ", 1)[0] + "…"

@@ -20,12 +20,22 @@ from enum import StrEnum
 from metier.spec import estimate_tokens
 from metier.spec.extensions import first_sentence
 
-from .catalog import indented_xml, reference_xml, rendered
-from .ladder import Count, Disclosure, Format, Listed, Tier
-from .neutral import for_markdown, instructions_text, one_line
+from .catalog_block import render_block, render_indented_xml, render_reference_xml
+from .escaping import escape_instructions, escape_markdown, one_line
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
 from .wording import breadcrumb
 
-__all__ = ["Active", "Preset", "Visibility", "active", "asks_for_skills", "by_trigger", "compat", "provider", "section"]
+__all__ = [
+    "ActiveSkill",
+    "Preset",
+    "SectionVisibility",
+    "active",
+    "asks_for_skills",
+    "by_trigger",
+    "compat",
+    "provider",
+    "section",
+]
 
 
 class Preset(StrEnum):
@@ -39,13 +49,13 @@ class Preset(StrEnum):
     ACTIVE = "active"
 
 
-class Visibility(StrEnum):
+class SectionVisibility(StrEnum):
     FULL = "full"
     SUMMARY = "summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Active:
+class ActiveSkill:
     """A skill whose instructions go into the prompt."""
 
     name: str
@@ -55,15 +65,15 @@ class Active:
     """Name and one line about each tool that it brings."""
 
 
-def compat(skills: Iterable[Listed], *, count: Count = estimate_tokens) -> Disclosure:
+def compat(skills: Iterable[PromptSkill], *, count: TokenCounter = estimate_tokens) -> Disclosure:
     """Also for no skills, as the reference does it: then the block is empty."""
     listed = list(skills)
-    return Disclosure.of(reference_xml(listed), Tier.CATALOG, full=_names(listed), count=count)
+    return Disclosure.of(render_reference_xml(listed), Tier.CATALOG, full=_names(listed), count=count)
 
 
-def provider(skills: Iterable[Listed], *, count: Count = estimate_tokens) -> Disclosure:
+def provider(skills: Iterable[PromptSkill], *, count: TokenCounter = estimate_tokens) -> Disclosure:
     listed = sorted(skills, key=lambda skill: skill.name)
-    text = rendered([(skill.name, skill.description, skill.location) for skill in listed], [], Format.XML)
+    text = render_block([(skill.name, skill.description, skill.location) for skill in listed], [], CatalogFormat.XML)
     return Disclosure.of(text, Tier.CATALOG, full=_names(listed), count=count)
 
 
@@ -75,22 +85,22 @@ When a task matches an available skill:
 
 
 def section(
-    skills: Iterable[Listed],
+    skills: Iterable[PromptSkill],
     *,
     mount_path: str = "skills",
     folders: Mapping[str, str] | None = None,
-    visibility: Visibility = Visibility.FULL,
-    count: Count = estimate_tokens,
+    visibility: SectionVisibility = SectionVisibility.FULL,
+    count: TokenCounter = estimate_tokens,
 ) -> Disclosure:
     """`folders` says by name where a skill lies below the mount path, for one whose folder is not called like it."""
     listed = sorted(skills, key=lambda skill: skill.name)
     if not listed:
         return Disclosure()
-    if visibility is Visibility.SUMMARY:
-        text = "Available skills: " + ", ".join(for_markdown(skill.name) for skill in listed)
+    if visibility is SectionVisibility.SUMMARY:
+        text = "Available skills: " + ", ".join(escape_markdown(skill.name) for skill in listed)
         return Disclosure.of(text, Tier.NAMES, named=_names(listed), count=count)
     below = {skill.name: skill.name for skill in listed} | dict(folders or {})
-    block = indented_xml([(skill.name, skill.description, f"{mount_path}/{below[skill.name]}") for skill in listed])
+    block = render_indented_xml([(skill.name, skill.description, f"{mount_path}/{below[skill.name]}") for skill in listed])
     return Disclosure.of(f"{block}\n\n{_SECTION_STEPS}", Tier.CATALOG, full=_names(listed), count=count)
 
 
@@ -108,16 +118,21 @@ def asks_for_skills(query: str) -> bool:
 
 
 def by_trigger(
-    query: str, skills: Sequence[Listed], matched: Sequence[Active], *, has_triggers: bool, count: Count = estimate_tokens
+    query: str,
+    skills: Sequence[PromptSkill],
+    matched: Sequence[ActiveSkill],
+    *,
+    has_triggers: bool,
+    count: TokenCounter = estimate_tokens,
 ) -> Disclosure:
     """The four tiers. `matched` are the skills whose triggers fit the query, best first, with their instructions."""
     if not skills:
         return Disclosure()
     if matched and not asks_for_skills(query):
-        parts = [f"## Skill: {for_markdown(skill.name)}\n\n{instructions_text(skill.instructions)}" for skill in matched]
+        parts = [f"## Skill: {escape_markdown(skill.name)}\n\n{escape_instructions(skill.instructions)}" for skill in matched]
         return Disclosure.of("\n\n".join(parts), Tier.INSTRUCTIONS, full=_names(matched), count=count)
     if asks_for_skills(query) or not has_triggers:
-        lines = [f"- {for_markdown(skill.name)}: {for_markdown(first_sentence(skill.description))}" for skill in skills]
+        lines = [f"- {escape_markdown(skill.name)}: {escape_markdown(first_sentence(skill.description))}" for skill in skills]
         return Disclosure.of("\n".join(["Available skills:", *lines]), Tier.NAMES, named=_names(skills), count=count)
     return Disclosure.of(breadcrumb(len(skills)), Tier.BREADCRUMB, count=count)
 
@@ -143,21 +158,21 @@ def capabilities(instructions: str) -> tuple[str, ...]:
     return tuple(found[:_MOST_CAPABILITIES])
 
 
-def active(skills: Sequence[Active], *, count: Count = estimate_tokens) -> Disclosure:
+def active(skills: Sequence[ActiveSkill], *, count: TokenCounter = estimate_tokens) -> Disclosure:
     """The block of active skills. The caller decides which skills are active, and how many."""
     if not skills:
         return Disclosure()
     parts = ["## Active Skills", "", "You have access to the following specialized skills. Use them when appropriate:"]
     for skill in skills:
-        parts += ["", f"### {for_markdown(skill.name)}", one_line(skill.description)]
+        parts += ["", f"### {escape_markdown(skill.name)}", one_line(skill.description)]
         listed = capabilities(skill.instructions)
         if listed:
             parts += ["", "Key capabilities:", *(f"- {capability}" for capability in listed)]
         if skill.tools:
             parts += ["", "Available tools:", *(f"- {name}: {one_line(about)}" for name, about in skill.tools)]
-        parts += ["", "Follow these instructions:", instructions_text(skill.instructions)]
+        parts += ["", "Follow these instructions:", escape_instructions(skill.instructions)]
     return Disclosure.of("\n".join(parts), Tier.INSTRUCTIONS, full=_names(skills), count=count)
 
 
-def _names(skills: Iterable[Listed] | Iterable[Active]) -> tuple[str, ...]:
+def _names(skills: Iterable[PromptSkill] | Iterable[ActiveSkill]) -> tuple[str, ...]:
     return tuple(skill.name for skill in skills)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from metier.errors import UnavailableError
 
-from .ladder import Count
+from .tiers import TokenCounter
 
-__all__ = ["exact_count"]
+__all__ = ["exact_token_counter"]
 
 
-def exact_count(vocabulary: str = "o200k_base") -> Count:
+def exact_token_counter(vocabulary: str = "o200k_base") -> TokenCounter:
     """A counter by that vocabulary, which comes with the wheel: nothing is downloaded."""
     try:
         from splintr import Tokenizer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["ACTIVATE", "Activation", "breadcrumb", "left_out"]
+__all__ = ["ACTIVATE", "ActivationMethod", "breadcrumb", "left_out"]
 
 
-class Activation(StrEnum):
+class ActivationMethod(StrEnum):
     """How the model starts a skill."""
 
     FILE = "file"
@@ -17,16 +17,16 @@ class Activation(StrEnum):
 
 
 ACTIVATE = {
-    Activation.FILE: """\
+    ActivationMethod.FILE: """\
 When a task matches one of these skills, read the SKILL.md file at its location before you start, and follow it.
 Relative paths in a skill are relative to the folder of its SKILL.md; use absolute paths when you call tools.""",
-    Activation.TOOL: """\
+    ActivationMethod.TOOL: """\
 When a task matches one of these skills, call load_skill with its name before you start, and follow what it returns.
 Read a skill's other files with read_skill_resource; paths are relative to the skill's folder.""",
 }
 _SEARCH = {
-    Activation.FILE: "run `metier skill select REQUEST` to search them",
-    Activation.TOOL: "call search_skills to search them",
+    ActivationMethod.FILE: "run `metier skill select REQUEST` to search them",
+    ActivationMethod.TOOL: "call search_skills to search them",
 }
 
 
@@ -35,5 +35,5 @@ def breadcrumb(skills: int) -> str:
     return f"[{skills} skills available]"
 
 
-def left_out(skills: int, how: Activation) -> str:
+def left_out(skills: int, how: ActivationMethod) -> str:
     return f"{skills:,} more skills are not listed here; {_SEARCH[how]}."

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from metier.selection import Decision, Selector, Skill
-from metier.selection.document import split_negative
-from metier.selection.text import sentences, terms_of, words
+from metier.selection import MatchDecision, SelectableSkill, Selector
+from metier.selection.index_document import split_negative
+from metier.selection.tokenization import split_sentences, word_terms, words
 
 __all__ = ["ConflictReport", "SkillConflict", "find_conflicts"]
 
@@ -64,8 +64,8 @@ class ConflictReport:
 
 
 def find_conflicts(
-    skills: Sequence[Skill], selector: Selector, *, requests: Callable[[Skill], Iterable[str]] = lambda _: (),
-    among: Container[str] | None = None,
+    skills: Sequence[SelectableSkill], selector: Selector, *,
+    requests: Callable[[SelectableSkill], Iterable[str]] = lambda _: (), among: Container[str] | None = None,
 ) -> ConflictReport:  # fmt: skip
     """Who competes. `requests` gives what is known that a skill is for; with `among`, only pairs with one of these ids."""
     said = [_said(skill) for skill in skills]
@@ -94,7 +94,9 @@ def find_conflicts(
 class _Trial:
     """Puts pairs to the ranker, each skill's requests once."""
 
-    def __init__(self, skills: Sequence[Skill], selector: Selector, requests: Callable[[Skill], Iterable[str]]) -> None:
+    def __init__(
+        self, skills: Sequence[SelectableSkill], selector: Selector, requests: Callable[[SelectableSkill], Iterable[str]]
+    ) -> None:
         self._skills = skills
         self._selector = selector
         self._known = requests
@@ -115,7 +117,7 @@ class _Trial:
 
     def _requests(self, at: int) -> list[str]:
         given = list(self._known(self._skills[at]))[:_MOST_REQUESTS]
-        return given or sentences(split_negative(self._skills[at].description)[0])[:_MOST_REQUESTS]
+        return given or split_sentences(split_negative(self._skills[at].description)[0])[:_MOST_REQUESTS]
 
 
 def _weights(said: Sequence[dict[str, str]]) -> list[dict[str, float]]:
@@ -163,19 +165,19 @@ def _order(pair: tuple[float, int, int]) -> tuple[float, int, int]:
     return (-pair[0], *pair[1:])
 
 
-def _said(skill: Skill) -> dict[str, str]:
+def _said(skill: SelectableSkill) -> dict[str, str]:
     """Stems of what the skill says it is for, each with the word as written."""
     text = f"{skill.name} {split_negative(skill.description)[0]}"
     found: dict[str, str] = {}
     for word in words(text)[:_MOST_WORDS]:
-        for term in terms_of(word):
+        for term in word_terms(word):
             found.setdefault(term, word.lower())
     return found
 
 
 def _loaded(selector: Selector, request: str) -> dict[str, float]:
     """Who would be loaded for it, and how well each fits."""
-    picked = [match for match in selector.select(request).selected if match.decision is Decision.ACTIVATE]
+    picked = [match for match in selector.select(request).selected if match.decision is MatchDecision.ACTIVATE]
     return {match.id: match.fit for match in picked}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metier.disclosure import Format
-from metier.disclosure.catalog import rendered
+from metier.disclosure import CatalogFormat
+from metier.disclosure.catalog_block import render_block
 from metier.runtime import Tool, ToolReply, object_schema
 from metier.spec import Json
 
@@ -38,7 +38,7 @@ class ModelTriggerJudge:
         others = [each for each in self._near(query) if each[0] != self._skill[0]]
         offered = sorted([*others, self._skill])
         lines = [(name, description, "") for name, description in offered]
-        system = _SYSTEM.format(catalog=rendered(lines, (), Format.XML))
+        system = _SYSTEM.format(catalog=render_block(lines, (), CatalogFormat.XML))
         messages = [{"role": "system", "content": system}, {"role": "user", "content": query}]
         answer = await self._chat(messages, (_load([name for name, _ in offered]),))
         loaded = [str((call.arguments or {}).get("skill_name", "")) for call in answer.calls if call.tool == "load_skill"]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from metier.selection.text import terms_of, words
+from metier.selection.tokenization import word_terms, words
 
 from .chat import Chat
 from .triggers import TriggerResult
@@ -104,7 +104,7 @@ class CountedWords:
         for row in kind:
             if not row.passed:
                 for word in _said(row.query):
-                    written.setdefault(terms_of(word)[0], word)
+                    written.setdefault(word_terms(word)[0], word)
         lacking = [term for term in written if term not in known and term not in other]
         return [written[term] for term in sorted(lacking, key=lambda term: (-shared[term], written[term]))]
 
@@ -151,11 +151,11 @@ def _placed(description: str, sentence: str) -> str:
 
 def _said(text: str) -> list[str]:
     plain = [word.lower() for word in words(text) if word.isalpha() and len(word) > 2]
-    return [word for word in plain if word not in _CHATTER and terms_of(word)]
+    return [word for word in plain if word not in _CHATTER and word_terms(word)]
 
 
 def _terms(text: str) -> set[str]:
-    return {term for word in words(text) for term in terms_of(word)}
+    return {term for word in words(text) for term in word_terms(word)}
 
 
 def _grams(text: str) -> set[tuple[str, ...]]:

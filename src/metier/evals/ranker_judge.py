@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metier.catalog import Entry
-from metier.selection import Decision, Match, Selector
-from metier.selection.text import terms_of, words
-from metier.sources.index import IndexedSkill
+from metier.selection import Match, MatchDecision, Selector
+from metier.selection.tokenization import word_terms, words
+from metier.sources.selection_index import IndexedSkill
 
 from .triggers import JudgeChoice
 
@@ -74,7 +74,7 @@ class RankerTriggerJudge:
         )
 
     def _nobody(self, looked_at: tuple[Match, ...]) -> str:
-        if not looked_at or looked_at[0].decision is Decision.NOTHING:
+        if not looked_at or looked_at[0].decision is MatchDecision.NOTHING:
             return "no skill comes near"
         best = looked_at[0]
         return f"{best.name} comes nearest with a fit of {best.fit:.0%}; {self._selector.weights.activate:.0%} is needed"
@@ -87,6 +87,6 @@ class RankerTriggerJudge:
 
     def _unsaid(self, query: str) -> list[str]:
         """Words of the request that neither name nor description has."""
-        said = {term for word in words(f"{self._entry.name} {self._description}") for term in terms_of(word)}
-        unsaid = {word.lower(): None for word in words(query) if len(word) > 2 and not said.intersection(terms_of(word))}
-        return [word for word in unsaid if terms_of(word)][:_MOST_WORDS]
+        said = {term for word in words(f"{self._entry.name} {self._description}") for term in word_terms(word)}
+        unsaid = {word.lower(): None for word in words(query) if len(word) > 2 and not said.intersection(word_terms(word))}
+        return [word for word in unsaid if word_terms(word)][:_MOST_WORDS]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from metier.disclosure.neutral import output_text
+from metier.disclosure.escaping import escape_output
 from metier.errors import RefusedError
 from metier.runtime import (
     Limits,
@@ -84,7 +84,9 @@ class TaskWorkspace:
     async def _read(self, arguments: dict[str, Json]) -> ToolReply:
         path = resource_path(str(arguments["path"]))
         folder = self.outputs if os.path.lexists(os.path.join(self.outputs, path)) else self.inputs
-        return ToolReply(text=output_text(DiskFiles(folder).read(path, limit=_LARGEST).decode("utf-8", "replace")[:_MOST_READ]))
+        return ToolReply(
+            text=escape_output(DiskFiles(folder).read(path, limit=_LARGEST).decode("utf-8", "replace")[:_MOST_READ])
+        )
 
     async def _write(self, arguments: dict[str, Json]) -> ToolReply:
         self._put(str(arguments["path"]), str(arguments["content"]).encode("utf-8", "replace"))
@@ -133,7 +135,7 @@ class _Near:
 
 
 def _told(outcome: Outcome) -> str:
-    parts = [output_text(outcome.stdout[:_MOST_READ]), output_text(outcome.stderr[-2_000:])]
+    parts = [escape_output(outcome.stdout[:_MOST_READ]), escape_output(outcome.stderr[-2_000:])]
     ended = "its time was up" if outcome.timed_out else f"exit code {outcome.exit_code}"
     parts += [f"{path} was not kept: {why}" for path, why in outcome.refused_files]
     return "\n".join([*(part for part in parts if part.strip()), f"[{ended}]"])

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
-from metier.sources.atomic import locked, replace_bytes
+from metier.sources.atomic_write import file_lock, replace_bytes
 from metier.spec import Json
 
 from . import jsonc
@@ -52,7 +52,7 @@ def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | Non
     """
     if not change.is_needed:
         return None
-    with locked(lock):
+    with file_lock(lock):
         if _text(change.file) != change.before:
             raise ConflictError(f"{change.file} was changed meanwhile", hint="run the command again")
         backup = _backup(change, now)

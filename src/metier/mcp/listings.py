@@ -14,7 +14,7 @@ from datetime import datetime
 
 from metier.catalog import Source, SourceOffers
 from metier.errors import ConfigError, MetierError
-from metier.sources.atomic import locked, replace_text
+from metier.sources.atomic_write import file_lock, replace_text
 from metier.spec import Json
 
 from .remote_skill import RemoteSkill, labelled, offer_of_remote, read_entry
@@ -113,13 +113,13 @@ class Listings:
 
     def keep(self, server: RemoteServer, entries: Sequence[Json], *, now: datetime) -> ServerListing:
         listing = CachedListing(identity=server.identity, fetched=now.isoformat(timespec="seconds"), entries=tuple(entries))
-        with locked(self.file):
+        with file_lock(self.file):
             self._write({**self._read(), server.name: listing})
         return self.of(server)
 
     def keep_only(self, names: Container[str]) -> None:
         """Forget servers that nobody has configured any more."""
-        with locked(self.file):
+        with file_lock(self.file):
             known = self._read()
             kept = {name: listing for name, listing in known.items() if name in names}
             if kept != known:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metier.catalog import Catalog
-from metier.disclosure.neutral import one_line, output_text
+from metier.disclosure.escaping import escape_output, one_line
 from metier.runtime import (
     ActivatedBy,
     Schema,
@@ -53,7 +53,7 @@ def _search(session: Session) -> Tool:
         limit = arguments.get("limit")
         found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
-        return ToolReply(text=output_text("\n".join(lines)) or "No skill fits that.")
+        return ToolReply(text=escape_output("\n".join(lines)) or "No skill fits that.")
 
     properties: dict[str, Schema] = {
         "query": _text("What you want to do, in a sentence."),

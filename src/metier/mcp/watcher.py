@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from metier.runtime import Tool
-from metier.sources import Update
+from metier.sources import CatalogUpdate
 
 from .served_catalog import ServedCatalog, serve_catalog
 from .tools import OpenSession, server_tools
@@ -23,7 +23,7 @@ __all__ = ["ListChanges", "SkillWatcher", "Snapshot", "WatchCatalog"]
 
 _log = logging.getLogger(__name__)
 
-WatchCatalog = Callable[[threading.Event], Iterator[Update]]
+WatchCatalog = Callable[[threading.Event], Iterator[CatalogUpdate]]
 """First the catalog as it is, then an update for each change, until the event is set."""
 
 

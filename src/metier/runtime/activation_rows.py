@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from metier.disclosure.neutral import instructions_text, one_line
+from metier.disclosure.escaping import escape_instructions, one_line
 from metier.spec import Skill
 
 from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill, ParameterValue
@@ -114,7 +114,7 @@ def make_activation(row: ActiveSkill, contents: Mapping[str, SkillContent], evic
 
 def _said(name: str) -> str:
     # A name that breaks the standard's rules is loaded all the same, and may hold anything.
-    return instructions_text(one_line(name))
+    return escape_instructions(one_line(name))
 
 
 def _parameters(skill: Skill, given: Mapping[str, object], options: SessionOptions) -> dict[str, ParameterValue]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from metier.disclosure import Count
-from metier.disclosure.neutral import for_xml, instructions_text, one_line
+from metier.disclosure import TokenCounter
+from metier.disclosure.escaping import escape_instructions, escape_xml, one_line
 from metier.spec import Parameter, ParameterType, estimate_tokens
 
 from .activation import ParameterValue
@@ -48,22 +48,22 @@ class SkillContent:
 
 
 def render(
-    name: str, body: str, filling: Placeholders, files: Sequence[str], *, budget: int, count: Count = estimate_tokens,
+    name: str, body: str, filling: Placeholders, files: Sequence[str], *, budget: int, count: TokenCounter = estimate_tokens,
     most_files: int = MAX_LISTED_FILES, origin: str = "",
 ) -> SkillContent:  # fmt: skip
     """The wrapped instructions. Placeholders are filled before anything is neutralised, so no value can break out either."""
-    instructions = instructions_text(fill(body, filling))
+    instructions = escape_instructions(fill(body, filling))
     kept, note = trim(instructions, budget, count=count)
-    parts = [f'<skill_content name="{for_xml(name)}">']
+    parts = [f'<skill_content name="{escape_xml(name)}">']
     if origin:
         # First, so that nothing the stranger wrote can come before it.
-        parts += [f"[{_ORIGIN.format(origin=instructions_text(one_line(origin)))}]", ""]
+        parts += [f"[{_ORIGIN.format(origin=escape_instructions(one_line(origin)))}]", ""]
     parts += [kept, ""] if kept else []
     if note:
         parts += [f"[{note} Read the rest with read_skill_resource: skill_name {one_line(name)}, resource_name SKILL.md.]", ""]
     if filling.arguments and "$ARGUMENTS" not in body:
         # The author left no place for them, and they must not be lost.
-        parts += [f"Arguments: {instructions_text(filling.arguments)}", ""]
+        parts += [f"Arguments: {escape_instructions(filling.arguments)}", ""]
     parts += [
         f"Skill directory: {_path(filling.directory)}",
         "Relative paths in this skill are relative to the skill directory.",
@@ -104,7 +104,7 @@ def parameter_values(
     return values
 
 
-def trim(text: str, budget: int, *, count: Count = estimate_tokens) -> tuple[str, str]:
+def trim(text: str, budget: int, *, count: TokenCounter = estimate_tokens) -> tuple[str, str]:
     """The text in at most `budget` tokens, cut before a heading where there is one; and a sentence about what was left out."""
     if not text or count(text) <= budget:
         return text, ""
@@ -124,7 +124,7 @@ def trim(text: str, budget: int, *, count: Count = estimate_tokens) -> tuple[str
     return shown, f"Trimmed to {count(shown):,} of about {count(text):,} tokens.{named}"
 
 
-def _cut_hard(text: str, budget: int, count: Count) -> str:
+def _cut_hard(text: str, budget: int, count: TokenCounter) -> str:
     """One endless line: as many characters as fit."""
     length = min(len(text), budget * 4)
     while length and count(text[:length]) > budget:
@@ -132,7 +132,7 @@ def _cut_hard(text: str, budget: int, count: Count) -> str:
     return text[:length]
 
 
-def _leading(parts: Sequence[str], budget: int, count: Count) -> list[str]:
+def _leading(parts: Sequence[str], budget: int, count: TokenCounter) -> list[str]:
     kept: list[str] = []
     used = 0
     for part in parts:
@@ -173,7 +173,7 @@ def _cut(text: str, starts: _Starts) -> list[str]:
 
 
 def _listing(files: Sequence[str], most: int) -> list[str]:
-    parts = ["<skill_resources>", *(f"  <file>{for_xml(path)}</file>" for path in files[:most])]
+    parts = ["<skill_resources>", *(f"  <file>{escape_xml(path)}</file>" for path in files[:most])]
     if len(files) > most:
         parts.append(
             f"  [{len(files) - most:,} more files are not listed; read_skill_resource with a folder's name lists that folder]"
@@ -183,7 +183,7 @@ def _listing(files: Sequence[str], most: int) -> list[str]:
 
 def _path(directory: str) -> str:
     # A folder may be called anything, also by its author: no tag, and nothing that starts a line of its own.
-    return instructions_text(one_line(directory))
+    return escape_instructions(one_line(directory))
 
 
 def _written(value: ParameterValue) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from metier.errors import UnavailableError
-from metier.sources.atomic import locked
+from metier.sources.atomic_write import file_lock
 
 __all__ = ["Database"]
 
@@ -70,7 +70,7 @@ class Database:
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
-                with locked(self.file):
+                with file_lock(self.file):
                     self.damaged_copy = self._moved_aside() or self.damaged_copy
                 self._open = self._connected()
             self._opened_by = os.getpid()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol
 
-from metier.disclosure import Count
+from metier.disclosure import TokenCounter
 from metier.selection import Selection
 from metier.spec import MAX_RESOURCE_BYTES, estimate_tokens
 
@@ -63,7 +63,7 @@ class SessionOptions:
     """Variables that scripts may see."""
     limits: Limits = field(default_factory=Limits)
     budgets: Budgets = field(default_factory=Budgets)
-    count: Count = estimate_tokens
+    count: TokenCounter = estimate_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.disclosure.neutral import output_text
+from metier.disclosure.escaping import escape_output
 from metier.errors import MetierError, ToolFailedError
 
 __all__ = ["BadArgumentsError", "NotActiveError", "OverBudgetError", "error_text"]
@@ -31,4 +31,4 @@ def error_text(error: MetierError) -> str:
     """An error as a model reads it."""
     hint = f"\nHint: {error.hint}" if error.hint else ""
     # It may quote a file name or a skill's own words.
-    return output_text(f"Error ({error.code}): {error}{hint}")
+    return escape_output(f"Error ({error.code}): {error}{hint}")

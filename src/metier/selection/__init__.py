@@ -1,4 +1,4 @@
-"""The right skills for a request, found locally: words, triggers, meaning, and the honesty to find nothing.
+"""Local selection: the skills that fit a request, each with a score, a confidence and a reason, or none.
 
     selection = Selector(skills).select("merge these two PDF files", limit=10)
 
@@ -7,36 +7,53 @@ Importing this package does not import numpy; the first use of `Selector` does.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from metier.lazy import lazy_exports
 
-from .match import Decision, Match, Selection, Share
-from .weights import Weights
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .container import CorruptIndexError
-    from .document import Skill
-    from .llm import LlmSelector, Model
-    from .meanings import Encoder, Meanings
+    from .embeddings import Encoder, SkillEmbeddings
+    from .index_document import SelectableSkill, split_negative
+    from .llm import LlmSelector, TextModel
+    from .match import Match, MatchDecision, ScoreShare, Selection
+    from .minilm import MiniLM
     from .selector import Selector
+    from .tokenization import STOP_WORDS, split_sentences, word_terms, words
+    from .weights import SelectorOptions
 
 __all__ = [
-    "CorruptIndexError", "Decision", "Encoder", "LlmSelector", "Match", "Meanings", "Model", "Selection", "Selector",
-    "Share", "Skill", "Weights",
-]  # fmt: skip
+    "STOP_WORDS",
+    "CorruptIndexError",
+    "Encoder",
+    "LlmSelector",
+    "Match",
+    "MatchDecision",
+    "MiniLM",
+    "ScoreShare",
+    "SelectableSkill",
+    "Selection",
+    "Selector",
+    "SelectorOptions",
+    "SkillEmbeddings",
+    "TextModel",
+    "split_negative",
+    "split_sentences",
+    "word_terms",
+    "words",
+]
 
-_LATER = {
-    "CorruptIndexError": ".container",
-    "Encoder": ".meanings",
-    "LlmSelector": ".llm",
-    "Meanings": ".meanings",
-    "Model": ".llm",
-    "Selector": ".selector",
-    "Skill": ".document",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker sees the imports above
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "metier.selection.container": ("CorruptIndexError",),
+            "metier.selection.embeddings": ("Encoder", "SkillEmbeddings"),
+            "metier.selection.index_document": ("SelectableSkill", "split_negative"),
+            "metier.selection.llm": ("LlmSelector", "TextModel"),
+            "metier.selection.match": ("Match", "MatchDecision", "ScoreShare", "Selection"),
+            "metier.selection.minilm": ("MiniLM",),
+            "metier.selection.selector": ("Selector",),
+            "metier.selection.tokenization": ("STOP_WORDS", "split_sentences", "word_terms", "words"),
+            "metier.selection.weights": ("SelectorOptions",),
+        },
+    )

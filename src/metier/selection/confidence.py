@@ -15,9 +15,9 @@ from .container import Array
 from .network import Network
 from .signals import SIGNALS
 
-__all__ = ["STANDING", "confidence", "fit", "standing", "tenfolds"]
+__all__ = ["RANK_FEATURES", "confidence", "fit", "log_size_excess", "rank_features"]
 
-STANDING = ("raw", "lead", "share", "place")
+RANK_FEATURES = ("raw", "lead", "share", "place")
 """Columns beside the signals: the order's own score, its lead over the best other, softmax, 1 / place."""
 
 _FRONT, _COVERAGE = SIGNALS.index("front_coverage"), SIGNALS.index("coverage")
@@ -27,10 +27,10 @@ _MANY = 1_000
 """Skills from which a library counts as large, where the right skill has more rivals and fewer near misses are found."""
 
 
-def standing(values: Array, raw: Array) -> Array:
+def rank_features(values: Array, raw: Array) -> Array:
     """The columns that both networks read, by candidate."""
     if not len(raw):
-        return np.zeros((0, len(SIGNALS) + len(STANDING)), dtype=np.float32)
+        return np.zeros((0, len(SIGNALS) + len(RANK_FEATURES)), dtype=np.float32)
     best = raw.max()
     second = np.partition(raw, -2)[-2] if len(raw) > 1 else best - 5
     lead = raw - np.where(raw >= best, second, best)
@@ -41,18 +41,18 @@ def standing(values: Array, raw: Array) -> Array:
     return np.concatenate([values, columns], axis=1).astype(np.float32)
 
 
-def fit(columns: Array, network: Network, living: int, ease: float) -> Array:
+def fit(columns: Array, network: Network, live_count: int, ease: float) -> Array:
     """Log-odds that each candidate fits; `ease` is added for each tenfold of a large library.
 
     Words that stand in a body alone may suggest a skill, whatever else speaks for it; no word at all may not even that.
     """
     most = np.where(columns[:, _FRONT] > 0, np.inf, np.where(columns[:, _COVERAGE] > 0, _BODY_ALONE, _UNSPOKEN))
-    return np.minimum(network.scores(columns) + network.bias + ease * tenfolds(living), most)
+    return np.minimum(network.scores(columns) + network.bias + ease * log_size_excess(live_count), most)
 
 
-def tenfolds(living: int) -> float:
+def log_size_excess(live_count: int) -> float:
     """Of a library beyond its first thousand skills."""
-    return math.log10(max(living, _MANY) / _MANY)
+    return math.log10(max(live_count, _MANY) / _MANY)
 
 
 def confidence(columns: Array, network: Network) -> Array:

@@ -10,32 +10,32 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from .match import Decision, Match, Selection
-from .weights import Weights
+from .match import Match, MatchDecision, Selection
+from .weights import SelectorOptions
 
-__all__ = ["LlmSelector", "Model", "Ranks", "parse_names", "selection_prompt"]
+__all__ = ["LlmSelector", "LocalSelector", "TextModel", "parse_names", "selection_prompt"]
 
 _SHORTLIST = 30
 """Skills shown to the model: enough that a right one is seldom missing, few enough for a short prompt."""
 _CHOSEN = 0.9
 
 
-class Model(Protocol):
+class TextModel(Protocol):
     def __call__(self, prompt: str) -> str:
         """The model's whole answer; may raise anything."""
 
 
-class Ranks(Protocol):
+class LocalSelector(Protocol):
     """The local ranker; `Selector` is ours."""
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection: ...
 
 
 class LlmSelector:
-    def __init__(self, local: Ranks, model: Model, *, weights: Weights | None = None) -> None:
+    def __init__(self, local: LocalSelector, model: TextModel, *, weights: SelectorOptions | None = None) -> None:
         self._local = local
         self._model = model
-        self._weights = weights or Weights()
+        self._weights = weights or SelectorOptions()
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         ids = tuple(recent)
@@ -89,7 +89,7 @@ def _chosen(match: Match) -> Match:
         match,
         fit=max(match.fit, _CHOSEN),
         confidence=max(match.confidence, _CHOSEN),
-        decision=Decision.ACTIVATE,
+        decision=MatchDecision.ACTIVATE,
         told=lambda: f"chosen by the model; {match.reason}",
     )
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .document import Skill
+from .index_document import SelectableSkill
 
-__all__ = ["Decision", "Match", "Selection", "Share"]
+__all__ = ["Match", "MatchDecision", "ScoreShare", "Selection"]
 
 
-class Decision(StrEnum):
+class MatchDecision(StrEnum):
     """What to do with a skill: load it, mention it, or leave it alone."""
 
     ACTIVATE = "activate"
@@ -20,7 +20,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ScoreShare:
     """One signal's part in a score, for `--explain`; shares may be negative and add up to about the whole."""
 
     signal: str
@@ -29,17 +29,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    skill: Skill
+    skill: SelectableSkill
     score: float
     """0 to 1; orders the matches of one request."""
     fit: float
     """0 to 1; does it fit the request, whatever else there is? Decides; two skills may both fit, a near miss does not."""
     confidence: float
     """0 to 1; calibrated: of matches given 0.4, about four in ten were the one meant (docs/selection.md has the table)."""
-    decision: Decision
+    decision: MatchDecision
     told: Callable[[], str] = field(repr=False, compare=False)
     """Finds the reason, which is read for few of the matches."""
-    explained: Callable[[], tuple[Share, ...]] = field(default=tuple, repr=False, compare=False)
+    explained: Callable[[], tuple[ScoreShare, ...]] = field(default=tuple, repr=False, compare=False)
     """Finds the shares; few callers ask."""
 
     @property
@@ -48,7 +48,7 @@ class Match:
         return self.told()
 
     @property
-    def shares(self) -> tuple[Share, ...]:
+    def shares(self) -> tuple[ScoreShare, ...]:
         """What each group of signals gave."""
         return self.explained()
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .container import Array
-from .document import Document
-from .segment import Segment, build, starts
-from .trained import Trained
+from .index_document import IndexDocument
+from .segment import Segment, build_segment, starts
+from .trained_data import TrainedData
 
-__all__ = ["build_all", "merge"]
+__all__ = ["build_segments", "merge_segments"]
 
 _AT_ONCE = 2_000
 """Documents indexed together: bounds the memory that building needs."""
@@ -38,12 +38,12 @@ class _Part:
         return np.repeat(self.term, np.diff(self.segment.term_start))[self.posting]
 
 
-def build_all(documents: Sequence[Document], trained: Trained) -> Segment:
-    parts = [build(documents[at : at + _AT_ONCE], trained) for at in range(0, max(1, len(documents)), _AT_ONCE)]
-    return parts[0] if len(parts) == 1 else merge(parts, [np.ones(len(part), dtype=bool) for part in parts])
+def build_segments(documents: Sequence[IndexDocument], trained: TrainedData) -> Segment:
+    parts = [build_segment(documents[at : at + _AT_ONCE], trained) for at in range(0, max(1, len(documents)), _AT_ONCE)]
+    return parts[0] if len(parts) == 1 else merge_segments(parts, [np.ones(len(part), dtype=bool) for part in parts])
 
 
-def merge(segments: Sequence[Segment], alive: Sequence[Array]) -> Segment:
+def merge_segments(segments: Sequence[Segment], alive: Sequence[Array]) -> Segment:
     """Rows keep their order, first segment first; stems that no living row uses are dropped."""
     vocabulary, parts = _planned(segments, alive)
     term = _joined(parts, lambda part: part.posting_term)

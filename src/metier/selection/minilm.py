@@ -37,7 +37,7 @@ _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
 
 
 class MiniLM:
-    """Raises `Unavailable` when the extra is not installed."""
+    """Raises `UnavailableError` when the extra is not installed."""
 
     def __init__(self) -> None:
         with zipfile.ZipFile(_model_file()) as model:

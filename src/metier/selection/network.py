@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .arrays import product
 from .container import Array
-from .scales import product
 
 __all__ = ["Network", "read_network"]
 

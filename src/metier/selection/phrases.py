@@ -8,16 +8,16 @@ from enum import IntEnum
 import numpy as np
 
 from .container import Array
-from .document import Document
-from .text import term_hash, words
+from .index_document import IndexDocument
+from .tokenization import term_hash, words
 
-__all__ = ["LONGEST", "Kind", "normal_words", "phrase_rows", "phrases_in"]
+__all__ = ["LONGEST", "PhraseKind", "normal_words", "phrase_rows", "phrases_in"]
 
 LONGEST = 8
 """Words in a phrase; a longer one is matched by its first eight."""
 
 
-class Kind(IntEnum):
+class PhraseKind(IntEnum):
     NAME = 0
     KEYWORD = 1
     VERB = 2
@@ -29,21 +29,21 @@ def normal_words(text: str) -> list[str]:
     return words(text.lower())
 
 
-def phrase_rows(documents: Sequence[Document]) -> tuple[Array, Array, Array]:
+def phrase_rows(documents: Sequence[IndexDocument]) -> tuple[Array, Array, Array]:
     """Hash, row and kind of every phrase, sorted."""
     found: set[tuple[int, int, int]] = set()
     for row, document in enumerate(documents):
         triggers = document.triggers
         for kind, phrases in (
-            (Kind.NAME, (document.name,)),
-            (Kind.KEYWORD, triggers.keywords),
-            (Kind.VERB, triggers.verbs),
+            (PhraseKind.NAME, (document.name,)),
+            (PhraseKind.KEYWORD, triggers.keywords),
+            (PhraseKind.VERB, triggers.verbs),
         ):
             for phrase in phrases:
                 if parts := normal_words(phrase):
                     found.add((term_hash(" ".join(parts[:LONGEST])), row, kind))
         if triggers.patterns:
-            found.add((0, row, Kind.PATTERN))
+            found.add((0, row, PhraseKind.PATTERN))
     ordered = sorted(found)
     hashes = np.array([entry[0] for entry in ordered], dtype=np.uint64)
     rows = np.array([entry[1] for entry in ordered], dtype=np.int32)

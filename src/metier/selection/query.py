@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .container import Array
-from .text import sentences, term_hash, terms_of, words
+from .tokenization import split_sentences, term_hash, word_terms, words
 
 __all__ = ["Query", "read_query"]
 
@@ -46,9 +46,9 @@ class Query:
 
 
 def read_query(text: str) -> Query:
-    parts = [words(part) for part in sentences(text[:_LONGEST])]
+    parts = [words(part) for part in split_sentences(text[:_LONGEST])]
     said_words = [word for part in parts for word in part]
-    runs = [terms_of(word) for word in said_words]
+    runs = [word_terms(word) for word in said_words]
     flat = Counter(term for run in runs for term in run)
     terms = tuple(flat)
     written: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _parts(said: list[list[str]], place: dict[str, int]) -> Array:
         chosen = chosen[: _SENTENCES // 2] + chosen[-_SENTENCES // 2 :]
     found = np.zeros((max(1, len(chosen)), len(place)), dtype=np.float32)
     for line, part in enumerate(chosen):
-        found[line, [place[term] for word in part for term in terms_of(word)]] = 1
+        found[line, [place[term] for word in part for term in word_terms(word)]] = 1
     return found
 
 

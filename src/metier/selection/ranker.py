@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .confidence import confidence, fit, standing
+from .confidence import confidence, fit, rank_features
 from .container import Array
-from .library import Library
-from .likeness import NEAREST, TOPICAL
-from .match import Share
+from .match import ScoreShare
 from .network import Network
 from .query import Query
-from .salience import salient
-from .signals import SIGNALS, Evidence, candidates, signals, term_weights
-from .trained import Trained
+from .salience import adjust_weights
+from .signals import SIGNALS, Evidence, compute_signals, find_candidates, term_weights
+from .similarity import NEAREST, TOPICAL
+from .skill_index import SkillIndex
+from .trained_data import TrainedData
 
-__all__ = ["GROUPS", "Ranked", "gather", "rank", "unsaid", "with_meaning"]
+__all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "rank", "uncovered_share"]
 
 _NAMED_GROUPS = {
     "name": ("name_coverage", "name_share", "length_name"),
@@ -47,62 +47,66 @@ _COLUMNS = [[SIGNALS.index(name) for name in names] for names in GROUPS.values()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class RankedCandidates:
     evidence: Evidence
     network: Network
     raw: Array
     odds: Array
     """Log-odds of the score."""
-    living: int
+    live_count: int
     """Skills in the library."""
-    trained: Trained
+    trained: TrainedData
     bonus: Array | None = None
     """What a sentence model added to the score."""
 
     def verdicts(self, places: Sequence[int]) -> tuple[Array, Array]:
         """Log-odds that each fits, and that each is the one that was meant; few are ever asked for."""
-        columns = standing(self.evidence.values, self.raw).take(places, axis=0)
+        columns = rank_features(self.evidence.values, self.raw).take(places, axis=0)
         networks = self.trained.networks
-        return fit(columns, networks["fit"], self.living, self.trained.ease), confidence(columns, networks["sure"])
+        return fit(columns, networks["fit"], self.live_count, self.trained.ease), confidence(columns, networks["sure"])
 
-    def shares(self, place: int) -> tuple[Share, ...]:
+    def shares(self, place: int) -> tuple[ScoreShare, ...]:
         """How much of a candidate's score goes when a group of signals is set to what is usual."""
         changed = np.repeat(self.evidence.values[[place]], len(GROUPS), axis=0)
         for line, columns in enumerate(_COLUMNS):
             changed[line, columns] = self.network.middle[columns]
         lost = (self.raw[place] - self.network.scores(changed)).round(3).tolist()
-        found = tuple(Share(group, value) for group, value in zip(GROUPS, lost, strict=True))
-        return found if self.bonus is None else (*found, Share("sentence model", round(float(self.bonus[place]), 3)))
+        found = tuple(ScoreShare(group, value) for group, value in zip(GROUPS, lost, strict=True))
+        return found if self.bonus is None else (*found, ScoreShare("sentence model", round(float(self.bonus[place]), 3)))
 
 
-def rank(query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = (), further: int = 0) -> Ranked:
+def rank(
+    query: Query, library: SkillIndex, trained: TrainedData, *, limit: int, also: Iterable[int] = (), further: int = 0
+) -> RankedCandidates:
     """The best `limit` rows by words, and the rows in `also` whatever their words, scored; `further` more only found."""
-    evidence = gather(query, library, trained, limit=limit, also=also, further=further)
-    network = trained.order(library.living)
+    evidence = collect_evidence(query, library, trained, limit=limit, also=also, further=further)
+    network = trained.order(library.live_count)
     # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
     raw = network.scores(evidence.values).round(4)
-    return Ranked(evidence=evidence, network=network, raw=raw, odds=raw + network.bias, living=library.living, trained=trained)
+    return RankedCandidates(
+        evidence=evidence, network=network, raw=raw, odds=raw + network.bias, live_count=library.live_count, trained=trained
+    )
 
 
-def with_meaning(ranked: Ranked, nearness: Array, weight: float) -> Ranked:
+def add_similarity(ranked: RankedCandidates, nearness: Array, weight: float) -> RankedCandidates:
     """Ordered anew with a sentence model's view; fit and confidence stay."""
-    bonus = (weight * unsaid(ranked.evidence.values) * nearness).round(4)
+    bonus = (weight * uncovered_share(ranked.evidence.values) * nearness).round(4)
     return replace(ranked, odds=ranked.odds + bonus, bonus=bonus)
 
 
-def unsaid(values: Array) -> float:
+def uncovered_share(values: Array) -> float:
     """How much of the request no candidate's name and description hold: so much is left for the meaning to say."""
     return 1 - float(values[:, SIGNALS.index("front_coverage")].max(initial=0))
 
 
-def gather(
-    query: Query, library: Library, trained: Trained, *, limit: int, also: Iterable[int] = (), further: int = 0
+def collect_evidence(
+    query: Query, library: SkillIndex, trained: TrainedData, *, limit: int, also: Iterable[int] = (), further: int = 0
 ) -> Evidence:
     postings = library.postings(query)
-    weights = term_weights(query, postings, library.living, trained)
-    found = candidates(postings, weights, len(library.alive), limit + further)
+    weights = term_weights(query, postings, library.live_count, trained)
+    found = find_candidates(postings, weights, len(library.alive), limit + further)
     rows, behind = found[:limit], found[limit:]
-    if library.living <= limit and len(query):
+    if library.live_count <= limit and len(query):
         # A library this small is looked at whole: the right skill may share no word with the request.
         also = {*also, *np.flatnonzero(library.alive).tolist()}
     if extra := sorted({*also} - {*rows.tolist()}):
@@ -110,4 +114,6 @@ def gather(
         behind = behind[~np.isin(behind, extra)]
     # Kernels of linear algebra that read past a short row raise the flag for "invalid" now and then; all numbers are finite.
     with np.errstate(invalid="ignore"):
-        return signals(query, library, postings, (weights, salient(query, weights, trained)), rows, trained, behind)
+        return compute_signals(
+            query, library, postings, (weights, adjust_weights(query, weights, trained)), rows, trained, behind
+        )

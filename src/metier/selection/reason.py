@@ -5,7 +5,7 @@ from __future__ import annotations
 from .query import Query
 from .segment import BODY, HEADINGS, NAME, NEGATIVE, PURPOSE
 from .signals import Evidence
-from .triggers import Call
+from .trigger_matches import TriggerMatch
 
 __all__ = ["reason"]
 
@@ -14,7 +14,7 @@ _MOST = 4
 """Phrases named a field: the reader wants a reason, not a list."""
 
 
-def reason(query: Query, evidence: Evidence, place: int, call: Call) -> str:
+def reason(query: Query, evidence: Evidence, place: int, call: TriggerMatch) -> str:
     parts = list(dict.fromkeys(call.reasons))
     bits = [(number, bit) for number, bit in enumerate(evidence.matched[:, place].tolist()) if bit]
     weights = evidence.weights.tolist()

@@ -10,11 +10,11 @@ import numpy as np
 
 from .container import Array
 from .query import Query
-from .trained import Trained
+from .trained_data import TrainedData
 
-__all__ = ["CUES", "cues", "salient"]
+__all__ = ["TERM_FEATURES", "adjust_weights", "term_features"]
 
-CUES = (
+TERM_FEATURES = (
     "rarity", "rarity_squared", "topical", "naming", "importance", "known", "place", "first_sentence", "last_sentence",
     "count", "digits", "capital", "capitals", "length", "rank", "share", "ratio",
 )  # fmt: skip
@@ -22,7 +22,7 @@ _MOST = 3.0
 """Largest change, up or down, as a logarithm."""
 
 
-def cues(query: Query, weights: Array, trained: Trained) -> Array:
+def term_features(query: Query, weights: Array, trained: TrainedData) -> Array:
     """What is known of each term of the request; `weights` are those by rarity alone."""
     size = len(query)
     place = trained.places(query.hashes)
@@ -30,7 +30,7 @@ def cues(query: Query, weights: Array, trained: Trained) -> Array:
     rarity = weights / query.weights / 8
     rank = np.empty(size)
     rank[np.argsort(-weights, kind="stable")] = np.arange(size)
-    found = np.empty((len(CUES), size), dtype=np.float32)
+    found = np.empty((len(TERM_FEATURES), size), dtype=np.float32)
     found[0] = rarity
     found[1] = rarity * rarity
     for row, learnt in enumerate((trained.topical, trained.naming, trained.strength), 2):
@@ -45,10 +45,10 @@ def cues(query: Query, weights: Array, trained: Trained) -> Array:
     return found.T
 
 
-def salient(query: Query, weights: Array, trained: Trained) -> Array:
+def adjust_weights(query: Query, weights: Array, trained: TrainedData) -> Array:
     """The weights, moved between the terms; their sum stays."""
     network = trained.networks.get("salience")
     if network is None or not len(query):
         return weights
-    moved = weights * np.exp(np.clip(network.scores(cues(query, weights, trained)), -_MOST, _MOST))
+    moved = weights * np.exp(np.clip(network.scores(term_features(query, weights, trained)), -_MOST, _MOST))
     return np.asarray(moved * (weights.sum() / moved.sum()), dtype=np.float32)

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from .container import Array, CorruptIndexError, pack, unpack
-from .document import Document
+from .index_document import IndexDocument
 from .phrases import phrase_rows
-from .text import clauses, term_hash, terms_of, words
-from .trained import PASSAGES, Trained
+from .tokenization import split_clauses, term_hash, word_terms, words
+from .trained_data import PASSAGES, TrainedData
 
 __all__ = [
-    "BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build", "follower_bit", "open_segment", "starts",
+    "BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build_segment", "follower_bit", "open_segment",
+    "starts",
 ]  # fmt: skip
 
 FORMAT = 4
@@ -86,7 +87,7 @@ class Segment:
         return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairs]
 
 
-def build(documents: Sequence[Document], trained: Trained) -> Segment:
+def build_segment(documents: Sequence[IndexDocument], trained: TrainedData) -> Segment:
     collected = _collect(documents)
     vocabulary, keys, counts = _count(collected)
     row_of, term_of = np.divmod(keys, max(1, len(vocabulary)))
@@ -122,8 +123,8 @@ def build(documents: Sequence[Document], trained: Trained) -> Segment:
     )
 
 
-def open_segment(buffer: Any, trained: Trained) -> Segment:
-    """Zero-copy views over `buffer`; raises `CorruptIndex` when they could not be what `build` wrote."""
+def open_segment(buffer: Any, trained: TrainedData) -> Segment:
+    """Zero-copy views over `buffer`; raises `CorruptIndexError` when they could not be what `build` wrote."""
     arrays = unpack(buffer, version=FORMAT)
     if set(arrays) != {field.name for field in fields(Segment)}:
         raise CorruptIndexError("its parts are not the ones expected")
@@ -165,14 +166,14 @@ class _Written(dict[str, int]):
         return number
 
 
-def _collect(documents: Sequence[Document]) -> _Collected:
+def _collect(documents: Sequence[IndexDocument]) -> _Collected:
     written = _Written()
     number = written.__getitem__
     tokens = array("i")
     extents: list[tuple[int, int, int, int, int]] = []  # length, row, field, sentence, clause
     for row, document in enumerate(documents):
         pieces = [(document.name, NAME, 0, 0)]
-        parts = [(part, place) for place, text in enumerate(document.purpose, 1) for part in clauses(text)]
+        parts = [(part, place) for place, text in enumerate(document.purpose, 1) for part in split_clauses(text)]
         pieces += [(part, PURPOSE, min(place, 255), min(count, 255)) for count, (part, place) in enumerate(parts, 1)]
         pieces += [(document.negative, NEGATIVE, 0, 0), (document.headings, HEADINGS, 0, 0), (document.body, BODY, 0, 0)]
         for text, field, sentence, clause in pieces:
@@ -189,7 +190,7 @@ def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[in
     flat = array("i")
     sizes = array("i")
     for word in written:
-        terms = terms_of(word)
+        terms = word_terms(word)
         flat.extend(map(numbers.__getitem__, terms))
         sizes.append(len(terms))
     hashes = np.array([term_hash(term) for term in numbers], dtype=np.uint64)

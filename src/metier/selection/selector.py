@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from .document import Document, Skill, Triggers, read_skill, read_triggers, stamp_of
-from .library import Library
-from .match import Decision, Match, Selection
-from .meanings import Meanings
-from .merging import build_all, merge
+from .embeddings import SkillEmbeddings
+from .index_document import IndexDocument, SelectableSkill, Triggers, read_skill, read_triggers, stamp_of
+from .match import Match, MatchDecision, Selection
+from .merging import build_segments, merge_segments
 from .query import Query, read_query
-from .ranker import Ranked, rank, with_meaning
+from .ranker import RankedCandidates, add_similarity, rank
 from .reason import reason
 from .segment import Segment, open_segment
-from .trained import Trained, shipped
-from .triggers import Call, calls
-from .weights import Weights
+from .skill_index import SkillIndex
+from .trained_data import TrainedData, load_trained_data
+from .trigger_matches import TriggerMatch, find_trigger_matches
+from .weights import SelectorOptions
 
 __all__ = ["Selector"]
 
@@ -40,21 +40,21 @@ class Selector:
 
     def __init__(
         self,
-        skills: Iterable[Skill] = (),
+        skills: Iterable[SelectableSkill] = (),
         *,
-        weights: Weights | None = None,
-        trained: Trained | None = None,
-        meanings: Meanings | None = None,
+        weights: SelectorOptions | None = None,
+        trained: TrainedData | None = None,
+        embeddings: SkillEmbeddings | None = None,
     ) -> None:
-        self.weights = weights or Weights()
-        self._trained = trained or shipped()
-        self._meanings = meanings
+        self.weights = weights or SelectorOptions()
+        self._trained = trained or load_trained_data()
+        self._embeddings = embeddings
         self._segments: list[Segment] = []
-        self._skills: list[Skill] = []
+        self._skills: list[SelectableSkill] = []
         self._alive: list[bool] = []
         self._row: dict[str, int] = {}
-        self._new: list[Document] = []
-        self._known: Library | None = None
+        self._new: list[IndexDocument] = []
+        self._known: SkillIndex | None = None
         for skill in skills:
             self.change(skill)
 
@@ -62,23 +62,23 @@ class Selector:
     def from_buffer(
         cls,
         buffer: Any,
-        skills: Iterable[Skill],
+        skills: Iterable[SelectableSkill],
         *,
-        weights: Weights | None = None,
-        trained: Trained | None = None,
-        meanings: Meanings | None = None,
+        weights: SelectorOptions | None = None,
+        trained: TrainedData | None = None,
+        embeddings: SkillEmbeddings | None = None,
     ) -> Selector:
         """Open what `index_bytes` gave, without copying it; `buffer` may be bytes or an mmap.
 
         Skills that are not in it, or say something else than when it was made, are indexed now; what it holds of
-        skills that are gone is ignored. Raises `CorruptIndex`.
+        skills that are gone is ignored. Raises `CorruptIndexError`.
         """
-        made = cls(weights=weights, trained=trained, meanings=meanings)
+        made = cls(weights=weights, trained=trained, embeddings=embeddings)
         segment = open_segment(buffer, made._trained)
         places = {known: row for row, known in enumerate(segment.ids())}
         stamps = segment.stamp.astype("<u8").tobytes()
         given = list(skills)
-        blank: Skill = _Gone()
+        blank: SelectableSkill = _Gone()
         made._segments, made._skills, made._alive = [segment], [blank] * len(segment), [False] * len(segment)
         for skill in given:
             row = places.get(skill.id, -1)
@@ -99,12 +99,12 @@ class Selector:
     def __contains__(self, skill_id: object) -> bool:
         return skill_id in self._row
 
-    def add(self, skill: Skill) -> None:
+    def add(self, skill: SelectableSkill) -> None:
         if skill.id in self._row:
             raise ValueError(f"a skill with the id {skill.id!r} is already here; use change()")
         self.change(skill)
 
-    def change(self, skill: Skill) -> None:
+    def change(self, skill: SelectableSkill) -> None:
         """Put in the skill, in place of the one with its id if there is one."""
         document = read_skill(skill)
         self._forget(document.id)
@@ -121,7 +121,7 @@ class Selector:
         self._known = None
 
     def index_bytes(self) -> bytes:
-        """The whole index, as one segment of the living skills."""
+        """The whole index, as one segment of the live skills."""
         self._library()
         self._compact()
         return self._segments[0].to_bytes()
@@ -135,31 +135,31 @@ class Selector:
         library = self._library()
         asked = read_query(query)
         recent_rows = [self._row[used] for used in recent if used in self._row]
-        called = calls(query, library, self._triggers, self.weights, recent_rows)
+        called = find_trigger_matches(query, library, self._triggers, self.weights, recent_rows)
         count = self.weights.max_skills if limit is None else max(0, limit)
         further = min(self.weights.further, max(0, count - self.weights.candidates))
         ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called, further=further)
-        if self._meanings:
-            nearness = self._meanings.nearness(query, [self._skills[row] for row in ranked.evidence.rows])
+        if self._embeddings:
+            nearness = self._embeddings.nearness(query, [self._skills[row] for row in ranked.evidence.rows])
             if nearness is not None:
-                ranked = with_meaning(ranked, nearness, self.weights.meaning)
+                ranked = add_similarity(ranked, nearness, self.weights.meaning)
         places = self._ordered(ranked, called)[: count + self.weights.rejected]
         near = self._matches(asked, ranked, places, called)
         if further:
             near += self._further(ranked, near)
-        worth = near if limit is not None else [match for match in near if match.decision is Decision.ACTIVATE]
+        worth = near if limit is not None else [match for match in near if match.decision is MatchDecision.ACTIVATE]
         taken = worth[:count]
         chosen = {id(match) for match in taken}
         rejected = [match for match in near if id(match) not in chosen][: self.weights.rejected]
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
 
-    def _ordered(self, ranked: Ranked, called: dict[int, Call]) -> list[int]:
+    def _ordered(self, ranked: RankedCandidates, called: dict[int, TriggerMatch]) -> list[int]:
         """Places of the candidates, best first: named, then whole phrases, then by score; ties by id."""
         order = np.argsort(-ranked.odds, kind="stable")
         if not called and not (np.diff(ranked.odds.take(order)) == 0).any():
             return [int(place) for place in order]
         rows, odds = ranked.evidence.rows.tolist(), ranked.odds.tolist()
-        nobody = Call()
+        nobody = TriggerMatch()
 
         def key(place: int) -> tuple[bool, bool, float, str]:
             call = called.get(rows[place], nobody)
@@ -167,11 +167,13 @@ class Selector:
 
         return sorted(range(len(rows)), key=key)
 
-    def _matches(self, query: Query, ranked: Ranked, places: list[int], called: dict[int, Call]) -> list[Match]:
+    def _matches(
+        self, query: Query, ranked: RankedCandidates, places: list[int], called: dict[int, TriggerMatch]
+    ) -> list[Match]:
         found = []
         for place, fits, sure in zip(places, *(odds.tolist() for odds in ranked.verdicts(places)), strict=True):
             row = int(ranked.evidence.rows[place])
-            call = called.get(row) or Call()
+            call = called.get(row) or TriggerMatch()
             fit = _probability(_raised(fits, call))
             match = Match(
                 skill=self._skills[row],
@@ -185,7 +187,7 @@ class Selector:
             found.append(match)
         return found
 
-    def _further(self, ranked: Ranked, before: list[Match]) -> list[Match]:
+    def _further(self, ranked: RankedCandidates, before: list[Match]) -> list[Match]:
         """Those that were only counted: each a little behind the last that was looked at."""
         last = before[-1].score if before else 0.0
         size = len(ranked.evidence.further)
@@ -195,16 +197,16 @@ class Selector:
                 score=round(last * (1 - (place + 1) / (size + 1)), 6),
                 fit=0.0,
                 confidence=0.0,
-                decision=Decision.NOTHING,
+                decision=MatchDecision.NOTHING,
                 told=_shared,
             )
             for place, row in enumerate(ranked.evidence.further.tolist())
         ]
 
-    def _decide(self, fit: float) -> Decision:
+    def _decide(self, fit: float) -> MatchDecision:
         if fit >= self.weights.activate:
-            return Decision.ACTIVATE
-        return Decision.SUGGEST if fit >= self.weights.suggest else Decision.NOTHING
+            return MatchDecision.ACTIVATE
+        return MatchDecision.SUGGEST if fit >= self.weights.suggest else MatchDecision.NOTHING
 
     def _triggers(self, row: int) -> Triggers:
         return read_triggers(self._skills[row])
@@ -214,23 +216,23 @@ class Selector:
         if row is not None:
             self._alive[row] = False
 
-    def _library(self) -> Library:
+    def _library(self) -> SkillIndex:
         if self._known is None:
             self._index_new()
-            self._known = Library(
-                segments=tuple(self._segments), alive=np.array(self._alive, dtype=bool), living=len(self._row)
+            self._known = SkillIndex(
+                segments=tuple(self._segments), alive=np.array(self._alive, dtype=bool), live_count=len(self._row)
             )
         return self._known
 
     def _index_new(self) -> None:
         """Put what came since into the small part; make one of both when that has grown."""
         if self._new or not self._segments:
-            self._segments.append(build_all(self._new, self._trained))
+            self._segments.append(build_segments(self._new, self._trained))
             self._new = []
         if len(self._segments) > 2:
             small = self._segments[1:]
             everyone = [np.ones(len(segment), dtype=bool) for segment in small]
-            self._segments = [self._segments[0], merge(small, everyone)]
+            self._segments = [self._segments[0], merge_segments(small, everyone)]
         if len(self._segments) == 2 and len(self._segments[1]) > max(_MERGE_ABOVE, len(self._segments[0]) // 4):
             self._compact()
 
@@ -240,7 +242,7 @@ class Selector:
         keep = np.array(self._alive, dtype=bool)
         bounds = np.cumsum([0, *(len(segment) for segment in self._segments)])
         parts = [keep[begin:end] for begin, end in itertools.pairwise(bounds)]
-        self._segments = [merge(self._segments, parts)]
+        self._segments = [merge_segments(self._segments, parts)]
         self._skills = [skill for skill, alive in zip(self._skills, self._alive, strict=True) if alive]
         self._alive = [True] * len(self._skills)
         self._row = {skill.id: row for row, skill in enumerate(self._skills)}
@@ -257,7 +259,7 @@ def _shared() -> str:
     return "shares some words"
 
 
-def _raised(odds: float, call: Call) -> float:
+def _raised(odds: float, call: TriggerMatch) -> float:
     """Log-odds after the triggers have spoken: the doubt that is left is multiplied by theirs.
 
     In log-odds, because two good candidates would both round to 1.0 and lose their order.

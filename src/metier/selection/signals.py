@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .arrays import product, standard, starts_of
 from .container import Array
-from .library import Library, Postings, Sequences
-from .likeness import NEAREST, TOPICAL, nearest_words, topics
 from .query import Query
-from .scales import product, standard, starts_of
 from .segment import BODY, FIELD_B, FIELD_LENGTH, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
-from .trained import Trained
+from .similarity import NEAREST, TOPICAL, nearest_word_signals, topic_signals
+from .skill_index import Postings, SkillIndex, WordSequences
+from .trained_data import TrainedData
 
-__all__ = ["SIGNALS", "Evidence", "by_candidate", "candidates", "signals", "term_weights"]
+__all__ = ["SIGNALS", "Evidence", "compute_signals", "find_candidates", "spread_postings", "term_weights"]
 
 _PLAIN = (
     "score", "score_ratio", "flat", "front", "back", "heads", "negative", "front_coverage", "coverage", "name_coverage",
@@ -59,13 +59,13 @@ class Evidence:
     """Of each term of the request, by what matters in it."""
 
 
-def term_weights(query: Query, postings: Postings, living: int, trained: Trained) -> Array:
+def term_weights(query: Query, postings: Postings, live_count: int, trained: TrainedData) -> Array:
     """Half this library's rarity, half the background's: a library of ten has no statistics of its own."""
-    local = np.log1p((living - postings.frequency + 0.5) / (postings.frequency + 0.5))
+    local = np.log1p((live_count - postings.frequency + 0.5) / (postings.frequency + 0.5))
     return np.asarray((local + trained.rarity(trained.places(query.hashes))) / 2 * query.weights, dtype=np.float32)
 
 
-def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Array:
+def find_candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Array:
     """The best `limit` rows by BM25F, best first; ties go to the earlier row."""
     scores = np.bincount(postings.row, weights=postings.impact * weights.take(postings.term), minlength=rows)
     found = np.flatnonzero(scores > _FAR_BEHIND * scores.max(initial=0))
@@ -78,25 +78,25 @@ def candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Arr
     return found.take(np.argsort(-there, kind="stable")[:limit])
 
 
-def signals(
+def compute_signals(
     query: Query,
-    library: Library,
+    library: SkillIndex,
     postings: Postings,
     weights: tuple[Array, Array],
     rows: Array,
-    trained: Trained,
+    trained: TrainedData,
     further: Array = _NONE,
 ) -> Evidence:
     """`weights` of the terms: by rarity alone, and by what matters in this request; they have the same sum."""
     plain_weights, moved = weights
-    counts, impacts, followers = by_candidate(query, postings, rows, len(library.alive))
+    counts, impacts, followers = spread_postings(query, postings, rows, len(library.alive))
     lengths = library.lengths(rows).astype(np.float32)
     mass = float(moved.sum()) or 1.0
     plain, score = plain_weights @ impacts, moved @ impacts
     column: dict[str, Array | float] = {
         **_lexical(counts, lengths, moved, mass, score),
         **_sequences(query, library, rows, moved, mass, trained),
-        **topics(query, library, rows, impacts > 0, moved / mass, score, trained),
+        **topic_signals(query, library, rows, impacts > 0, moved / mass, score, trained),
         "part": _part(query, impacts, moved, mass),
         "together": _together(query, counts, followers, moved / mass),
         "length_purpose": np.log1p(lengths[:, PURPOSE]) / 5,
@@ -106,7 +106,7 @@ def signals(
         "query_mass": np.log1p(mass) / 5,
         "query_idf": mass / max(1.0, float(query.weights.sum())) / 8,
         "best_score": float(score.max(initial=0)) / mass,
-        "library": np.log1p(library.living) / 10,
+        "library": np.log1p(library.live_count) / 10,
         "plain": plain / mass,
         "plain_ratio": plain / (float(plain.max(initial=0)) or 1.0),
     }
@@ -118,7 +118,7 @@ def signals(
     return Evidence(rows=rows, values=np.ascontiguousarray(values.T), matched=bits, further=further, weights=moved)
 
 
-def by_candidate(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
+def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
     """By term and candidate: counts of each field, impacts, and what follows in the body."""
     slot = np.full(total, -1, dtype=np.int32)
     slot[rows] = np.arange(len(rows))
@@ -180,7 +180,9 @@ def _together(query: Query, counts: Array, followers: Array, share: Array) -> Ar
     return np.asarray(np.minimum(share.take(left), share.take(right)) @ close)
 
 
-def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass: float, trained: Trained) -> dict[str, Array]:
+def _sequences(
+    query: Query, library: SkillIndex, rows: Array, weights: Array, mass: float, trained: TrainedData
+) -> dict[str, Array]:
     """What the order of words tells: shares of the name, of sentences and clauses, and neighbours that stay neighbours."""
     words, size = library.sequences(query, rows), len(rows)
     if not len(words.owner) or not len(query):
@@ -196,7 +198,7 @@ def _sequences(query: Query, library: Library, rows: Array, weights: Array, mass
     fit = clauses.seen / (clauses.total + 3)
     beside = np.flatnonzero(query.follows[asked[:-1], asked[1:]] & (np.diff(sentences.number) == 0) & (np.diff(hits) == 1))
     pairs = np.minimum(share.take(asked.take(beside)), share.take(asked.take(beside + 1)))
-    return nearest_words(query, share, words, rarity, size, trained) | {
+    return nearest_word_signals(query, share, words, rarity, size, trained) | {
         "name_share": name_seen / np.maximum(name, 1e-6),
         "purpose_share": (seen - name_seen) / np.maximum(whole - name, 4),
         "best_sentence": sentences.most(sentences.said, size),
@@ -234,7 +236,7 @@ class _Runs:
         return np.bincount(self.owner, values, size)
 
 
-def _runs(words: Sequences, column: Array, rarity: Array, hits: Array, asked: Array, share: Array) -> _Runs:
+def _runs(words: WordSequences, column: Array, rarity: Array, hits: Array, asked: Array, share: Array) -> _Runs:
     """`column` tells one from the next: words come in order of owner, sentence and clause."""
     begins = starts_of(words.owner, column)
     number = np.searchsorted(begins, hits, side="right") - 1

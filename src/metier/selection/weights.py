@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Weights"]
+__all__ = ["SelectorOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class SelectorOptions:
     max_skills: int = 3
     """Activated when the caller sets no limit."""
     candidates: int = 80

@@ -6,32 +6,32 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .cache import MetadataCache
-    from .discovery import Limits, catalog_of, discover
-    from .disk import DiskFiles
+    from .discovery import DiscoveryLimits, build_catalog, discover
+    from .disk_files import DiskFiles
     from .loader import SkillLoader, load_folder
-    from .machine import Machine
-    from .places import BUNDLED, Place, standard_places
+    from .local_machine import LocalMachine
+    from .metadata_cache import MetadataCache
+    from .source_folders import BUNDLED, SourceFolder, standard_folders
     from .trust import Trust
-    from .watching import Change, ChangeKind, Update, changes, watch
+    from .watcher import CatalogChange, CatalogUpdate, ChangeKind, changes, watch
 
 __all__ = [
     "BUNDLED",
-    "Change",
+    "CatalogChange",
+    "CatalogUpdate",
     "ChangeKind",
+    "DiscoveryLimits",
     "DiskFiles",
-    "Limits",
-    "Machine",
+    "LocalMachine",
     "MetadataCache",
-    "Place",
     "SkillLoader",
+    "SourceFolder",
     "Trust",
-    "Update",
-    "catalog_of",
+    "build_catalog",
     "changes",
     "discover",
     "load_folder",
-    "standard_places",
+    "standard_folders",
     "watch",
 ]
 
@@ -40,13 +40,13 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.sources.cache": ("MetadataCache",),
-            "metier.sources.discovery": ("Limits", "catalog_of", "discover"),
-            "metier.sources.disk": ("DiskFiles",),
+            "metier.sources.metadata_cache": ("MetadataCache",),
+            "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
+            "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
-            "metier.sources.machine": ("Machine",),
-            "metier.sources.places": ("BUNDLED", "Place", "standard_places"),
+            "metier.sources.local_machine": ("LocalMachine",),
+            "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.trust": ("Trust",),
-            "metier.sources.watching": ("Change", "ChangeKind", "Update", "changes", "watch"),
+            "metier.sources.watcher": ("CatalogChange", "ChangeKind", "CatalogUpdate", "changes", "watch"),
         },
     )

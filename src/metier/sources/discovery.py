@@ -29,20 +29,20 @@ from metier.spec.fast_yaml import fast_fields
 from metier.spec.skill import MAX_SKILL_FILE_BYTES
 from metier.values import dataclass
 
-from .cache import MetadataCache
-from .disk import DiskFiles
-from .machine import Machine
-from .places import Place
-from .walk import DEPTH, DIRECTORIES, Walk, walk
+from .disk_files import DiskFiles
+from .local_machine import LocalMachine
+from .metadata_cache import MetadataCache
+from .skill_folders import DEPTH, DIRECTORIES, FolderSearch, find_skill_folders
+from .source_folders import SourceFolder
 
-__all__ = ["Limits", "catalog_of", "discover"]
+__all__ = ["DiscoveryLimits", "build_catalog", "discover"]
 
 _FIRST_READ = 8 * 1024
 _CLOSING = re.compile(rb"(?<=[\r\n])---[ \t]*(?=[\r\n]|\Z)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class DiscoveryLimits:
     """How far a search goes in each place."""
 
     depth: int = DEPTH
@@ -54,33 +54,33 @@ def discover(
     allow: Iterable[str] = (),
     deny: Iterable[str] = (),
     cache: str | os.PathLike[str] | None = None,
-    limits: Limits | None = None,
+    limits: DiscoveryLimits | None = None,
 ) -> Catalog:
     """The skills in these folders, later ones winning. Naming a folder trusts it. `cache` is a file to remember heads in."""
-    places = [Place(Source.PROJECT, os.fspath(folder)) for folder in folders]
-    return catalog_of(
+    places = [SourceFolder(Source.PROJECT, os.fspath(folder)) for folder in folders]
+    return build_catalog(
         places,
         policy=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
-        machine=Machine(),
+        machine=LocalMachine(),
         cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
         limits=limits,
     )
 
 
-def catalog_of(
-    places: Sequence[Place],
+def build_catalog(
+    places: Sequence[SourceFolder],
     *,
     policy: CatalogFilters | None = None,
     machine: Environment,
     cache: MetadataCache | None = None,
-    limits: Limits | None = None,
+    limits: DiscoveryLimits | None = None,
     below: Sequence[SourceOffers] = (),
 ) -> Catalog:
     """The catalog of these places. `below` is what is offered besides, by whoever must not hide anything in them."""
-    limits = limits or Limits()
+    limits = limits or DiscoveryLimits()
     warnings: list[str] = []
     offers: list[SourceOffers] = list(below)
-    walks = [(place, walk(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
+    walks = [(place, find_skill_folders(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
     real = {folder for _, found in walks for folder, _, _ in found.found}
     for place, found in walks:
         # A link to a skill of another place is how installers show one copy to several agents: that skill is listed once.
@@ -91,7 +91,7 @@ def catalog_of(
     return merge(offers, policy=policy, machine=machine, warnings=warnings)
 
 
-def _read_all(root: str, found: Walk, cache: MetadataCache | None) -> list[Offer]:
+def _read_all(root: str, found: FolderSearch, cache: MetadataCache | None) -> list[Offer]:
     root = os.path.realpath(root)
     remembered = cache.under(root) if cache else []
     odd = [_bad(folder, code, message) for folder, code, message in found.odd]
@@ -176,6 +176,6 @@ def _bad(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) ->
     return offer_from_report(folder, mtime, size, Report((judged,) if judged else ()))
 
 
-def folders_of(places: Iterable[Place]) -> Iterator[str]:
+def folders_of(places: Iterable[SourceFolder]) -> Iterator[str]:
     """The places that exist, for whoever wants to watch them."""
     return (place.root for place in places if os.path.isdir(place.root))

@@ -8,7 +8,7 @@ from metier.catalog import Catalog, Entry, State
 from metier.errors import RefusedError, UnavailableError
 from metier.spec import MAX_RESOURCE_BYTES, Manifest, Skill, load
 
-from .disk import DiskFiles
+from .disk_files import DiskFiles
 
 __all__ = ["SkillLoader", "load_folder"]
 

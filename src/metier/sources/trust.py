@@ -11,7 +11,7 @@ import os
 
 from metier.errors import ConfigError
 
-from .atomic import locked, replace_text
+from .atomic_write import file_lock, replace_text
 
 __all__ = ["Trust"]
 
@@ -45,7 +45,7 @@ class Trust:
     def add(self, folder: str) -> bool:
         """False if it was trusted already."""
         real = os.path.realpath(folder)
-        with locked(self.file):
+        with file_lock(self.file):
             if real in self.folders:
                 return False
             self._write((*self.folders, real))
@@ -53,7 +53,7 @@ class Trust:
 
     def remove(self, folder: str) -> bool:
         real = os.path.realpath(folder)
-        with locked(self.file):
+        with file_lock(self.file):
             if real not in self.folders:
                 return False
             self._write(tuple(trusted for trusted in self.folders if trusted != real))

@@ -22,7 +22,7 @@ from metier.runtime import (
     ToolReply,
     events,
 )
-from metier.selection import Decision, Match, Selection
+from metier.selection import Match, MatchDecision, Selection
 from metier.testing import FakeRunner, Recorder, run_now, skill_folder
 from metier.testing.runners import outcome
 
@@ -36,7 +36,9 @@ class OneMatch:
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         self.recent = list(recent)
         entry = next(iter(self.catalog))
-        match = Match(skill=entry, score=0.9, fit=0.9, confidence=0.9, decision=Decision.ACTIVATE, told=lambda: "keyword 'x'")
+        match = Match(
+            skill=entry, score=0.9, fit=0.9, confidence=0.9, decision=MatchDecision.ACTIVATE, told=lambda: "keyword 'x'"
+        )
         return Selection(selected=(match,), considered=len(self.catalog))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import sys
 
-from metier.sources.walk import walk
+from metier.sources.skill_folders import find_skill_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _possible_roots(app: App) -> Iterable[str]:
 def _fingerprint(root: str, bounds: str) -> tuple[str, int]:
     """What stands in a place: two equal texts mean an equal listing of it. Also the youngest time in it."""
     depth, directories = bounds.split(":")
-    result = walk(root, depth=int(depth), directories=int(directories))
+    result = find_skill_folders(root, depth=int(depth), directories=int(directories))
     # A check sum and not a digest: it guards against change, not against an attacker, who would have to own our cache
     # folder first; hashlib would cost every start the loading of OpenSSL.
     import zlib

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from metier.app import App
 from metier.catalog import Entry, Source, State
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError
-from metier.sources import Place, catalog_of
-from metier.sources.walk import walk
+from metier.sources import SourceFolder, build_catalog
+from metier.sources.skill_folders import find_skill_folders
 from metier.spec import Report
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
 
 
 def _entry_in(app: App, folder: str) -> Entry:
-    entry = next(iter(catalog_of([Place(Source.PROJECT, folder)], machine=app.machine).entries), None)
+    entry = next(iter(build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.machine).entries), None)
     if entry is None or entry.state is State.SKIPPED:
         report = entry.report if entry else Report()
         raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
@@ -91,7 +91,7 @@ def _below(path: str, target: str) -> Iterator[str]:
     if _holds_skill(path):
         yield path
         return
-    result = walk(path)
+    result = find_skill_folders(path)
     folders = sorted({folder for folder, *_ in (*result.found, *result.odd)})
     if not folders:
         raise NotFoundError(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")

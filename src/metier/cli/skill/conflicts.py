@@ -16,9 +16,9 @@ from metier.errors import MetierError
 from metier.evals.conflicts import ConflictReport
 from metier.evals.conflicts import find_conflicts as competing
 from metier.evals.files import read_queries
-from metier.selection import Skill
+from metier.selection import SelectableSkill
 from metier.sources import DiskFiles
-from metier.sources.index import IndexedSkill
+from metier.sources.selection_index import IndexedSkill
 
 __all__ = ["conflicts"]
 
@@ -46,7 +46,7 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     )
 
 
-def _requests(skill: Skill) -> Iterable[str]:
+def _requests(skill: SelectableSkill) -> Iterable[str]:
     try:
         return [query.text for query in read_queries(DiskFiles(skill.id)) if query.should_trigger]
     except (MetierError, OSError):

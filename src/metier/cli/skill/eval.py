@@ -31,7 +31,7 @@ from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_
 from metier.evals.triggers import TriggerReport, run_triggers
 from metier.runtime import ApprovalAnswer
 from metier.sources import DiskFiles
-from metier.sources.atomic import replace_bytes
+from metier.sources.atomic_write import replace_bytes
 from metier.values import dataclass
 
 from .eval_judges import judge_of

@@ -19,7 +19,7 @@ from metier.cli.core.renderer import envelope
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.install.targets.scope import ScopeLevel
-from metier.sources import Update
+from metier.sources import CatalogUpdate
 
 __all__ = ["list_plugins", "list_skills"]
 
@@ -139,7 +139,7 @@ def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries
         sys.stdout.buffer.flush()
 
 
-def _update_bytes(update: Update, wanted: Any, terminal: Terminal, *, as_json: bool) -> bytes:  # Any: see _watch
+def _update_bytes(update: CatalogUpdate, wanted: Any, terminal: Terminal, *, as_json: bool) -> bytes:  # Any: see _watch
     if as_json:
         changes = [{"kind": change.kind, **entry_row(change.entry)} for change in update.changes if wanted(change.entry)]
         first = [entry_row(entry) for entry in update.catalog.entries if wanted(entry)] if not update.changes else None

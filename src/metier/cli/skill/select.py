@@ -13,11 +13,11 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.errors import UsageError
-from metier.selection import Decision, Match, Selection
+from metier.selection import Match, MatchDecision, Selection
 
 __all__ = ["request_text", "select"]
 
-_SIGNS = {Decision.ACTIVATE: ("✓", "green"), Decision.SUGGEST: ("~", "yellow"), Decision.NOTHING: ("·", "dim")}
+_SIGNS = {MatchDecision.ACTIVATE: ("✓", "green"), MatchDecision.SUGGEST: ("~", "yellow"), MatchDecision.NOTHING: ("·", "dim")}
 
 
 @command("skill", "select")
@@ -72,7 +72,7 @@ def _row(match: Match) -> dict[str, Any]:
 def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
     if not selection.selected:
         yield f"none of {selection.considered:,} skills fits well enough to be activated"
-        near = [match.name for match in selection.rejected if match.decision is Decision.SUGGEST]
+        near = [match.name for match in selection.rejected if match.decision is MatchDecision.SUGGEST]
         if near:
             yield f"nearest: {', '.join(map(one_line, near[:3]))}"
         return

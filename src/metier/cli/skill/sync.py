@@ -15,7 +15,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.install.targets.agents_md import with_skills
 from metier.install.transaction.steps import changes
-from metier.sources.atomic import locked, replace_bytes
+from metier.sources.atomic_write import file_lock, replace_bytes
 
 from .install_common import chosen_stores, scope_options, step_lines, step_row
 
@@ -58,7 +58,7 @@ def _write_agents_md(app: App, *, dry_run: bool) -> dict[str, Any]:
         for entry in app.catalog.entries
         if entry.is_for_models and entry.folder.startswith(below)
     ]
-    with locked(str(app.home / "cache" / "agents-md")):
+    with file_lock(str(app.home / "cache" / "agents-md")):
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         after = with_skills(before, sorted(skills), file=str(file))
         if after != before and not dry_run:

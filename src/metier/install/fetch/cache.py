@@ -20,7 +20,7 @@ from typing import Any
 
 from metier.archive import REPOSITORY_LIMITS, Contents, digest
 from metier.errors import MetierError
-from metier.sources.atomic import locked, new_file
+from metier.sources.atomic_write import create_private_file, file_lock
 from metier.values import dataclass
 
 __all__ = ["CacheSize", "SkillCache"]
@@ -83,7 +83,7 @@ class SkillCache:
         """Note what a key turned out to be: a JSON object, merged over what was noted before."""
         file = self._note(key)
         try:
-            with locked(file):
+            with file_lock(file):
                 merged = {**(self._read(file, key) or {}), **record}
                 _store(file, json.dumps({"version": _VERSION, "key": key, "record": merged}, sort_keys=True).encode())
         except OSError:
@@ -160,7 +160,7 @@ def _store(file: str, data: bytes) -> None:
     """Whole or not at all for whoever looks. Not flushed: what a power cut spoils is found out when it is read."""
     folder = os.path.dirname(file)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor, temporary = new_file(folder, ".")
+    descriptor, temporary = create_private_file(folder, ".")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

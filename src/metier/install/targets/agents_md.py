@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metier.disclosure import Format
-from metier.disclosure.catalog import Line, rendered
+from metier.disclosure import CatalogFormat
+from metier.disclosure.catalog_block import CatalogLine, render_block
 from metier.errors import ConflictError
 
 __all__ = ["BEGIN", "END", "with_skills"]
@@ -25,7 +25,7 @@ _HOW = (
 )
 
 
-def with_skills(text: str, skills: Sequence[Line], *, file: str = "AGENTS.md") -> str:
+def with_skills(text: str, skills: Sequence[CatalogLine], *, file: str = "AGENTS.md") -> str:
     """The file with its list brought up to date; without skills the list goes, and nothing else."""
     begins, ends = list(_BEGIN.finditer(text)), list(_END.finditer(text))
     if len(begins) != len(ends) or len(begins) > 1 or (begins and begins[0].start() > ends[0].start()):
@@ -42,7 +42,7 @@ def with_skills(text: str, skills: Sequence[Line], *, file: str = "AGENTS.md") -
     return f"{text}{gap}{block}\n"
 
 
-def _block(skills: Sequence[Line]) -> str:
-    listing = rendered(skills, (), Format.MARKDOWN)
+def _block(skills: Sequence[CatalogLine]) -> str:
+    listing = render_block(skills, (), CatalogFormat.MARKDOWN)
     head, _, rest = listing.partition("\n\n")
     return f"{BEGIN}\n{head}\n\n{_HOW}\n\n{rest}\n{END}"

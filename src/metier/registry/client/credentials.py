@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from metier.errors import ConfigError
-from metier.sources.atomic import locked, replace_text
+from metier.sources.atomic_write import file_lock, replace_text
 
 __all__ = ["Logins"]
 
@@ -24,11 +24,11 @@ class Logins:
         return tuple(sorted(self._read()))
 
     def add(self, url: str, token: str) -> None:
-        with locked(self.file):
+        with file_lock(self.file):
             self._write({**self._read(), _origin(url): token})
 
     def remove(self, url: str) -> bool:
-        with locked(self.file):
+        with file_lock(self.file):
             known = self._read()
             if known.pop(_origin(url), None) is None:
                 return False

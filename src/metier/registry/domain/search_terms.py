@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metier.selection.text import STOP_WORDS, terms_of, words
+from metier.selection.tokenization import STOP_WORDS, word_terms, words
 
 __all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "terms"]
 
@@ -24,7 +24,7 @@ def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[s
     found = (
         term
         for word in words(text)[:most]
-        for term in (terms_of(word[:_LONGEST]) or ((word[:_LONGEST].lower(),) if whole else ()))
+        for term in (word_terms(word[:_LONGEST]) or ((word[:_LONGEST].lower(),) if whole else ()))
     )
     return tuple(dict.fromkeys(_plain(term) for term in found))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metier.errors import ConfigError
-from metier.sources.atomic import locked, replace_text
+from metier.sources.atomic_write import file_lock, replace_text
 
 __all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
 
@@ -65,12 +65,12 @@ class FileApprovals:
         return tuple(each for each in self.all if each.skill == skill)
 
     def keep(self, skill: str, digest: str, pattern: str) -> None:
-        with locked(self.file):
+        with file_lock(self.file):
             self._write(_with(self.all, Approval(skill, pattern, digest)))
 
     def remove(self, skill: str, pattern: str | None = None) -> int:
         """Take back one approval of a skill, or all of them; how many there were."""
-        with locked(self.file):
+        with file_lock(self.file):
             before = self.all
             kept = tuple(each for each in before if each.skill != skill or pattern not in (None, each.pattern))
             if kept != before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metier.disclosure.neutral import for_xml, output_text
+from metier.disclosure.escaping import escape_output, escape_xml
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import SkillScript, scripts_of
@@ -54,16 +54,16 @@ def script_reply(skill: str, script: str, outcome: Outcome) -> ToolReply:
 def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
     """The outcome in an envelope that what the script printed can neither close nor imitate: it is data, and says so."""
     ended = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _ENDED.get(outcome.stop_reason, "stopped")
-    head = f'<script_result skill="{for_xml(skill)}" script="{for_xml(script)}" ended="{ended}" untrusted="true">'
+    head = f'<script_result skill="{escape_xml(skill)}" script="{escape_xml(script)}" ended="{ended}" untrusted="true">'
     parts = [head]
     for name, text, cut in (
         ("stdout", outcome.stdout, outcome.stdout_truncated),
         ("stderr", outcome.stderr, outcome.stderr_truncated),
     ):
         if text or cut:
-            parts += [f"<{name}>", _cut(output_text(printable(text)), cut), f"</{name}>"]
-    parts += [f"<file>{for_xml(file.path)} ({len(file.data):,} bytes)</file>" for file in outcome.files]
-    parts += [f"[{for_xml(path)} was not brought back: {for_xml(why)}]" for path, why in outcome.refused_files]
+            parts += [f"<{name}>", _cut(escape_output(printable(text)), cut), f"</{name}>"]
+    parts += [f"<file>{escape_xml(file.path)} ({len(file.data):,} bytes)</file>" for file in outcome.files]
+    parts += [f"[{escape_xml(path)} was not brought back: {escape_xml(why)}]" for path, why in outcome.refused_files]
     return "\n".join([*parts, "</script_result>"])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metier.disclosure.neutral import for_xml, one_line, output_text
+from metier.disclosure.escaping import escape_output, escape_xml, one_line
 from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.runtime.activation import ActivatedBy
 from metier.runtime.async_bridge import in_thread
@@ -169,7 +169,7 @@ def _list(session: Session) -> ToolFunction:
         ]
         if len(entries) > _MOST_LISTED:
             lines.append(f"{len(entries) - _MOST_LISTED:,} more are not listed; search_skills finds them.")
-        return ToolReply(text=output_text("\n".join(lines)))
+        return ToolReply(text=escape_output("\n".join(lines)))
 
     return work
 
@@ -181,7 +181,7 @@ def _search(session: Session) -> ToolFunction:
         if not found.selected:
             return ToolReply(text="No skill fits that.")
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
-        return ToolReply(text=output_text("\n".join(lines)))
+        return ToolReply(text=escape_output("\n".join(lines)))
 
     return work
 
@@ -235,7 +235,9 @@ def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
     part = text[offset : offset + most]
     rest = len(text) - offset - len(part)
     more = f"\n[{rest:,} more characters; read on with offset {offset + len(part)}]" if rest > 0 else ""
-    return f'<skill_resource skill="{for_xml(name)}" path="{for_xml(path)}">\n{output_text(part)}{more}\n</skill_resource>'
+    return (
+        f'<skill_resource skill="{escape_xml(name)}" path="{escape_xml(path)}">\n{escape_output(part)}{more}\n</skill_resource>'
+    )
 
 
 def _missing(session: Session, name: str, path: str, error: MetierError) -> MetierError:

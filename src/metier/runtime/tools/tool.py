@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from metier.disclosure.neutral import instructions_text, one_line
+from metier.disclosure.escaping import escape_instructions, one_line
 from metier.errors import MetierError, ToolFailedError
 from metier.runtime.script_run import Outcome
 from metier.runtime.tool_errors import error_text
@@ -82,7 +82,7 @@ class Tool:
 
 def safe_description(text: str) -> str:
     """A sentence from a skill as the description of a tool: one line that no prompt structure hides in."""
-    line = instructions_text(one_line(text))
+    line = escape_instructions(one_line(text))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

@@ -26,7 +26,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from metier.disclosure.neutral import output_text
+from metier.disclosure.escaping import escape_output
 from metier.errors import MetierError, RefusedError, ToolFailedError
 from metier.runtime.policy.permissions import Permissions, Requester
 from metier.spec import Files, Json, Skill, Toolset
@@ -259,4 +259,4 @@ def _text(result: object) -> str:
         except (TypeError, ValueError, RecursionError):
             text = str(result)
     cut = f"\n[cut: {len(text) - _LONGEST:,} more characters]" if len(text) > _LONGEST else ""
-    return output_text(text[:_LONGEST]) + cut
+    return escape_output(text[:_LONGEST]) + cut

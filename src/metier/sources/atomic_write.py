@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-__all__ = ["locked", "new_file", "replace_bytes", "replace_text"]
+__all__ = ["create_private_file", "file_lock", "replace_bytes", "replace_text"]
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -27,7 +27,7 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600) -> None:
     mode = stat.S_IMODE(os.stat(file).st_mode) if os.path.exists(file) else mode
     folder = os.path.dirname(file)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor, temporary = new_file(folder, f".{os.path.basename(file)}.")
+    descriptor, temporary = create_private_file(folder, f".{os.path.basename(file)}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
@@ -41,7 +41,7 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600) -> None:
         raise
 
 
-def new_file(folder: str, prefix: str) -> tuple[int, str]:
+def create_private_file(folder: str, prefix: str) -> tuple[int, str]:
     """A file that nobody else has, or may read: open for writing, and its path. `tempfile` would cost 3 ms of imports."""
     while True:
         path = os.path.join(folder, prefix + os.urandom(8).hex())
@@ -50,7 +50,7 @@ def new_file(folder: str, prefix: str) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def locked(file: str) -> Iterator[None]:
+def file_lock(file: str) -> Iterator[None]:
     """Only one process at a time between reading and writing `file`. Held in a file beside it, which stays."""
     os.makedirs(os.path.dirname(file) or ".", mode=0o700, exist_ok=True)
     descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from metier.spec import estimate_tokens
 
-__all__ = ["Count", "Disclosure", "Format", "Listed", "Tier"]
+__all__ = ["CatalogFormat", "Disclosure", "PromptSkill", "Tier", "TokenCounter"]
 
-Count = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 """Tokens of a text; the estimate by default, a tokenizer where one is installed."""
 
 
@@ -29,13 +29,13 @@ class Tier(StrEnum):
     RESOURCE = "resource"
 
 
-class Format(StrEnum):
+class CatalogFormat(StrEnum):
     XML = "xml"
     MARKDOWN = "markdown"
     JSON = "json"
 
 
-class Listed(Protocol):
+class PromptSkill(Protocol):
     """What the catalog shows of a skill."""
 
     @property
@@ -69,7 +69,13 @@ class Disclosure:
 
     @classmethod
     def of(
-        cls, text: str, tier: Tier, *, full: tuple[str, ...] = (), named: tuple[str, ...] = (), count: Count = estimate_tokens
+        cls,
+        text: str,
+        tier: Tier,
+        *,
+        full: tuple[str, ...] = (),
+        named: tuple[str, ...] = (),
+        count: TokenCounter = estimate_tokens,
     ) -> Disclosure:
         """Nothing at all when there is nothing to say."""
         if not text:

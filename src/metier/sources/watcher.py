@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from metier.catalog import Catalog, Entry
 from metier.values import dataclass
 
-from .places import Place
+from .source_folders import SourceFolder
 
 if TYPE_CHECKING:
     from watchfiles import Change as FileChange
 
-__all__ = ["Change", "ChangeKind", "Update", "changes", "watch"]
+__all__ = ["CatalogChange", "CatalogUpdate", "ChangeKind", "changes", "watch"]
 
 _LOOK_AGAIN_MS = 1_000
 """A place that does not exist cannot be watched; this often we look whether it has appeared."""
@@ -30,20 +30,20 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CatalogChange:
     kind: ChangeKind
     entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class CatalogUpdate:
     catalog: Catalog
-    changes: tuple[Change, ...]
+    changes: tuple[CatalogChange, ...]
 
 
 def watch(
-    places: Sequence[Place], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None, files: bool = False
-) -> Iterator[Update]:
+    places: Sequence[SourceFolder], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None, files: bool = False
+) -> Iterator[CatalogUpdate]:
     """First the catalog as it is, then one update for each burst of changes, until `stop` is set.
 
     A catalog holds what SKILL.md files say; with `files` a change of a skill's other files is an update too.
@@ -54,7 +54,7 @@ def watch(
     stop = stop or threading.Event()
     started = time.time()
     catalog = rebuild()
-    yield Update(catalog, ())
+    yield CatalogUpdate(catalog, ())
     while not stop.is_set():
         roots = _existing(places)
         if not roots:
@@ -77,23 +77,25 @@ def watch(
                 if files:
                     differences += _touched(changed, catalog, differences)
                 if differences:
-                    yield Update(catalog, differences)
+                    yield CatalogUpdate(catalog, differences)
             if stop.is_set() or roots != _existing(places) or _is_about(changed, roots):
                 break
 
 
-def changes(before: Catalog, after: Catalog) -> tuple[Change, ...]:
+def changes(before: Catalog, after: Catalog) -> tuple[CatalogChange, ...]:
     """What happened between two catalogs, by folder."""
     old = {entry.folder: entry for entry in before.entries}
     new = {entry.folder: entry for entry in after.entries}
     return (
-        *(Change(ChangeKind.REMOVED, entry) for folder, entry in old.items() if folder not in new),
-        *(Change(ChangeKind.ADDED, entry) for folder, entry in new.items() if folder not in old),
-        *(Change(ChangeKind.CHANGED, entry) for folder, entry in new.items() if folder in old and entry != old[folder]),
+        *(CatalogChange(ChangeKind.REMOVED, entry) for folder, entry in old.items() if folder not in new),
+        *(CatalogChange(ChangeKind.ADDED, entry) for folder, entry in new.items() if folder not in old),
+        *(CatalogChange(ChangeKind.CHANGED, entry) for folder, entry in new.items() if folder in old and entry != old[folder]),
     )
 
 
-def _touched(changed: Iterable[tuple[object, str]], catalog: Catalog, known: Sequence[Change]) -> tuple[Change, ...]:
+def _touched(
+    changed: Iterable[tuple[object, str]], catalog: Catalog, known: Sequence[CatalogChange]
+) -> tuple[CatalogChange, ...]:
     """The skills in which another file than SKILL.md has changed."""
     folders = {entry.folder: entry for entry in catalog.entries}
     for change in known:
@@ -105,7 +107,7 @@ def _touched(changed: Iterable[tuple[object, str]], catalog: Catalog, known: Seq
             above = os.path.dirname(above)
         if above in folders:
             found[above] = folders[above]
-    return tuple(Change(ChangeKind.CHANGED, entry) for entry in found.values())
+    return tuple(CatalogChange(ChangeKind.CHANGED, entry) for entry in found.values())
 
 
 def _younger(catalog: Catalog, than: float) -> set[tuple[FileChange, str]]:
@@ -129,5 +131,5 @@ def _is_about(changed: Iterable[tuple[object, str]], roots: Sequence[str]) -> bo
     return any(path.rstrip("/") in roots for _, path in changed)
 
 
-def _existing(places: Sequence[Place]) -> list[str]:
+def _existing(places: Sequence[SourceFolder]) -> list[str]:
     return [place.root for place in places if os.path.isdir(place.root)]

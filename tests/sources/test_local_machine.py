@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.sources import Machine
+from metier.sources import LocalMachine
 
 
 def command(folder: Path, name: str, mode: int = 0o755) -> Path:
@@ -19,43 +19,43 @@ def command(folder: Path, name: str, mode: int = 0o755) -> Path:
 
 def test_a_command_on_the_path_is_there(tmp_path: Path) -> None:
     command(tmp_path, "frob")
-    machine = Machine(str(tmp_path))
+    machine = LocalMachine(str(tmp_path))
     assert (machine.has_command("frob"), machine.has_command("nope")) == (True, False)
 
 
 def test_a_file_that_is_not_executable_is_no_command(tmp_path: Path) -> None:
     command(tmp_path, "frob", 0o644)
     (tmp_path / "folder").mkdir()
-    machine = Machine(str(tmp_path))
+    machine = LocalMachine(str(tmp_path))
     assert (machine.has_command("frob"), machine.has_command("folder")) == (False, False)
 
 
 def test_an_empty_path_has_no_commands() -> None:
-    assert Machine("").has_command("sh") is False
+    assert LocalMachine("").has_command("sh") is False
 
 
 def test_a_command_is_looked_up_once(tmp_path: Path) -> None:
     file = command(tmp_path, "frob")
-    machine = Machine(str(tmp_path))
+    machine = LocalMachine(str(tmp_path))
     first = machine.has_command("frob")
     file.unlink()
-    assert (first, machine.has_command("frob"), Machine(str(tmp_path)).has_command("frob")) == (True, True, False)
+    assert (first, machine.has_command("frob"), LocalMachine(str(tmp_path)).has_command("frob")) == (True, True, False)
     assert machine.commands == {"frob": str(file)}
 
 
 @pytest.mark.parametrize("name", ["hypothesis", "PyYAML", "pyyaml", "skills-ref", "skills_ref", "import-linter", "json"])
 def test_a_package_is_found_by_the_name_it_is_imported_or_installed_by(name: str) -> None:
-    assert Machine().has_package(name) is True
+    assert LocalMachine().has_package(name) is True
 
 
 @pytest.mark.parametrize("name", ["no-such-package", "", ".", "..x", "a b", "not!a!name"])
 def test_a_package_that_is_not_there_is_missing(name: str) -> None:
-    assert Machine().has_package(name) is False
+    assert LocalMachine().has_package(name) is False
 
 
 def test_the_python_is_this_one() -> None:
-    assert Machine().python == sys.version_info[:3]
+    assert LocalMachine().python == sys.version_info[:3]
 
 
 def test_the_system_has_the_word_that_skills_use() -> None:
-    assert Machine().system == {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
+    assert LocalMachine().system == {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]

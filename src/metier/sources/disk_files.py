@@ -15,7 +15,7 @@ from metier.errors import NotFoundError, RefusedError
 from metier.spec import FileEntry, resource_path
 from metier.spec.files import too_large_error
 
-from .walk import SKIPPED_NAMES
+from .skill_folders import SKIPPED_NAMES
 
 __all__ = ["DiskFiles"]
 
@@ -96,7 +96,7 @@ class DiskFiles:
         raise AssertionError("a gated path has at least one part")
 
     def _target(self, path: str, above: Sequence[str], part: str, below: Sequence[str], here: int) -> str:
-        """Where the link `part` points, as a path inside the skill; Refused if that is elsewhere."""
+        """Where the link `part` points, as a path inside the skill; RefusedError if that is elsewhere."""
         try:
             target = os.readlink(part, dir_fd=here)
         except OSError:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from metier.selection import Decision, Selector
-from selection.shelf import SHELF, sample
+from metier.selection import MatchDecision, Selector
+from selection.example_skills import SHELF, sample
 
 
 def greeter(**triggers: Any) -> Selector:
@@ -16,7 +16,7 @@ def greeter(**triggers: Any) -> Selector:
 @pytest.mark.parametrize("text", ["/pdf-forms go", "run $pdf-forms now", "use pdf-forms here", "use the pdf-forms skill"])
 def test_a_named_skill_comes_first_and_is_activated(selector: Selector, text: str) -> None:
     best = selector.select(text + " for the slow SQL query with indexes").selected[0]
-    assert (best.name, best.decision) == ("pdf-forms", Decision.ACTIVATE)
+    assert (best.name, best.decision) == ("pdf-forms", MatchDecision.ACTIVATE)
     assert "named in the request" in best.reason
 
 
@@ -52,7 +52,7 @@ def test_a_whole_phrase_goes_before_better_words() -> None:
 def test_a_verb_alone_does_not_activate() -> None:
     found = greeter(verbs=["wave"]).select("wave", limit=1).selected[0]
     assert "verb 'wave'" in found.reason
-    assert found.decision is not Decision.ACTIVATE
+    assert found.decision is not MatchDecision.ACTIVATE
 
 
 def test_a_pattern_calls_its_skill_whatever_the_case() -> None:

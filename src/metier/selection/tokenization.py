@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from .stem import stem
 
-__all__ = ["STOP_WORDS", "clauses", "sentences", "term_hash", "terms_of", "words"]
+__all__ = ["STOP_WORDS", "split_clauses", "split_sentences", "term_hash", "word_terms", "words"]
 
 _WORD = re.compile(r"(?<![^\s(\[\"'`/])\.(?:NET|net)\b|[^\W_]+(?:\+\+|#(?!\w))?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -40,7 +40,7 @@ def words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 16)
-def terms_of(word: str) -> tuple[str, ...]:
+def word_terms(word: str) -> tuple[str, ...]:
     """The stems one written word stands for: the whole first, then the parts of an identifier."""
     low = word.lower()
     if not word.isascii():
@@ -54,11 +54,11 @@ def terms_of(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((whole, *(part for part in parts if part not in STOP_WORDS))))
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text) if part and not part.isspace()]
 
 
-def clauses(text: str) -> list[str]:
+def split_clauses(text: str) -> list[str]:
     """The items of its lists, what stands in quotation marks, and the rest: smaller than sentences."""
     return [part for part in _CLAUSE_END.split(text) if part and not part.isspace()]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from metier.selection import CorruptIndexError, Meanings, Selector
-from selection.shelf import SHELF, sample
+from metier.selection import CorruptIndexError, Selector, SkillEmbeddings
+from selection.example_skills import SHELF, sample
 
 
 class Letters:
@@ -21,18 +21,18 @@ class Letters:
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def learnt() -> Meanings:
-    meanings = Meanings(Letters())
-    assert meanings.learn(SHELF) == len(SHELF) == len(meanings)
-    return meanings
+def learnt() -> SkillEmbeddings:
+    embeddings = SkillEmbeddings(Letters())
+    assert embeddings.learn(SHELF) == len(SHELF) == len(embeddings)
+    return embeddings
 
 
 def test_each_skill_is_read_once() -> None:
     reader = Letters()
-    meanings = Meanings(reader)
-    meanings.learn(SHELF)
-    assert meanings.learn(SHELF) == 0
-    assert meanings.learn([*SHELF, sample("new", "Something new.")]) == 1
+    embeddings = SkillEmbeddings(reader)
+    embeddings.learn(SHELF)
+    assert embeddings.learn(SHELF) == 0
+    assert embeddings.learn([*SHELF, sample("new", "Something new.")]) == 1
     assert reader.read == len(SHELF) + 1
 
 
@@ -44,22 +44,22 @@ def test_what_means_the_same_rises() -> None:
 
 
 def test_a_skill_not_learnt_is_neither_raised_nor_lowered() -> None:
-    meanings = Meanings(Letters())
-    meanings.learn(SHELF[1:])
-    nearness = meanings.nearness("anything", SHELF)
+    embeddings = SkillEmbeddings(Letters())
+    embeddings.learn(SHELF[1:])
+    nearness = embeddings.nearness("anything", SHELF)
     assert nearness is not None
     assert nearness[0] == 0
     assert abs(nearness[1:]).max() > 0.1
 
 
 def test_without_a_learnt_skill_there_is_nothing_to_say() -> None:
-    assert Meanings(Letters()).nearness("anything", SHELF) is None
+    assert SkillEmbeddings(Letters()).nearness("anything", SHELF) is None
 
 
 def test_saved_meanings_say_the_same() -> None:
-    meanings = learnt()
-    again = Meanings.from_buffer(meanings.to_bytes(), Letters())
-    before, after = (one.nearness("merge files", SHELF) for one in (meanings, again))
+    embeddings = learnt()
+    again = SkillEmbeddings.from_buffer(embeddings.to_bytes(), Letters())
+    before, after = (one.nearness("merge files", SHELF) for one in (embeddings, again))
     assert before is not None
     assert after is not None
     assert np.array_equal(before, after)
@@ -67,13 +67,13 @@ def test_saved_meanings_say_the_same() -> None:
 
 
 def test_what_is_saved_can_be_held_to_some_skills() -> None:
-    again = Meanings.from_buffer(learnt().to_bytes(SHELF[:2]), Letters())
+    again = SkillEmbeddings.from_buffer(learnt().to_bytes(SHELF[:2]), Letters())
     assert len(again) == 2
     assert again.learn(SHELF) == len(SHELF) - 2
 
 
 def test_meanings_that_learnt_more_after_they_were_opened_keep_both() -> None:
-    again = Meanings.from_buffer(learnt().to_bytes(SHELF[1:]), Letters())
+    again = SkillEmbeddings.from_buffer(learnt().to_bytes(SHELF[1:]), Letters())
     again.learn(SHELF)
     asked = f"pdf forms. {SHELF[0].description}"
     before, after = (one.nearness(asked, SHELF) for one in (learnt(), again))
@@ -84,21 +84,21 @@ def test_meanings_that_learnt_more_after_they_were_opened_keep_both() -> None:
 
 def test_damaged_meanings_are_refused() -> None:
     with pytest.raises(CorruptIndexError):
-        Meanings.from_buffer(learnt().to_bytes()[:-64], Letters())
+        SkillEmbeddings.from_buffer(learnt().to_bytes()[:-64], Letters())
 
 
-def test_an_index_is_no_store_of_meanings() -> None:
+def test_an_index_is_no_store_of_embeddings() -> None:
     with pytest.raises(CorruptIndexError):
-        Meanings.from_buffer(Selector(SHELF).index_bytes(), Letters())
+        SkillEmbeddings.from_buffer(Selector(SHELF).index_bytes(), Letters())
 
 
 def test_a_selector_with_meanings_still_answers_by_words() -> None:
-    found = Selector(SHELF, meanings=learnt()).select("why do my pods crash, image pulls fail", limit=1)
+    found = Selector(SHELF, embeddings=learnt()).select("why do my pods crash, image pulls fail", limit=1)
     assert found.selected[0].name == "kubernetes-debug"
 
 
 def test_the_share_of_the_sentence_model_is_told() -> None:
-    match = Selector(SHELF, meanings=learnt()).select("merge pdf files", limit=1).selected[0]
+    match = Selector(SHELF, embeddings=learnt()).select("merge pdf files", limit=1).selected[0]
     assert "sentence model" in {share.signal for share in match.shares}
     plain = Selector(SHELF).select("merge pdf files", limit=1).selected[0]
     assert "sentence model" not in {share.signal for share in plain.shares}
@@ -106,7 +106,7 @@ def test_the_share_of_the_sentence_model_is_told() -> None:
 
 def test_the_more_the_words_say_the_less_the_meaning_adds() -> None:
     def share(request: str) -> float:
-        match = Selector(SHELF, meanings=learnt()).select(request, limit=1).selected[0]
+        match = Selector(SHELF, embeddings=learnt()).select(request, limit=1).selected[0]
         return abs(next(share.value for share in match.shares if share.signal == "sentence model"))
 
     assert share("fill in PDF forms") == 0

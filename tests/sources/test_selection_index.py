@@ -15,7 +15,7 @@ from metier.errors import UnavailableError
 from metier.selection import minilm
 from metier.selection.minilm import MiniLM
 from metier.sources import discover
-from metier.sources.index import IndexedSkill, open_selector
+from metier.sources.selection_index import IndexedSkill, open_selector
 
 
 def skill(folder: Path, name: str, description: str, body: str = "") -> Path:
@@ -132,18 +132,18 @@ def test_meanings_are_kept_beside_the_index_and_read_once(library: Path, tmp_pat
 def test_meanings_of_skills_that_are_gone_go_when_others_come(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "selection.index"
     open_selector(discover(library), str(file), semantic=True)
-    kept = (tmp_path / "selection.index.meanings").stat().st_size
+    kept = (tmp_path / "selection.index.embeddings").stat().st_size
     (library / "deploy" / "SKILL.md").unlink()
     skill(library, "water-plants", "Waters the plants. Use when they are dry.")
     open_selector(discover(library), str(file), semantic=True)
-    assert (tmp_path / "selection.index.meanings").stat().st_size == kept
+    assert (tmp_path / "selection.index.embeddings").stat().st_size == kept
 
 
 @needs_the_extra
 @pytest.mark.parametrize("damage", [b"", b"nonsense", b"metier\x00\x01" + b"\xff" * 500])
 def test_broken_meanings_are_read_anew(library: Path, tmp_path: Path, read: list[str], damage: bytes) -> None:
     file = tmp_path / "selection.index"
-    (tmp_path / "selection.index.meanings").write_bytes(damage)
+    (tmp_path / "selection.index.embeddings").write_bytes(damage)
     open_selector(discover(library), str(file), semantic=True)
     open_selector(discover(library), str(file), semantic=True)
     assert len(read) == 2

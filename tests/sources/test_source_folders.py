@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 from metier.catalog import Source
-from metier.sources import BUNDLED, Place, standard_places
+from metier.sources import BUNDLED, SourceFolder, standard_folders
 
 
 def places(
     tmp_path: Path, *, project: Path | None = None, trusted: bool = True, skills_dir: str | None = None
-) -> tuple[Place, ...]:
+) -> tuple[SourceFolder, ...]:
     home = tmp_path / "home"
-    return standard_places(
+    return standard_folders(
         home=str(home),
         user_dir=str(home / ".metier/skills"),
         plugins_dir=str(home / ".metier/plugins"),
@@ -23,7 +23,7 @@ def places(
     )
 
 
-def shown(found: tuple[Place, ...], tmp_path: Path) -> list[tuple[str, str]]:
+def shown(found: tuple[SourceFolder, ...], tmp_path: Path) -> list[tuple[str, str]]:
     return [(place.source, os.path.relpath(place.root, tmp_path)) for place in found if place.root != BUNDLED]
 
 
@@ -39,7 +39,7 @@ def test_the_places_are_those_of_the_decision_and_in_its_order(tmp_path: Path) -
         ("project", "project/.metier/skills"),
     ]
     assert shown(places(tmp_path), tmp_path) == USER + project + PLUGIN
-    assert places(tmp_path)[0] == Place(Source.BUNDLED, BUNDLED)
+    assert places(tmp_path)[0] == SourceFolder(Source.BUNDLED, BUNDLED)
 
 
 def test_only_the_projects_own_places_depend_on_trust(tmp_path: Path) -> None:
@@ -71,5 +71,5 @@ def test_a_link_to_a_place_already_searched_is_not_searched_again(tmp_path: Path
 
 
 def test_a_caller_without_a_project_has_only_its_own_places() -> None:
-    found = standard_places(home="/h", user_dir="/h/s", plugins_dir="/h/p", project=None, project_trusted=False)
+    found = standard_folders(home="/h", user_dir="/h/s", plugins_dir="/h/p", project=None, project_trusted=False)
     assert {place.source for place in found} == {Source.BUNDLED, Source.USER, Source.PLUGIN}

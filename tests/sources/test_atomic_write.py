@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import python
-from metier.sources.atomic import locked, replace_bytes, replace_text
+from metier.sources.atomic_write import file_lock, replace_bytes, replace_text
 
 
 def test_a_new_file_appears_with_its_folders_and_for_its_owner_only(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
 
 WRITER = """
 import sys
-from metier.sources.atomic import replace_bytes
+from metier.sources.atomic_write import replace_bytes
 print("up", flush=True)
 while True:
     replace_bytes(sys.argv[1], b"a" * 3_000_000)
@@ -115,9 +115,9 @@ def test_a_reader_never_sees_a_part(tmp_path: Path) -> None:
 def test_only_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
     code = """
     import sys
-    from metier.sources.atomic import locked
+    from metier.sources.atomic_write import file_lock
     for _ in range(50):
-        with locked(sys.argv[1]):
+        with file_lock(sys.argv[1]):
             with open(sys.argv[1]) as stream:
                 number = int(stream.read())
             with open(sys.argv[1], "w") as stream:
@@ -130,7 +130,7 @@ def test_only_one_at_a_time_holds_a_lock(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_given_back_when_its_holder_fails(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), locked(str(tmp_path / "file")):
+    with pytest.raises(ZeroDivisionError), file_lock(str(tmp_path / "file")):
         raise ZeroDivisionError
-    with locked(str(tmp_path / "file")):
+    with file_lock(str(tmp_path / "file")):
         assert (tmp_path / "file.lock").exists()

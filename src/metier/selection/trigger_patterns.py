@@ -4,7 +4,7 @@ A trigger pattern comes from whoever wrote the skill, and `(a+)+$` would keep Py
 pattern is compiled to a small automaton and all its states are followed at once: each character of the request is
 read once, the work is bounded by (instructions x characters) and counted, with no clock and no second package
 (`regex` has a timeout, but `(((a{1000}){1000}){1000})` makes it eat the memory before the clock is asked).
-What needs backtracking (lookaround, back-references, possessive groups) is refused, which a `BadPattern` says.
+What needs backtracking (lookaround, back-references, possessive groups) is refused, which a `TriggerPatternError` says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from metier.errors import MetierError
 
-__all__ = ["Pattern", "PatternError", "compile_pattern"]
+__all__ = ["TriggerPattern", "TriggerPatternError", "compile_pattern"]
 
 LONGEST_PATTERN = 500
 LARGEST_PROGRAM = 2_000
@@ -32,7 +32,7 @@ _ESCAPED = re.compile(r"\\(?:[dDwWsS]|[nrtfv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^
 _ASSERTIONS = {"^": "start", "$": "end", r"\A": "start", r"\Z": "end", r"\b": "edge", r"\B": "inside"}
 
 
-class PatternError(MetierError, ValueError):
+class TriggerPatternError(MetierError, ValueError):
     """The pattern cannot be run safely, or cannot be read at all; the skill is matched without it."""
 
     code = "bad-pattern"
@@ -49,7 +49,7 @@ class _Instruction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TriggerPattern:
     program: tuple[_Instruction, ...]
 
     def found_in(self, text: str) -> bool:
@@ -92,18 +92,18 @@ class Pattern:
 
 
 @lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> TriggerPattern:
     if len(pattern) > LONGEST_PATTERN:
-        raise PatternError(pattern, f"it is longer than {LONGEST_PATTERN} characters")
+        raise TriggerPatternError(pattern, f"it is longer than {LONGEST_PATTERN} characters")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise PatternError(pattern, str(error)) from error
+        raise TriggerPatternError(pattern, str(error)) from error
     reader = _Reader(pattern)
     program = reader.alternatives()
     if reader.place < len(pattern):
-        raise PatternError(pattern, f"cannot read {pattern[reader.place :][:10]!r}")
-    return Pattern((*program, _Instruction("match")))
+        raise TriggerPatternError(pattern, f"cannot read {pattern[reader.place :][:10]!r}")
+    return TriggerPattern((*program, _Instruction("match")))
 
 
 def _holds(assertion: str, text: str, place: int) -> bool:
@@ -151,18 +151,18 @@ class _Reader:
                 return [_Instruction("assert", name)]
         if flags := _FLAGS.match(rest):
             if set(flags[0]) - set("(?ims)"):
-                raise PatternError(self.pattern, f"it uses {flags[0]!r}")
+                raise TriggerPatternError(self.pattern, f"it uses {flags[0]!r}")
             self.place += flags.end()
             return []
         if group := _GROUP.match(rest):
             self.place += group.end()
             inner = self.alternatives()
             if not self._take(")"):
-                raise PatternError(self.pattern, "a group is not closed")
+                raise TriggerPatternError(self.pattern, "a group is not closed")
             return inner
         piece = _CLASS.match(rest) or _ESCAPED.match(rest) or re.match(r"[^\\()\[]", rest, re.DOTALL)
         if not piece:
-            raise PatternError(self.pattern, f"it needs what cannot be run in linear time: {rest[:6]!r}")
+            raise TriggerPatternError(self.pattern, f"it needs what cannot be run in linear time: {rest[:6]!r}")
         self.place += piece.end()
         char = piece[0] if piece[0] == "." or len(piece[0]) > 1 else re.escape(piece[0])
         return [_Instruction("char", re.compile(char, re.IGNORECASE | re.DOTALL))]
@@ -182,10 +182,10 @@ class _Reader:
         else:
             return once
         if self._take("+"):
-            raise PatternError(self.pattern, "a possessive repeat cannot be run in linear time")
+            raise TriggerPatternError(self.pattern, "a possessive repeat cannot be run in linear time")
         self._take("?")  # lazy or greedy, whether it matches is the same
         if len(once) * max(least, most, 1) > LARGEST_PROGRAM:
-            raise PatternError(self.pattern, "its repeats are too large")
+            raise TriggerPatternError(self.pattern, "its repeats are too large")
         return self._written_out(once, least, most)
 
     def _written_out(self, once: list[_Instruction], least: int, most: int) -> list[_Instruction]:
@@ -212,7 +212,7 @@ class _Reader:
 
     def _check(self, program: list[_Instruction]) -> None:
         if len(program) > LARGEST_PROGRAM:
-            raise PatternError(self.pattern, "it is too large when its repeats are written out")
+            raise TriggerPatternError(self.pattern, "it is too large when its repeats are written out")
 
 
 def _moved(program: list[_Instruction], by: int) -> list[_Instruction]:

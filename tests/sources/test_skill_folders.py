@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from builders import as_another_user, write_skill
-from metier.sources.walk import SKIPPED_NAMES, Walk, walk
+from metier.sources.skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
 
 
-def names(result: Walk) -> list[str]:
+def names(result: FolderSearch) -> list[str]:
     return [os.path.basename(folder) for folder, _, _ in result.found]
 
 
-def odd(result: Walk) -> list[tuple[str, str, str]]:
+def odd(result: FolderSearch) -> list[tuple[str, str, str]]:
     return [(os.path.basename(folder), code, message) for folder, code, message in result.odd]
 
 
@@ -24,7 +24,7 @@ def test_a_folder_of_skills_gives_each_with_its_time_and_size_sorted_by_folder(t
     for name in ("zip", "abc", "mid"):
         write_skill(tmp_path, name)
     files = [tmp_path / name / "SKILL.md" for name in ("abc", "mid", "zip")]
-    assert walk(str(tmp_path)).found == [(str(f.parent), f.stat().st_mtime_ns, f.stat().st_size) for f in files]
+    assert find_skill_folders(str(tmp_path)).found == [(str(f.parent), f.stat().st_mtime_ns, f.stat().st_size) for f in files]
 
 
 def test_loose_files_beside_skills_are_no_skills(tmp_path: Path) -> None:
@@ -33,42 +33,42 @@ def test_loose_files_beside_skills_are_no_skills(tmp_path: Path) -> None:
     (tmp_path / "pdf-processing/scripts/extract.py").write_text("")
     write_skill(tmp_path, "data-analysis")
     (tmp_path / "README.md").write_text("# Skills")
-    result = walk(str(tmp_path))
+    result = find_skill_folders(str(tmp_path))
     assert (names(result), result.odd, result.cut) == (["data-analysis", "pdf-processing"], [], [])
 
 
 def test_nested_skills_are_found(tmp_path: Path) -> None:
     write_skill(tmp_path / "team/docs", "pdf")
     write_skill(tmp_path / "team", "git")
-    assert names(walk(str(tmp_path))) == ["pdf", "git"]
+    assert names(find_skill_folders(str(tmp_path))) == ["pdf", "git"]
 
 
 def test_the_search_stops_below_a_skill(tmp_path: Path) -> None:
     write_skill(write_skill(tmp_path, "outer"), "inner")
-    assert names(walk(str(tmp_path))) == ["outer"]
+    assert names(find_skill_folders(str(tmp_path))) == ["outer"]
 
 
 def test_a_root_that_is_a_skill_itself_is_the_one_skill(tmp_path: Path) -> None:
     root = write_skill(tmp_path, "only")
     write_skill(root, "inner")
-    assert walk(str(root)).found[0][0] == str(root)
-    assert names(walk(str(root))) == ["only"]
+    assert find_skill_folders(str(root)).found[0][0] == str(root)
+    assert names(find_skill_folders(str(root))) == ["only"]
 
 
 def test_a_root_that_does_not_exist_is_an_empty_place(tmp_path: Path) -> None:
-    result = walk(str(tmp_path / "nothing"))
+    result = find_skill_folders(str(tmp_path / "nothing"))
     assert (result.found, result.odd, result.cut) == ([], [], [])
 
 
 def test_a_root_that_is_a_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert walk(str(tmp_path / "file")).cut == [f"{tmp_path}/file cannot be searched: not a directory"]
+    assert find_skill_folders(str(tmp_path / "file")).cut == [f"{tmp_path}/file cannot be searched: not a directory"]
 
 
 def test_a_root_reached_through_a_link_is_searched_where_it_really_is(tmp_path: Path) -> None:
     write_skill(tmp_path / "real", "pdf")
     (tmp_path / "link").symlink_to("real")
-    assert [folder for folder, _, _ in walk(str(tmp_path / "link")).found] == [str(tmp_path / "real/pdf")]
+    assert [folder for folder, _, _ in find_skill_folders(str(tmp_path / "link")).found] == [str(tmp_path / "real/pdf")]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_root_reached_through_a_link_is_searched_where_it_really_is(tmp_path: 
 )
 def test_a_root_that_no_system_call_likes_is_reported_and_not_raised(tmp_path: Path, root: str, reason: str) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    (cut,) = walk(f"{tmp_path}/{root}").cut
+    (cut,) = find_skill_folders(f"{tmp_path}/{root}").cut
     assert cut.endswith(f"cannot be searched: {reason}")
 
 
@@ -87,7 +87,7 @@ def test_a_root_that_no_system_call_likes_is_reported_and_not_raised(tmp_path: P
 def test_skills_are_found_down_to_the_depth_and_what_is_deeper_is_named(tmp_path: Path) -> None:
     write_skill(tmp_path / "1/2/3/4/5", "sixth")
     write_skill(tmp_path / "1/2/3/4/5/6", "seventh")
-    result = walk(str(tmp_path))
+    result = find_skill_folders(str(tmp_path))
     assert names(result) == ["sixth"]
     (cut,) = result.cut
     assert cut == (
@@ -98,14 +98,14 @@ def test_skills_are_found_down_to_the_depth_and_what_is_deeper_is_named(tmp_path
 
 def test_a_larger_depth_sees_the_rest(tmp_path: Path) -> None:
     write_skill(tmp_path / "1/2/3/4/5/6", "seventh")
-    result = walk(str(tmp_path), depth=7)
+    result = find_skill_folders(str(tmp_path), depth=7)
     assert (names(result), result.cut) == (["seventh"], [])
 
 
 def test_a_search_stops_after_so_many_folders_and_says_where(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / f"empty{number}").mkdir()
-    result = walk(str(tmp_path), directories=5)
+    result = find_skill_folders(str(tmp_path), directories=5)
     (cut,) = result.cut
     assert cut.startswith(f"{tmp_path}: stopped after 5 folders, at {tmp_path}/empty")
     assert cut.endswith("; raise skills.max_directories to see the rest")
@@ -115,7 +115,7 @@ def test_what_was_found_before_the_bound_is_kept_in_order(tmp_path: Path) -> Non
     for name in ("c", "a", "b"):
         write_skill(tmp_path, name)
         (tmp_path / f"empty-{name}").mkdir()
-    result = walk(str(tmp_path), directories=1)
+    result = find_skill_folders(str(tmp_path), directories=1)
     assert (names(result), len(result.cut)) == (["a", "b", "c"], 1)
 
 
@@ -124,14 +124,14 @@ def test_three_thousand_flat_skills_are_all_found_because_only_other_folders_cou
         folder = tmp_path / f"s{number}"
         folder.mkdir()
         (folder / "SKILL.md").touch()
-    result = walk(str(tmp_path), directories=2000)
+    result = find_skill_folders(str(tmp_path), directories=2000)
     assert (len(result.found), result.cut) == (3000, [])
 
 
 @pytest.mark.parametrize("name", sorted(SKIPPED_NAMES))
 def test_folders_that_never_hold_skills_are_not_searched(tmp_path: Path, name: str) -> None:
     write_skill(tmp_path / name / "deeper", "hidden")
-    assert (names(walk(str(tmp_path))), walk(str(tmp_path)).cut) == ([], [])
+    assert (names(find_skill_folders(str(tmp_path))), find_skill_folders(str(tmp_path)).cut) == ([], [])
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_a_link_to_a_skill_outside_is_reported_and_never_followed(tmp_path: Path
     outside = write_skill(tmp_path / "outside", "pdf")
     (tmp_path / "root").mkdir()
     (tmp_path / "root/pdf").symlink_to(outside)
-    result = walk(str(tmp_path / "root"))
+    result = find_skill_folders(str(tmp_path / "root"))
     assert result.found == []
     assert odd(result) == [("pdf", "SK017", f"it is a link out of the searched folder, to {outside}")]
 
@@ -150,20 +150,20 @@ def test_a_link_to_a_folder_full_of_skills_outside_is_never_followed(tmp_path: P
     write_skill(tmp_path / "outside", "pdf")
     (tmp_path / "root").mkdir()
     (tmp_path / "root/all").symlink_to(tmp_path / "outside")
-    assert walk(str(tmp_path / "root")).found == []
+    assert find_skill_folders(str(tmp_path / "root")).found == []
 
 
 def test_a_sibling_whose_name_starts_like_the_root_is_outside(tmp_path: Path) -> None:
     outside = write_skill(tmp_path / "root-2", "pdf")
     (tmp_path / "root").mkdir()
     (tmp_path / "root/pdf").symlink_to(outside)
-    assert [code for _, code, _ in walk(str(tmp_path / "root")).odd] == ["SK017"]
+    assert [code for _, code, _ in find_skill_folders(str(tmp_path / "root")).odd] == ["SK017"]
 
 
 def test_a_link_inside_the_root_adds_no_second_copy(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf")
     (tmp_path / "again").symlink_to("pdf")
-    result = walk(str(tmp_path))
+    result = find_skill_folders(str(tmp_path))
     assert (names(result), result.odd) == (["pdf"], [])
 
 
@@ -173,7 +173,7 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to("self")
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    assert (names(walk(str(tmp_path))), walk(str(tmp_path)).odd) == (["pdf"], [])
+    assert (names(find_skill_folders(str(tmp_path))), find_skill_folders(str(tmp_path)).odd) == (["pdf"], [])
 
 
 # --- what stands where SKILL.md should ------------------------------------------------------------------------------
@@ -187,19 +187,19 @@ def folder_in(tmp_path: Path) -> Path:
 
 def test_a_folder_called_skill_md_is_no_skill(tmp_path: Path) -> None:
     (folder_in(tmp_path) / "SKILL.md").mkdir()
-    assert odd(walk(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
+    assert odd(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
 
 
 def test_a_pipe_called_skill_md_is_no_skill(tmp_path: Path) -> None:
     os.mkfifo(folder_in(tmp_path) / "SKILL.md")
-    assert odd(walk(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
+    assert odd(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
 
 
 def test_a_skill_md_that_links_inside_its_skill_is_the_file_it_links_to(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     (folder / "real.md").write_text("twelve bytes")
     (folder / "SKILL.md").symlink_to("real.md")
-    result = walk(str(tmp_path / "root"))
+    result = find_skill_folders(str(tmp_path / "root"))
     assert ([size for _, _, size in result.found], result.odd) == ([12], [])
 
 
@@ -207,31 +207,31 @@ def test_a_skill_md_that_links_to_a_folder_of_its_skill_is_no_skill(tmp_path: Pa
     folder = folder_in(tmp_path)
     (folder / "scripts").mkdir()
     (folder / "SKILL.md").symlink_to("scripts")
-    assert odd(walk(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
+    assert odd(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
 
 
 def test_a_skill_md_that_links_out_of_its_skill_is_refused_even_inside_the_root(tmp_path: Path) -> None:
     other = write_skill(tmp_path / "root", "other") / "SKILL.md"
     (folder_in(tmp_path) / "SKILL.md").symlink_to(other)
-    result = walk(str(tmp_path / "root"))
+    result = find_skill_folders(str(tmp_path / "root"))
     assert names(result) == ["other"]
     assert odd(result) == [("pdf", "SK017", f"SKILL.md is a link out of the skill, to {other}")]
 
 
 def test_a_dangling_skill_md_is_reported(tmp_path: Path) -> None:
     (folder_in(tmp_path) / "SKILL.md").symlink_to("nothing")
-    assert odd(walk(str(tmp_path / "root"))) == [("pdf", "SK015", "SKILL.md is a link to nothing")]
+    assert odd(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK015", "SKILL.md is a link to nothing")]
 
 
 @pytest.mark.parametrize("name", ["skill.md", "Skill.md", "SKILL.MD"])
 def test_a_file_that_is_nearly_called_skill_md_is_reported(tmp_path: Path, name: str) -> None:
     (folder_in(tmp_path) / name).write_text("")
-    assert odd(walk(str(tmp_path / "root"))) == [("pdf", "SK013", f"the file is called {name}, not SKILL.md")]
+    assert odd(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK013", f"the file is called {name}, not SKILL.md")]
 
 
 def test_both_spellings_side_by_side_are_one_good_skill(tmp_path: Path) -> None:
     (write_skill(tmp_path, "pdf") / "skill.md").write_text("")
-    assert (names(walk(str(tmp_path))), walk(str(tmp_path)).odd) == (["pdf"], [])
+    assert (names(find_skill_folders(str(tmp_path))), find_skill_folders(str(tmp_path)).odd) == (["pdf"], [])
 
 
 def test_names_that_are_not_utf_8_are_found(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_names_that_are_not_utf_8_are_found(tmp_path: Path) -> None:
     os.mkdir(folder)
     with open(folder + b"/SKILL.md", "wb"):
         pass
-    assert names(walk(str(tmp_path))) == ["caf\udce9"]
+    assert names(find_skill_folders(str(tmp_path))) == ["caf\udce9"]
 
 
 # --- folders that cannot be read, or are not there any more ---------------------------------------------------------
@@ -251,20 +251,20 @@ def test_a_folder_that_may_not_be_read_is_named_and_hides_no_other(open_path: Pa
     (open_path / "closed").chmod(0)
     if os.getuid() == 0:
         os.chown(open_path / "closed", 0, 0)
-    result = as_another_user(open_path, "r = walk(folder); print(json.dumps([r.found, r.cut]))")
+    result = as_another_user(open_path, "r = find_skill_folders(folder); print(json.dumps([r.found, r.cut]))")
     assert [os.path.basename(folder) for folder, _, _ in result[0]] == ["good"]
     assert result[1] == [f"{open_path}/closed cannot be searched: permission denied"]
 
 
 def test_a_root_that_may_not_be_read_says_so(open_path: Path) -> None:
     (open_path / "closed").mkdir(mode=0)
-    cut = as_another_user(open_path / "closed", "print(json.dumps(walk(folder).cut))")
+    cut = as_another_user(open_path / "closed", "print(json.dumps(find_skill_folders(folder).cut))")
     assert cut == [f"{open_path}/closed cannot be searched: permission denied"]
 
 
 def test_a_skill_in_a_folder_that_may_be_listed_but_not_entered_is_called_unreadable(open_path: Path) -> None:
     write_skill(open_path, "half").chmod(0o744 if os.getuid() == 0 else 0o600)
-    result = as_another_user(open_path, "print(json.dumps(walk(folder).odd))")
+    result = as_another_user(open_path, "print(json.dumps(find_skill_folders(folder).odd))")
     assert result == [[f"{open_path}/half", "SK015", "SKILL.md cannot be read: permission denied"]]
 
 
@@ -281,7 +281,7 @@ def test_a_path_that_grows_too_long_is_named_and_hides_no_other(tmp_path: Path) 
         os.close(inner)
         os.close(here)
     write_skill(Path(root), "good")
-    result = walk(root)
+    result = find_skill_folders(root)
     assert names(result) == ["good"]
     assert [cut.rpartition(": ")[2] for cut in result.cut] == ["file name too long"] * 2
 
@@ -301,7 +301,7 @@ def test_a_folder_that_vanishes_during_the_search_hides_no_other(tmp_path: Path)
     thread = threading.Thread(target=come_and_go)
     thread.start()
     try:
-        results = [walk(str(tmp_path)) for _ in range(150)]
+        results = [find_skill_folders(str(tmp_path)) for _ in range(150)]
     finally:
         stop.set()
         thread.join()

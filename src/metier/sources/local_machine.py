@@ -6,12 +6,12 @@ import importlib.util
 import shutil
 import sys
 
-__all__ = ["Machine"]
+__all__ = ["LocalMachine"]
 
 _SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
-class Machine:
+class LocalMachine:
     """The `catalog.Environment` of the running process."""
 
     def __init__(self, path: str | None = None) -> None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .container import Array
-from .phrases import Kind
+from .phrases import PhraseKind
 from .query import Query
 from .segment import FIELDS, Segment
 
-__all__ = ["Library", "Postings", "Sequences"]
+__all__ = ["Postings", "SkillIndex", "WordSequences"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sequences:
+class WordSequences:
     """Names and purposes word by word: one line for each word."""
 
     known: Array
@@ -65,11 +65,11 @@ class Sequences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
+class SkillIndex:
     segments: tuple[Segment, ...]
     alive: Array
     """By row, over all segments."""
-    living: int
+    live_count: int
 
     def offsets(self) -> Iterator[tuple[Segment, int]]:
         first = 0
@@ -79,9 +79,9 @@ class Library:
 
     @property
     def has_triggers(self) -> bool:
-        return any(bool((segment.phrase_kind != Kind.NAME).any()) for segment in self.segments)
+        return any(bool((segment.phrase_kind != PhraseKind.NAME).any()) for segment in self.segments)
 
-    def phrase_rows(self, phrase: int, kind: Kind) -> list[int]:
+    def phrase_rows(self, phrase: int, kind: PhraseKind) -> list[int]:
         """Living rows that list a phrase, given as its hash."""
         found: list[int] = []
         wanted = np.uint64(phrase)
@@ -107,10 +107,10 @@ class Library:
         rows = [segment.posting_row[begin:end] + first for _, segment, first, begin, end in spans]
         row = np.concatenate(rows) if spans else none
         impact = np.concatenate([segment.posting_impact[begin:end] for _, segment, _, begin, end in spans]) if spans else none
-        if self.living < len(self.alive):
-            living = self.alive[row]
-            impact = impact * living
-            frequency = np.bincount(term[living], minlength=len(query))
+        if self.live_count < len(self.alive):
+            is_live = self.alive[row]
+            impact = impact * is_live
+            frequency = np.bincount(term[is_live], minlength=len(query))
         else:
             frequency = np.bincount(term, minlength=len(query))
         return Postings(
@@ -131,7 +131,7 @@ class Library:
     def passages(self, rows: Array) -> Array:
         return self._by_row("passage", rows)
 
-    def sequences(self, query: Query, rows: Array) -> Sequences:
+    def sequences(self, query: Query, rows: Array) -> WordSequences:
         """Name and purpose of the given rows, each after the other."""
         parts: list[tuple[Array, ...]] = []
         for segment, first in self.offsets():
@@ -154,7 +154,7 @@ class Library:
             order = np.argsort(found[2], kind="stable")
             found = [column[order] for column in found]
         known, asked, owner, sentence, clause = found
-        return Sequences(known=known, asked=asked, owner=owner, sentence=sentence, clause=clause)
+        return WordSequences(known=known, asked=asked, owner=owner, sentence=sentence, clause=clause)
 
     def _by_row(self, field: str, rows: Array) -> Array:
         parts = [getattr(segment, field) for segment in self.segments]

@@ -189,7 +189,7 @@ def test_a_file_that_may_not_be_read_says_so(open_path: Path) -> None:
     code = """
     try:
         DiskFiles(folder).read("closed.md", limit=10)
-    except Refused as error:
+    except RefusedError as error:
         print(json.dumps([error.rule, str(error)]))
     """
     assert as_another_user(open_path, code) == ["unreadable", "'closed.md' cannot be read: permission denied"]

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from metier.selection.document import split_negative
+from metier.selection.index_document import split_negative
 from metier.selection.stem import stem
-from metier.selection.text import sentences, terms_of, words
+from metier.selection.tokenization import split_sentences, word_terms, words
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_platform_that_begins_with_a_dot_is_not_a_domain() -> None:
     assert words("port it to .NET 9 (.net Core), see example.net and ASP.NET") == [
         "port", "it", "to", ".NET", "9", ".net", "Core", "see", "example", "net", "and", "ASP", "NET",
     ]  # fmt: skip
-    assert terms_of(".NET") == ("dotnet", "net")
+    assert word_terms(".NET") == ("dotnet", "net")
 
 
 def test_related_forms_share_a_stem() -> None:
@@ -74,7 +74,7 @@ def test_related_forms_share_a_stem() -> None:
     ],
 )
 def test_a_word_is_kept_whole_and_in_parts(word: str, wanted: tuple[str, ...]) -> None:
-    assert terms_of(word) == wanted
+    assert word_terms(word) == wanted
 
 
 def test_hyphens_and_underscores_part_words() -> None:
@@ -82,7 +82,7 @@ def test_hyphens_and_underscores_part_words() -> None:
 
 
 def test_sentences_end_where_a_reader_stops() -> None:
-    assert sentences("Fill forms. Merge files; split them\nUse often") == [
+    assert split_sentences("Fill forms. Merge files; split them\nUse often") == [
         "Fill forms.",
         "Merge files;",
         "split them",

@@ -12,7 +12,7 @@ import re
 from html import escape
 from unicodedata import category
 
-__all__ = ["for_markdown", "for_xml", "instructions_text", "one_line", "output_text", "seen"]
+__all__ = ["escape_instructions", "escape_markdown", "escape_output", "escape_xml", "one_line", "replace_invisible"]
 
 # The tags by which agents mark skills and turns. Only these: instructions may teach HTML.
 _TAGS = (
@@ -29,7 +29,7 @@ _SELECTORS = re.compile(r"([\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def seen(text: str) -> str:
+def replace_invisible(text: str) -> str:
     """The text with everything invisible replaced, line breaks and tabs kept."""
     if text.isascii():
         return _CONTROL.sub("\ufffd", text)
@@ -51,22 +51,22 @@ def _seen_line(line: str) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(seen(text).split())
+    return " ".join(replace_invisible(text).split())
 
 
-def for_xml(text: str) -> str:
-    return escape(seen(text), quote=True)
+def escape_xml(text: str) -> str:
+    return escape(replace_invisible(text), quote=True)
 
 
-def for_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """A value inside a line of Markdown: it can neither start a list nor a link nor a tag."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
-def instructions_text(body: str) -> str:
-    return _STRUCTURE.sub("&lt;", seen(body.replace("\r\n", "\n"))).strip()
+def escape_instructions(body: str) -> str:
+    return _STRUCTURE.sub("&lt;", replace_invisible(body.replace("\r\n", "\n"))).strip()
 
 
-def output_text(text: str) -> str:
+def escape_output(text: str) -> str:
     """What a script or a file says, unable to close the tags that we put around it."""
-    return _ENVELOPE.sub("&lt;", seen(text.replace("\r\n", "\n")))
+    return _ENVELOPE.sub("&lt;", replace_invisible(text.replace("\r\n", "\n")))

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .document import Triggers
-from .library import Library
-from .patterns import PatternError, compile_pattern
-from .phrases import Kind, normal_words, phrases_in
-from .text import term_hash
-from .weights import Weights
+from .index_document import Triggers
+from .phrases import PhraseKind, normal_words, phrases_in
+from .skill_index import SkillIndex
+from .tokenization import term_hash
+from .trigger_patterns import TriggerPatternError, compile_pattern
+from .weights import SelectorOptions
 
-__all__ = ["Call", "calls"]
+__all__ = ["TriggerMatch", "find_trigger_matches"]
 
 _PATTERN_TEXT = 2_000
 """Characters of a request that patterns see."""
@@ -29,7 +29,7 @@ _QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class Call:
+class TriggerMatch:
     """Why one row is called for."""
 
     named: bool = False
@@ -49,20 +49,20 @@ class Call:
         self.reasons.append(reason)
 
 
-def calls(
-    text: str, library: Library, triggers_of: Callable[[int], Triggers], weights: Weights, recent_rows: Iterable[int]
-) -> dict[int, Call]:
-    found: dict[int, Call] = {}
+def find_trigger_matches(
+    text: str, library: SkillIndex, triggers_of: Callable[[int], Triggers], weights: SelectorOptions, recent_rows: Iterable[int]
+) -> dict[int, TriggerMatch]:
+    found: dict[int, TriggerMatch] = {}
     for name in _names_said(text):
-        for row in _rows(library, name, Kind.NAME):
-            call = found.setdefault(row, Call())
+        for row in _rows(library, name, PhraseKind.NAME):
+            call = found.setdefault(row, TriggerMatch())
             if not call.named:
                 call.named = True
                 call.reasons.append("named in the request")
     if library.has_triggers:
         _triggered(text, library, triggers_of, weights, found)
     for row in recent_rows:
-        found.setdefault(row, Call()).help(weights.recent, "used recently")
+        found.setdefault(row, TriggerMatch()).help(weights.recent, "used recently")
     return found
 
 
@@ -73,28 +73,32 @@ def _names_said(text: str) -> set[str]:
 
 
 def _triggered(
-    text: str, library: Library, triggers_of: Callable[[int], Triggers], weights: Weights, found: dict[int, Call]
+    text: str,
+    library: SkillIndex,
+    triggers_of: Callable[[int], Triggers],
+    weights: SelectorOptions,
+    found: dict[int, TriggerMatch],
 ) -> None:
     for phrase, length in dict.fromkeys(phrases_in(text)):
-        for row in _rows(library, phrase, Kind.KEYWORD):
-            call = found.setdefault(row, Call())
+        for row in _rows(library, phrase, PhraseKind.KEYWORD):
+            call = found.setdefault(row, TriggerMatch())
             call.whole_phrase |= length > 1
             sure = weights.phrase if length > 1 else weights.keyword
             call.witness(sure, f"{'phrase' if length > 1 else 'keyword'} {phrase!r}")
-        for row in _rows(library, phrase, Kind.VERB):
-            found.setdefault(row, Call()).help(weights.verb, f"verb {phrase!r}")
-    for row in library.phrase_rows(0, Kind.PATTERN):
+        for row in _rows(library, phrase, PhraseKind.VERB):
+            found.setdefault(row, TriggerMatch()).help(weights.verb, f"verb {phrase!r}")
+    for row in library.phrase_rows(0, PhraseKind.PATTERN):
         for pattern in triggers_of(row).patterns:
             if _matches(pattern, text[:_PATTERN_TEXT]):
-                found.setdefault(row, Call()).witness(weights.pattern, f"pattern {pattern!r}")
+                found.setdefault(row, TriggerMatch()).witness(weights.pattern, f"pattern {pattern!r}")
 
 
 def _matches(pattern: str, text: str) -> bool:
     try:
         return compile_pattern(pattern).found_in(text)
-    except PatternError:
+    except TriggerPatternError:
         return False
 
 
-def _rows(library: Library, phrase: str, kind: Kind) -> list[int]:
+def _rows(library: SkillIndex, phrase: str, kind: PhraseKind) -> list[int]:
     return library.phrase_rows(term_hash(phrase), kind)

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from metier.catalog import Entry
-from metier.selection import CorruptIndexError, Meanings, Selector
+from metier.selection import CorruptIndexError, Selector, SkillEmbeddings
 from metier.spec import SKILL_FILE, Extensions, split_document
 from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
-from .atomic import replace_bytes
-from .disk import DiskFiles
+from .atomic_write import replace_bytes
+from .disk_files import DiskFiles
 
-__all__ = ["IndexedSkill", "open_meanings", "open_selector"]
+__all__ = ["IndexedSkill", "open_embeddings", "open_selector"]
 
 Opened = TypeVar("Opened")
 
@@ -83,31 +83,31 @@ def open_selector(entries: Iterable[Entry], file: str | None, *, semantic: bool 
     """A selector over these entries, from the saved index where that is good; saved again where it was not.
 
     `semantic` ranks by meaning too, and keeps what each skill means in a second file beside the first. Raises
-    `Unavailable` when the extra that this needs is not installed.
+    `UnavailableError` when the extra that this needs is not installed.
     """
     skills = [IndexedSkill(entry) for entry in entries]
-    meanings = open_meanings(skills, file and f"{file}.meanings") if semantic else None
+    embeddings = open_embeddings(skills, file and f"{file}.embeddings") if semantic else None
     if file is None:
-        return Selector(skills, meanings=meanings)
-    selector = _opened(file, lambda buffer: Selector.from_buffer(buffer, skills, meanings=meanings))
+        return Selector(skills, embeddings=embeddings)
+    selector = _opened(file, lambda buffer: Selector.from_buffer(buffer, skills, embeddings=embeddings))
     if selector is None:
-        selector = Selector(skills, meanings=meanings)
+        selector = Selector(skills, embeddings=embeddings)
     elif not selector.is_changed:
         return selector
     _save(file, selector.index_bytes())
     return selector
 
 
-def open_meanings(skills: Sequence[IndexedSkill], file: str | None) -> Meanings:
+def open_embeddings(skills: Sequence[IndexedSkill], file: str | None) -> SkillEmbeddings:
     """What these skills mean, as far as possible from the file; reading one anew takes some tens of milliseconds."""
     from metier.selection.minilm import MiniLM
 
     encoder = MiniLM()
-    kept = _opened(file, lambda buffer: Meanings.from_buffer(buffer, encoder)) if file else None
-    meanings = Meanings(encoder) if kept is None else kept
-    if meanings.learn(skills) and file:
-        _save(file, meanings.to_bytes(skills))
-    return meanings
+    kept = _opened(file, lambda buffer: SkillEmbeddings.from_buffer(buffer, encoder)) if file else None
+    embeddings = SkillEmbeddings(encoder) if kept is None else kept
+    if embeddings.learn(skills) and file:
+        _save(file, embeddings.to_bytes(skills))
+    return embeddings
 
 
 def _save(file: str, content: bytes) -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from skills_ref import to_prompt
 
 from builders import write_skill
-from metier.disclosure import Format, catalog_within, compat, provider
-from metier.disclosure.catalog import rendered
-from metier.disclosure.neutral import for_xml, seen
+from metier.disclosure import CatalogFormat, catalog_within, compat, provider
+from metier.disclosure.catalog_block import render_block
+from metier.disclosure.escaping import escape_xml, replace_invisible
 from metier.sources import BUNDLED, discover
 
 
@@ -67,17 +67,17 @@ def test_a_location_is_escaped_too() -> None:
     "char", ["\0", "\x07", "\x1b", "\r", "\u202e", "\u200b", "\u2028", "\U000e0041", "\ud800", "\x85", "\ufeff"]
 )
 def test_characters_that_nobody_sees_are_made_visible(char: str) -> None:
-    assert seen(f"a{char}b") == "a\ufffdb"
+    assert replace_invisible(f"a{char}b") == "a\ufffdb"
 
 
 @pytest.mark.parametrize("char", [" ", "\n", "\t", "\u00a0", "\u2009", "\u202f", "\u3000", "é", "漢", "🎉"])
 def test_characters_of_every_script_stay_as_they_are(char: str) -> None:
-    assert seen(f"a{char}b") == f"a{char}b"
+    assert replace_invisible(f"a{char}b") == f"a{char}b"
 
 
 def test_a_joiner_stays_where_it_joins_and_is_shown_where_it_splits_a_word() -> None:
-    assert seen("👩\u200d💻 می\u200cخواهم") == "👩\u200d💻 می\u200cخواهم"
-    assert seen("ig\u200dnore") == "ig\ufffdnore"
+    assert replace_invisible("👩\u200d💻 می\u200cخواهم") == "👩\u200d💻 می\u200cخواهم"
+    assert replace_invisible("ig\u200dnore") == "ig\ufffdnore"
 
 
 ANY = st.text(st.characters(), max_size=40)
@@ -93,16 +93,16 @@ def test_whatever_values_hold_the_block_has_its_own_tags_and_no_others(skills: l
     assert tags == ["available_skills", *["skill", "name", "description", "location"] * len(skills)]
 
 
-@given(SKILLS, st.sampled_from(Format))
-def test_whatever_values_hold_every_format_can_be_sent(skills: list[Shown], form: Format) -> None:
-    text = rendered([(skill.name, skill.description, skill.location) for skill in skills], [], form)
+@given(SKILLS, st.sampled_from(CatalogFormat))
+def test_whatever_values_hold_every_format_can_be_sent(skills: list[Shown], form: CatalogFormat) -> None:
+    text = render_block([(skill.name, skill.description, skill.location) for skill in skills], [], form)
     text.encode("utf-8")
-    if form is Format.JSON:
+    if form is CatalogFormat.JSON:
         assert len(json.loads(text)["available_skills"]) == len(skills)
-    if form is Format.MARKDOWN:
+    if form is CatalogFormat.MARKDOWN:
         assert len(text.splitlines()) == 2 + len(skills)
 
 
 @given(ANY)
 def test_an_escaped_value_holds_no_tag(text: str) -> None:
-    assert not set("<>\"'") & set(for_xml(text))
+    assert not set("<>\"'") & set(escape_xml(text))

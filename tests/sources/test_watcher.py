@@ -13,7 +13,7 @@ import pytest
 
 from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import Catalog
-from metier.sources import Change, ChangeKind, Place, Update, catalog_of, changes, watch
+from metier.sources import CatalogChange, CatalogUpdate, ChangeKind, SourceFolder, build_catalog, changes, watch
 
 PATIENCE = 20.0
 
@@ -21,14 +21,14 @@ PATIENCE = 20.0
 class Watcher:
     """A watch that runs in a thread, so that a test can wait for its next update."""
 
-    def __init__(self, *places: Place, files: bool = False) -> None:
+    def __init__(self, *places: SourceFolder, files: bool = False) -> None:
         self.places, self.files = places, files
         self.stop = threading.Event()
-        self.updates: queue.Queue[Update | BaseException] = queue.Queue()
+        self.updates: queue.Queue[CatalogUpdate | BaseException] = queue.Queue()
         self.thread = threading.Thread(target=self._run)
 
     def catalog(self) -> Catalog:
-        return catalog_of(self.places, machine=FakeMachine())
+        return build_catalog(self.places, machine=FakeMachine())
 
     def _run(self) -> None:
         try:
@@ -37,9 +37,9 @@ class Watcher:
         except BaseException as error:
             self.updates.put(error)
 
-    def next(self) -> Update:
+    def next(self) -> CatalogUpdate:
         update = self.updates.get(timeout=PATIENCE)
-        assert isinstance(update, Update), update
+        assert isinstance(update, CatalogUpdate), update
         return update
 
     def until(self, seen: Callable[[list[tuple[str, str]]], bool]) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ class Watcher:
         return so_far
 
 
-def told(found: tuple[Change, ...]) -> list[tuple[str, str]]:
+def told(found: tuple[CatalogChange, ...]) -> list[tuple[str, str]]:
     return [(change.kind.value, change.entry.name) for change in found]
 
 
@@ -97,7 +97,7 @@ def test_an_update_holds_the_new_catalog(tmp_path: Path) -> None:
 
 def test_a_change_made_while_the_first_update_is_looked_at_is_not_missed(tmp_path: Path) -> None:
     stop = threading.Event()
-    updates = watch([place(tmp_path)], lambda: catalog_of([place(tmp_path)], machine=FakeMachine()), stop=stop)
+    updates = watch([place(tmp_path)], lambda: build_catalog([place(tmp_path)], machine=FakeMachine()), stop=stop)
     next(updates)
     write_skill(tmp_path, "early")
     timer = threading.Timer(PATIENCE, stop.set)
@@ -178,7 +178,7 @@ def test_a_stop_ends_a_stream_without_places_too(tmp_path: Path) -> None:
 
 
 def catalog(tmp_path: Path) -> Catalog:
-    return catalog_of([place(tmp_path)], machine=FakeMachine())
+    return build_catalog([place(tmp_path)], machine=FakeMachine())
 
 
 def test_equal_catalogs_have_no_changes(tmp_path: Path) -> None:

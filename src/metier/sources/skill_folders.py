@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from stat import S_ISLNK, S_ISREG
 
-__all__ = ["DEPTH", "DIRECTORIES", "SKIPPED_NAMES", "Walk", "walk"]
+__all__ = ["DEPTH", "DIRECTORIES", "SKIPPED_NAMES", "FolderSearch", "find_skill_folders"]
 
 DEPTH = 6
 DIRECTORIES = 2_000
@@ -22,7 +22,7 @@ SKIPPED_NAMES = frozenset({
 })  # fmt: skip
 
 
-class Walk:
+class FolderSearch:
     """What one search found. `found` holds (folder, mtime_ns, size) of each SKILL.md, sorted by folder."""
 
     __slots__ = ("cut", "found", "odd")
@@ -34,8 +34,8 @@ class Walk:
         self.cut: list[str] = []
 
 
-def walk(root: str, *, depth: int = DEPTH, directories: int = DIRECTORIES) -> Walk:
-    result = Walk()
+def find_skill_folders(root: str, *, depth: int = DEPTH, directories: int = DIRECTORIES) -> FolderSearch:
+    result = FolderSearch()
     try:
         root = os.path.realpath(root)
         if _is_skill(root, result):
@@ -49,7 +49,7 @@ def walk(root: str, *, depth: int = DEPTH, directories: int = DIRECTORIES) -> Wa
     return result
 
 
-def _search(root: str, depth: int, directories: int, result: Walk) -> None:
+def _search(root: str, depth: int, directories: int, result: FolderSearch) -> None:
     level = [root]
     searched = 0
     for _ in range(depth):
@@ -78,7 +78,7 @@ def _search(root: str, depth: int, directories: int, result: Walk) -> None:
     )
 
 
-def _look_into(folder: str, root: str, below: list[str], result: Walk) -> None:
+def _look_into(folder: str, root: str, below: list[str], result: FolderSearch) -> None:
     found, stat = result.found, os.stat
     with os.scandir(folder) as children:
         for child in children:
@@ -105,7 +105,7 @@ def _look_into(folder: str, root: str, below: list[str], result: Walk) -> None:
                 result.odd.append((folder, "SK013", f"the file is called {child.name}, not SKILL.md"))
 
 
-def _is_skill(folder: str, result: Walk) -> bool:
+def _is_skill(folder: str, result: FolderSearch) -> bool:
     """Does the folder hold a SKILL.md? Records what it found there."""
     try:
         status = os.stat(f"{folder}/SKILL.md", follow_symlinks=False)
@@ -118,7 +118,7 @@ def _is_skill(folder: str, result: Walk) -> bool:
     return True
 
 
-def _judge_odd_file(folder: str, mode: int, result: Walk) -> None:
+def _judge_odd_file(folder: str, mode: int, result: FolderSearch) -> None:
     if not S_ISLNK(mode):
         result.odd.append((folder, "SK002", "SKILL.md is not a file"))
         return
@@ -136,7 +136,7 @@ def _judge_odd_file(folder: str, mode: int, result: Walk) -> None:
         result.odd.append((folder, "SK002", "SKILL.md is not a file"))
 
 
-def _follow(link: str, root: str, result: Walk) -> None:
+def _follow(link: str, root: str, result: FolderSearch) -> None:
     """A link to a folder is never followed: inside the root its target is found anyway, outside it is none of ours."""
     target = os.path.realpath(link)
     if not _inside(target, root) and os.path.exists(f"{target}/SKILL.md"):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from metier.selection import CorruptIndexError, Selector
-from metier.selection.trained import shipped
-from selection.shelf import SHELF, Sample, sample
+from metier.selection.trained_data import load_trained_data
+from selection.example_skills import SHELF, Sample, sample
 
 ASKED = (
     "merge pdf files",
@@ -100,7 +100,7 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
 
 
 def test_an_index_of_another_training_run_is_refused() -> None:
-    trained = shipped()
+    trained = load_trained_data()
     other = replace(trained, importance=trained.importance * 2)
     with pytest.raises(CorruptIndexError, match="other trained data"):
         Selector.from_buffer(Selector(SHELF, trained=other).index_bytes(), SHELF)

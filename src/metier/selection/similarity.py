@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arrays import product, standard, starts_of, unit
 from .container import Array
-from .library import Library, Sequences
 from .query import Query
-from .scales import product, standard, starts_of, unit
-from .trained import Trained
+from .skill_index import SkillIndex, WordSequences
+from .trained_data import TrainedData
 
-__all__ = ["NEAREST", "TOPICAL", "nearest_words", "topics"]
+__all__ = ["NEAREST", "TOPICAL", "nearest_word_signals", "topic_signals"]
 
 NEAREST = ("soft", "soft_share")
 TOPICAL = (
@@ -27,8 +27,8 @@ _BEST = 8
 """Candidates that stand for the right company."""
 
 
-def nearest_words(
-    query: Query, weights: Array, words: Sequences, rarity: Array, size: int, trained: Trained
+def nearest_word_signals(
+    query: Query, weights: Array, words: WordSequences, rarity: Array, size: int, trained: TrainedData
 ) -> dict[str, Array]:
     """Each word of the request beside the word nearest to it. `weights` add up to one."""
     soft, echo, of_all = (np.zeros(size, dtype=np.float32) for _ in range(3))
@@ -49,8 +49,8 @@ def nearest_words(
     return {"soft": soft, "soft_share": echo / np.maximum(of_all, 4)}
 
 
-def topics(
-    query: Query, library: Library, rows: Array, matched: Array, weights: Array, score: Array, trained: Trained
+def topic_signals(
+    query: Query, library: SkillIndex, rows: Array, matched: Array, weights: Array, score: Array, trained: TrainedData
 ) -> dict[str, Array]:
     """Candidates as wholes. `matched` says by term and candidate whether it is there; `weights` add up to one."""
     if not trained.dimensions or not len(query) or not len(rows):

@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 from metier.catalog import Source
 
-__all__ = ["BUNDLED", "Place", "standard_places"]
+__all__ = ["BUNDLED", "SourceFolder", "standard_folders"]
 
 BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bundled")
 
 
-class Place(NamedTuple):
+class SourceFolder(NamedTuple):
     source: Source
     root: str
     trusted: bool = True
 
 
-def standard_places(
+def standard_folders(
     *,
     home: str,
     user_dir: str,
@@ -30,31 +30,31 @@ def standard_places(
     project: str | None,
     project_trusted: bool,
     skills_dir: str | None = None,
-) -> tuple[Place, ...]:
+) -> tuple[SourceFolder, ...]:
     """Every place, whether its folder exists or not. `skills_dir` replaces the project's, and is trusted by being named."""
     places = [
-        Place(Source.BUNDLED, BUNDLED),
-        Place(Source.USER, os.path.join(home, ".claude", "skills")),
-        Place(Source.USER, os.path.join(home, ".agents", "skills")),
-        Place(Source.USER, user_dir),
+        SourceFolder(Source.BUNDLED, BUNDLED),
+        SourceFolder(Source.USER, os.path.join(home, ".claude", "skills")),
+        SourceFolder(Source.USER, os.path.join(home, ".agents", "skills")),
+        SourceFolder(Source.USER, user_dir),
     ]
     if skills_dir is not None:
-        places.append(Place(Source.PROJECT, skills_dir))
+        places.append(SourceFolder(Source.PROJECT, skills_dir))
     elif project is not None:
         places += [
-            Place(Source.CLAUDE, os.path.join(project, ".claude", "skills"), project_trusted),
-            Place(Source.PROJECT, os.path.join(project, ".agent", "skills"), project_trusted),
-            Place(Source.PROJECT, os.path.join(project, ".agents", "skills"), project_trusted),
-            Place(Source.PROJECT, os.path.join(project, ".metier", "skills"), project_trusted),
+            SourceFolder(Source.CLAUDE, os.path.join(project, ".claude", "skills"), project_trusted),
+            SourceFolder(Source.PROJECT, os.path.join(project, ".agent", "skills"), project_trusted),
+            SourceFolder(Source.PROJECT, os.path.join(project, ".agents", "skills"), project_trusted),
+            SourceFolder(Source.PROJECT, os.path.join(project, ".metier", "skills"), project_trusted),
         ]
-    places.append(Place(Source.PLUGIN, plugins_dir))
+    places.append(SourceFolder(Source.PLUGIN, plugins_dir))
     return _without_repeats(places)
 
 
-def _without_repeats(places: list[Place]) -> tuple[Place, ...]:
+def _without_repeats(places: list[SourceFolder]) -> tuple[SourceFolder, ...]:
     # In the home folder `./.claude/skills` is `~/.claude/skills`: the first mention, which is the trusted one, stays.
     seen: set[str] = set()
-    kept: list[Place] = []
+    kept: list[SourceFolder] = []
     for place in places:
         real = os.path.realpath(place.root)
         if real not in seen:

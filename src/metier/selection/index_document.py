@@ -12,9 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from .text import sentences
+from .tokenization import split_sentences
 
-__all__ = ["BODY_LIMIT", "Document", "Skill", "Triggers", "read_skill", "read_triggers", "split_negative", "stamp_of"]
+__all__ = [
+    "BODY_LIMIT",
+    "IndexDocument",
+    "SelectableSkill",
+    "Triggers",
+    "read_skill",
+    "read_triggers",
+    "split_negative",
+    "stamp_of",
+]
 
 BODY_LIMIT = 6_000
 """Characters of the body that are read: what a skill is about stands at its beginning."""
@@ -33,7 +42,7 @@ _CLAUSE_END = re.compile(r"(?<=[.!?])\s|\n|[;)]")
 
 
 @runtime_checkable
-class Skill(Protocol):
+class SelectableSkill(Protocol):
     """The least a skill must have; `body`, `tags` and `triggers` are read when they are there."""
 
     @property
@@ -54,7 +63,7 @@ class Triggers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class IndexDocument:
     """A skill's text, taken apart and not yet counted."""
 
     id: str
@@ -69,7 +78,7 @@ class Document:
     """Changes with the skill; 8 bytes."""
 
 
-def read_skill(skill: Skill) -> Document:
+def read_skill(skill: SelectableSkill) -> IndexDocument:
     body = str(getattr(skill, "body", None) or "")
     tags = strings(getattr(skill, "tags", None))
     triggers = read_triggers(skill)
@@ -77,10 +86,10 @@ def read_skill(skill: Skill) -> Document:
     positive, negative = split_negative(description)
     prose = _FENCE.sub("\n", body[:BODY_LIMIT])
     extra = " ".join((*tags, *triggers.keywords))
-    return Document(
+    return IndexDocument(
         id=str(skill.id),
         name=str(skill.name),
-        purpose=(*sentences(positive), *((extra,) if extra else ())),
+        purpose=(*split_sentences(positive), *((extra,) if extra else ())),
         negative=negative,
         headings="\n".join(_HEADING.findall(prose)),
         body=prose,
@@ -89,7 +98,7 @@ def read_skill(skill: Skill) -> Document:
     )
 
 
-def stamp_of(skill: Skill) -> bytes:
+def stamp_of(skill: SelectableSkill) -> bytes:
     """8 bytes that change with what the skill says.
 
     The body is left out: reading thousands of them just to see that nothing changed would cost more than the index
@@ -133,7 +142,7 @@ def strings(value: object) -> tuple[str, ...]:
     return ()
 
 
-def read_triggers(skill: Skill) -> Triggers:
+def read_triggers(skill: SelectableSkill) -> Triggers:
     """Triggers as an object, a mapping, or plain keywords."""
     value: object = getattr(skill, "triggers", None)
     if value is None:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import product, unit
 from .container import Array, unpack
 from .network import Network, read_network
-from .scales import product, unit
 
-__all__ = ["FEW_SKILLS", "TRAINED_FORMAT", "Trained", "read_trained", "shipped"]
+__all__ = ["FEW_SKILLS", "TRAINED_FORMAT", "TrainedData", "load_trained_data", "parse_trained_data"]
 
 TRAINED_FORMAT = 5
 NETWORKS = ("salience", "many", "few", "fit", "sure")
@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedData:
     vocabulary: Array
     """Hashes of the stems known beforehand, sorted."""
     frequency: Array
@@ -83,9 +83,9 @@ class Trained:
         """Leading dimensions, where all would cost too much."""
         return min(_SHORT, self.dimensions)
 
-    def order(self, living: int) -> Network:
+    def order(self, live_count: int) -> Network:
         """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
-        return self.networks["few" if living <= FEW_SKILLS else "many"]
+        return self.networks["few" if live_count <= FEW_SKILLS else "many"]
 
     def places(self, hashes: Array) -> Array:
         """Where each hash stands in the vocabulary, or -1."""
@@ -179,13 +179,13 @@ class Trained:
 
 
 @cache
-def shipped() -> Trained:
-    return read_trained(resources.files(__package__).joinpath("data", "trained.bin").read_bytes())
+def load_trained_data() -> TrainedData:
+    return parse_trained_data(resources.files(__package__).joinpath("data", "trained.bin").read_bytes())
 
 
-def read_trained(buffer: Any) -> Trained:
+def parse_trained_data(buffer: Any) -> TrainedData:
     arrays = unpack(buffer, version=TRAINED_FORMAT)
-    return Trained(
+    return TrainedData(
         vocabulary=arrays["vocabulary"],
         frequency=arrays["frequency"],
         documents=int(arrays["documents"][0]),
