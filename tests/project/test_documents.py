@@ -16,7 +16,8 @@ FILE = re.compile(r"(?<![\w./~-])((?:[\w-]+/)+[\w.-]+\.(?:py|md|toml|sql|sh|json
 
 
 def named_files(text: str) -> set[str]:
-    found = FILE.findall(text)
+    # COMMAND.py and the like are placeholders.
+    found = [name for name in FILE.findall(text) if not re.search(r"/[A-Z_]{3,}(?!\.md)\b|test_[A-Z]", name)]
     return {
         name for name in found if name.split("/")[0] in PACKAGES | {"src", "tests", "docs", "tools", "training", "benchmarks"}
     }
