@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from metier.disclosure import ActivationMethod, Budget, catalog_within
-from metier.disclosure.wording import left_out
+from metier.disclosure import ActivationMethod, Budget, catalog_within, left_out
 from metier.errors import MetierError
 from metier.runtime import ActivatedBy, Session
 

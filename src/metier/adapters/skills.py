@@ -225,7 +225,7 @@ class _LateSelector:
         self._built: tuple[Catalog, Selector] | None = None
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        from metier.sources.selection_index import open_selector
+        from metier.sources import open_selector
 
         catalog = self._skills.catalog
         if self._built is None or self._built[0] is not catalog:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
-from metier.sources.atomic_write import file_lock, replace_text
+from metier.sources import file_lock, replace_text
 
 from .agent import Agent, AgentVersion, parse_version, render_version
 

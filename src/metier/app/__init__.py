@@ -214,7 +214,7 @@ class App(Conversations, Registries):
     def selector_of(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
         """`semantic` stands above the setting."""
         # Imported here: numpy costs 80 ms, and only a request needs it.
-        from metier.sources.selection_index import open_selector
+        from metier.sources import open_selector
 
         usable = [entry for entry in catalog if entry.is_for_models]
         kept = str(self.home / "cache" / "selection.index") if self.settings.truth("cache.enabled") else None

@@ -74,6 +74,6 @@ class Registries:
             return None
 
     def keep_signing_key(self, private: str) -> None:
-        from metier.sources.atomic_write import replace_text
+        from metier.sources import replace_text
 
         replace_text(str(self.home / "signing.key"), f"{private}\n")

@@ -23,10 +23,10 @@ from metier.disclosure import (
     by_trigger,
     catalog_within,
     compat,
+    exact_token_counter,
     provider,
     section,
 )  # fmt: skip
-from metier.disclosure.tokenizer import exact_token_counter
 from metier.errors import UsageError
 from metier.selection import Match
 from metier.spec import Skill, estimate_tokens

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.errors import ConfigError, UsageError
-from metier.sources.atomic_write import file_lock, replace_text
+from metier.sources import file_lock, replace_text
 
 from .keys import Key, Kind, Plain
 from .settings import checked

@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from metier.selection import MatchDecision, SelectableSkill, Selector
-from metier.selection.index_document import split_negative
-from metier.selection.tokenization import split_sentences, word_terms, words
+from metier.selection import MatchDecision, SelectableSkill, Selector, split_negative, split_sentences, word_terms, words
 
 __all__ = ["ConflictReport", "SkillConflict", "find_conflicts"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metier.disclosure import CatalogFormat
-from metier.disclosure.catalog_block import render_block
+from metier.disclosure import CatalogFormat, render_block
 from metier.runtime import Tool, ToolReply, object_schema
 from metier.spec import Json
 

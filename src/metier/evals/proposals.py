@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from metier.selection.tokenization import word_terms, words
+from metier.selection import word_terms, words
 
 from .chat import Chat
 from .triggers import TriggerResult

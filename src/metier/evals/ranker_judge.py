@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metier.catalog import Entry
-from metier.selection import Match, MatchDecision, Selector
-from metier.selection.tokenization import word_terms, words
-from metier.sources.selection_index import IndexedSkill
+from metier.selection import Match, MatchDecision, Selector, word_terms, words
+from metier.sources import IndexedSkill
 
 from .triggers import JudgeChoice
 

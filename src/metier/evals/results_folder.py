@@ -21,8 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from metier.errors import ConflictError
-from metier.sources import DiskFiles
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import DiskFiles, replace_bytes
 
 from .files import EvalCase
 from .summary import GradedRun

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from metier.disclosure.escaping import escape_output
+from metier.disclosure import escape_output
 from metier.errors import RefusedError
 from metier.runtime import (
     Limits,

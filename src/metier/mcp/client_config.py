@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
-from metier.sources.atomic_write import file_lock, replace_bytes
+from metier.sources import file_lock, replace_bytes
 from metier.spec import Json
 
 from . import jsonc

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from metier.catalog import Source, SourceOffers
 from metier.errors import ConfigError, MetierError
-from metier.sources.atomic_write import file_lock, replace_text
+from metier.sources import file_lock, replace_text
 from metier.spec import Json
 
 from .remote_skill import RemoteSkill, labelled, offer_of_remote, read_entry

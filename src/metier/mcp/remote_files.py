@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Container, Iterator
 
 from metier.errors import NotFoundError, UnavailableError
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import replace_bytes
 from metier.spec import SKILL_FILE, FileEntry, resource_path
 from metier.spec.files import too_large_error
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metier.catalog import Catalog
-from metier.disclosure.escaping import escape_output, one_line
+from metier.disclosure import escape_output, one_line
 from metier.runtime import (
     ActivatedBy,
     Schema,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from metier.disclosure.escaping import escape_instructions, one_line
+from metier.disclosure import escape_instructions, one_line
 from metier.spec import Skill
 
 from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill, ParameterValue

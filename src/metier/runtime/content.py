@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from metier.disclosure import TokenCounter
-from metier.disclosure.escaping import escape_instructions, escape_xml, one_line
+from metier.disclosure import TokenCounter, escape_instructions, escape_xml, one_line
 from metier.spec import Parameter, ParameterType, estimate_tokens
 
 from .activation import ParameterValue

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from metier.errors import UnavailableError
-from metier.sources.atomic_write import file_lock
+from metier.sources import file_lock
 
 __all__ = ["Database"]
 

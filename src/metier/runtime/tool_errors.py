@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.disclosure.escaping import escape_output
+from metier.disclosure import escape_output
 from metier.errors import MetierError, ToolFailedError
 
 __all__ = ["BadArgumentsError", "NotActiveError", "OverBudgetError", "error_text"]

@@ -1,4 +1,4 @@
-"""Skills on disk: where they are, what they say, and when that changes."""
+"""Skills on disk: discovery, bundled skills, the metadata cache, trust, watching, and the one way to write a file."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine
     from .metadata_cache import MetadataCache
+    from .selection_index import IndexedSkill, open_embeddings, open_selector
+    from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .source_folders import BUNDLED, SourceFolder, standard_folders
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, changes, watch
 
 __all__ = [
     "BUNDLED",
+    "SKIPPED_NAMES",
     "CatalogChange",
     "CatalogUpdate",
     "ChangeKind",
     "DiscoveryLimits",
     "DiskFiles",
+    "FolderSearch",
+    "IndexedSkill",
     "LocalMachine",
     "MetadataCache",
     "SkillLoader",
@@ -29,24 +35,34 @@ __all__ = [
     "Trust",
     "build_catalog",
     "changes",
+    "create_private_file",
     "discover",
+    "file_lock",
+    "find_skill_folders",
     "load_folder",
+    "open_embeddings",
+    "open_selector",
+    "replace_bytes",
+    "replace_text",
     "standard_folders",
     "watch",
 ]
 
-# `sources.walk` is all that a listing needs which has not changed, and it must not bring the rest along.
-if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+# A cached listing needs `skill_folders` alone, so no other module is imported with it.
+if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.sources.metadata_cache": ("MetadataCache",),
+            "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
             "metier.sources.local_machine": ("LocalMachine",),
+            "metier.sources.metadata_cache": ("MetadataCache",),
+            "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector"),
+            "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.trust": ("Trust",),
-            "metier.sources.watcher": ("CatalogChange", "ChangeKind", "CatalogUpdate", "changes", "watch"),
+            "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "changes", "watch"),
         },
     )

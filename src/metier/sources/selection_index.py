@@ -100,7 +100,7 @@ def open_selector(entries: Iterable[Entry], file: str | None, *, semantic: bool 
 
 def open_embeddings(skills: Sequence[IndexedSkill], file: str | None) -> SkillEmbeddings:
     """What these skills mean, as far as possible from the file; reading one anew takes some tens of milliseconds."""
-    from metier.selection.minilm import MiniLM
+    from metier.selection import MiniLM
 
     encoder = MiniLM()
     kept = _opened(file, lambda buffer: SkillEmbeddings.from_buffer(buffer, encoder)) if file else None

@@ -21,7 +21,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.cli.skill.create import edit_file
 from metier.errors import ConflictError, MetierError, NotFoundError, UsageError
-from metier.sources.atomic_write import replace_text
+from metier.sources import replace_text
 from metier.spec import is_name
 from metier.values import replace
 

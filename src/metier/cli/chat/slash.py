@@ -20,7 +20,7 @@ from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, trunca
 from metier.errors import ConflictError, MetierError, UsageError, nearest
 from metier.runtime import ApprovalHook
 from metier.selection import Match
-from metier.sources.atomic_write import replace_text
+from metier.sources import replace_text
 from metier.spec.extensions import first_sentence
 from metier.values import dataclass
 

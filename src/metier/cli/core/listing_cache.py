@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import sys
 
-from metier.sources.skill_folders import find_skill_folders
+from metier.sources import find_skill_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from metier.app import App
 from metier.catalog import Entry, Source, State
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillNotFoundError
-from metier.sources import SourceFolder, build_catalog
-from metier.sources.skill_folders import find_skill_folders
+from metier.sources import SourceFolder, build_catalog, find_skill_folders
 from metier.spec import Report
 
 if TYPE_CHECKING:

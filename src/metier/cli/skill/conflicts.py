@@ -17,8 +17,7 @@ from metier.evals.conflicts import ConflictReport
 from metier.evals.conflicts import find_conflicts as competing
 from metier.evals.files import read_queries
 from metier.selection import SelectableSkill
-from metier.sources import DiskFiles
-from metier.sources.selection_index import IndexedSkill
+from metier.sources import DiskFiles, IndexedSkill
 
 __all__ = ["conflicts"]
 

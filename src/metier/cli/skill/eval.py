@@ -30,8 +30,7 @@ from metier.evals.results_folder import ResultsFolder
 from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
 from metier.evals.triggers import TriggerReport, run_triggers
 from metier.runtime import ApprovalAnswer
-from metier.sources import DiskFiles
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import DiskFiles, replace_bytes
 from metier.values import dataclass
 
 from .eval_judges import judge_of

@@ -15,8 +15,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import NotFoundError, RefusedError
-from metier.sources import BUNDLED, DiskFiles
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import BUNDLED, DiskFiles, replace_bytes
 from metier.spec import SKILL_FILE, check
 from metier.spec.repairs import FixResult
 from metier.spec.repairs import fix as repaired

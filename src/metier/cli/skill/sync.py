@@ -15,7 +15,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.install.targets.agents_md import with_skills
 from metier.install.transaction.steps import changes
-from metier.sources.atomic_write import file_lock, replace_bytes
+from metier.sources import file_lock, replace_bytes
 
 from .install_common import chosen_stores, scope_options, step_lines, step_row
 

@@ -20,7 +20,7 @@ from metier.evals.interpreters import interpreters_with
 from metier.evals.junit import junit_tests
 from metier.evals.skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
 from metier.runtime import PolicyVerdict, Runner
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import replace_bytes
 
 __all__ = ["runner_for", "test", "test_lines"]
 

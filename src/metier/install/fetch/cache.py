@@ -20,7 +20,7 @@ from typing import Any
 
 from metier.archive import REPOSITORY_LIMITS, Contents, digest
 from metier.errors import MetierError
-from metier.sources.atomic_write import create_private_file, file_lock
+from metier.sources import create_private_file, file_lock
 from metier.values import dataclass
 
 __all__ = ["CacheSize", "SkillCache"]

@@ -14,8 +14,7 @@ from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, Conte
 from metier.archive.limits import archive_error
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.refs.ref_types import ArchiveFile, LocalName, LocalPath
-from metier.sources.disk_files import DiskFiles
-from metier.sources.skill_folders import SKIPPED_NAMES
+from metier.sources import SKIPPED_NAMES, DiskFiles
 from metier.spec import SKILL_FILE
 
 from .job import Access, FetchJob

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from metier.errors import AmbiguousError, MetierError, SkillNotFoundError, nearest, suggested_name
-from metier.sources.skill_folders import SKIPPED_NAMES
+from metier.sources import SKIPPED_NAMES
 from metier.spec import SKILL_FILE, ParseResult, is_name, parse
 from metier.values import dataclass
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metier.disclosure import CatalogFormat
-from metier.disclosure.catalog_block import CatalogLine, render_block
+from metier.disclosure import CatalogFormat, CatalogLine, render_block
 from metier.errors import ConflictError
 
 __all__ = ["BEGIN", "END", "with_skills"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from metier.errors import ConfigError
-from metier.sources.atomic_write import file_lock, replace_text
+from metier.sources import file_lock, replace_text
 
 __all__ = ["Logins"]
 

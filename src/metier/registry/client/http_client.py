@@ -25,7 +25,7 @@ from metier.errors import (
     RefusedError,
     UnavailableError,
 )
-from metier.sources.atomic_write import replace_bytes
+from metier.sources import replace_bytes
 from metier.spec import Problem, Report, Severity
 
 if TYPE_CHECKING:

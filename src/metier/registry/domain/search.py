@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from metier.errors import suggested_name
-from metier.selection.tokenization import words
+from metier.selection import words
 
 from .records import Package
 from .search_terms import name_terms, plain_words, terms

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metier.selection.tokenization import STOP_WORDS, word_terms, words
+from metier.selection import STOP_WORDS, word_terms, words
 
 __all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "terms"]
 

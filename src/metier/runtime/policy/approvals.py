@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metier.errors import ConfigError
-from metier.sources.atomic_write import file_lock, replace_text
+from metier.sources import file_lock, replace_text
 
 __all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metier.disclosure.escaping import escape_output, escape_xml
+from metier.disclosure import escape_output, escape_xml
 from metier.runtime.script_run import Outcome, printable
 from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import SkillScript, scripts_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metier.disclosure.escaping import escape_output, escape_xml, one_line
+from metier.disclosure import escape_output, escape_xml, one_line
 from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.runtime.activation import ActivatedBy
 from metier.runtime.async_bridge import in_thread

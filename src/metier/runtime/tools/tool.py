@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from metier.disclosure.escaping import escape_instructions, one_line
+from metier.disclosure import escape_instructions, one_line
 from metier.errors import MetierError, ToolFailedError
 from metier.runtime.script_run import Outcome
 from metier.runtime.tool_errors import error_text

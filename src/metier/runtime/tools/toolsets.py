@@ -26,7 +26,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from metier.disclosure.escaping import escape_output
+from metier.disclosure import escape_output
 from metier.errors import MetierError, RefusedError, ToolFailedError
 from metier.runtime.policy.permissions import Permissions, Requester
 from metier.spec import Files, Json, Skill, Toolset
