@@ -139,13 +139,13 @@ def family(made_by: Any, **how: bool) -> Any:
 
     base = made_by.dataclass(**how)(Base)
 
-    class Child(base):  # type: ignore[misc]
+    class Child(base):  # type: ignore[misc, valid-type]
         kind: ClassVar[str] = "child"
         y: int = 5
 
     child = made_by.dataclass(**how)(Child)
 
-    class Grandchild(child):  # type: ignore[misc]
+    class Grandchild(child):  # type: ignore[misc, valid-type]
         x: int = 7
         z: str = "z"
 
@@ -189,7 +189,7 @@ def test_an_init_may_call_the_one_of_its_base(made_by: Any) -> None:
 
     base = made_by.dataclass(Base)
 
-    class Child(base):  # type: ignore[misc]
+    class Child(base):  # type: ignore[misc, valid-type]
         y: int
 
         def __init__(self, x: int) -> None:
@@ -208,7 +208,7 @@ def test_positional_fields_come_before_keyword_only_ones_of_a_base(made_by: Any)
 
     base = made_by.dataclass(kw_only=True)(Base)
 
-    class Child(base):  # type: ignore[misc]
+    class Child(base):  # type: ignore[misc, valid-type]
         y: int
 
     value = made_by.dataclass(Child)(2, x=3)
@@ -222,7 +222,7 @@ def test_a_required_field_after_an_optional_one_is_refused_when_the_class_is_def
 
     base = made_by.dataclass(Base)
 
-    class Child(base):  # type: ignore[misc]
+    class Child(base):  # type: ignore[misc, valid-type]
         y: int
 
     with pytest.raises(TypeError, match="non-default argument 'y' follows default argument"):
@@ -237,7 +237,7 @@ def test_frozen_and_other_classes_do_not_inherit_from_each_other(made_by: Any, f
 
     base = made_by.dataclass(frozen=not frozen)(Base)
 
-    class Child(base):  # type: ignore[misc]
+    class Child(base):  # type: ignore[misc, valid-type]
         y: int
 
     with pytest.raises(TypeError, match="cannot inherit"):

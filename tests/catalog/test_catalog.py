@@ -11,8 +11,8 @@ from metier.errors import SkillNotFoundError
 LOW_TO_HIGH = (Source.BUNDLED, Source.USER, Source.CLAUDE, Source.PROJECT, Source.PLUGIN)
 
 
-def merged(*places: SourceOffers, policy: CatalogFilters | None = None, machine: FakeMachine | None = None) -> Catalog:
-    return merge(places, policy=policy, machine=machine or FakeMachine())
+def merged(*places: SourceOffers, filters: CatalogFilters | None = None, machine: FakeMachine | None = None) -> Catalog:
+    return merge(places, filters=filters, machine=machine or FakeMachine())
 
 
 def at(source: Source, *offers: Offer, trusted: bool = True) -> SourceOffers:
@@ -67,7 +67,7 @@ def test_twins_inside_one_place_are_told_apart_by_folder() -> None:
 
 
 def test_a_disabled_winner_does_not_let_a_lower_skill_surface() -> None:
-    catalog = merged(*in_each_source("pdf"), policy=CatalogFilters(disabled=frozenset({"pdf"})))
+    catalog = merged(*in_each_source("pdf"), filters=CatalogFilters(disabled=frozenset({"pdf"})))
     assert (len(catalog), catalog["pdf"].source, catalog["pdf"].state) == (0, Source.PLUGIN, State.DISABLED)
 
 
@@ -111,8 +111,8 @@ def test_a_bad_skill_in_an_untrusted_folder_is_untrusted() -> None:
 # --- what the user said -----------------------------------------------------------------------------------------------
 
 
-def reason(name: str, policy: CatalogFilters, *, source: Source = Source.USER, flags: int = 0) -> str:
-    return merged(at(source, offer(name, flags=flags)), policy=policy)[name].reason
+def reason(name: str, filters: CatalogFilters, *, source: Source = Source.USER, flags: int = 0) -> str:
+    return merged(at(source, offer(name, flags=flags)), filters=filters)[name].reason
 
 
 @pytest.mark.parametrize(
@@ -136,16 +136,16 @@ def test_deny_beats_allow() -> None:
 
 
 def test_disabled_bundled_switches_off_only_the_bundled_skill() -> None:
-    policy = CatalogFilters(disabled_bundled=frozenset({"gh"}))
-    assert reason("gh", policy, source=Source.BUNDLED) == "disabled in the configuration"
-    assert reason("gh", policy, source=Source.USER) == ""
+    filters = CatalogFilters(disabled_bundled=frozenset({"gh"}))
+    assert reason("gh", filters, source=Source.BUNDLED) == "disabled in the configuration"
+    assert reason("gh", filters, source=Source.USER) == ""
 
 
 def test_enabled_bundled_is_the_list_of_bundled_skills_that_are_on() -> None:
-    policy = CatalogFilters(enabled_bundled=frozenset({"gh"}))
-    assert reason("gh", policy, source=Source.BUNDLED) == ""
-    assert reason("hello-world", policy, source=Source.BUNDLED) == "not among enabled_bundled"
-    assert reason("hello-world", policy, source=Source.USER) == ""
+    filters = CatalogFilters(enabled_bundled=frozenset({"gh"}))
+    assert reason("gh", filters, source=Source.BUNDLED) == ""
+    assert reason("hello-world", filters, source=Source.BUNDLED) == "not among enabled_bundled"
+    assert reason("hello-world", filters, source=Source.USER) == ""
 
 
 def test_a_skill_that_is_off_by_default_says_how_to_switch_it_on() -> None:
@@ -154,19 +154,19 @@ def test_a_skill_that_is_off_by_default_says_how_to_switch_it_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [CatalogFilters(enabled=frozenset({"beta"})), CatalogFilters(enabled_bundled=frozenset({"beta"}))]
+    "filters", [CatalogFilters(enabled=frozenset({"beta"})), CatalogFilters(enabled_bundled=frozenset({"beta"}))]
 )
-def test_enabling_a_skill_that_is_off_by_default_switches_it_on(policy: CatalogFilters) -> None:
-    assert reason("beta", policy, flags=OfferFlag.OFF_BY_DEFAULT, source=Source.BUNDLED) == ""
+def test_enabling_a_skill_that_is_off_by_default_switches_it_on(filters: CatalogFilters) -> None:
+    assert reason("beta", filters, flags=OfferFlag.OFF_BY_DEFAULT, source=Source.BUNDLED) == ""
 
 
 def test_disabled_beats_enabled() -> None:
-    policy = CatalogFilters(enabled=frozenset({"beta"}), disabled=frozenset({"beta"}))
-    assert reason("beta", policy) == "disabled in the configuration"
+    filters = CatalogFilters(enabled=frozenset({"beta"}), disabled=frozenset({"beta"}))
+    assert reason("beta", filters) == "disabled in the configuration"
 
 
 def test_a_disabled_skill_is_not_also_called_unavailable() -> None:
-    catalog = merged(at(Source.USER, offer("pdf", needs=needing("qpdf"))), policy=CatalogFilters(disabled=frozenset({"pdf"})))
+    catalog = merged(at(Source.USER, offer("pdf", needs=needing("qpdf"))), filters=CatalogFilters(disabled=frozenset({"pdf"})))
     assert (catalog["pdf"].state, catalog["pdf"].reason) == (State.DISABLED, "disabled in the configuration")
 
 
@@ -203,7 +203,7 @@ def test_what_is_shadowed_is_not_probed() -> None:
 @pytest.fixture
 def mixed() -> Catalog:
     offers = (offer("on"), offer("off"), offer("lacking", needs=needing("nope")), offer("bad", flags=OfferFlag.BAD))
-    return merged(at(Source.USER, *offers), policy=CatalogFilters(disabled=frozenset({"off"})))
+    return merged(at(Source.USER, *offers), filters=CatalogFilters(disabled=frozenset({"off"})))
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_line_that_only_begins_with_hyphens_at_the_edge_of_a_read_is_no_end(tm
     start = "---\nname: x\ndescription: Does it.\nnote: "
     data = start + "a" * (8192 - 4 - len(start)) + "\n---not the end: 1\n---\nBody.\n"
     assert data[8188:8192] == "\n---"
-    assert found_with(tmp_path, data.encode()).offer.head == parse(data.encode(), folder="x").document.head
+    assert found_with(tmp_path, data.encode()).offer.frontmatter == parse(data.encode(), folder="x").document.frontmatter
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_files_as_editors_leave_them_are_listed(tmp_path: Path, data: bytes) -> 
 
 def test_a_delimiter_with_spaces_ends_the_head_before_a_later_clean_one(tmp_path: Path) -> None:
     entry = found_with(tmp_path, b"---\nname: x\ndescription: Does it.\n--- \nBody: yes\n\n---\nMore\n")
-    assert entry.offer.head == "name: x\ndescription: Does it.\n"
+    assert entry.offer.frontmatter == "name: x\ndescription: Does it.\n"
 
 
 def test_a_body_that_is_not_utf_8_is_listed_and_reported_when_it_is_loaded(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from metier.errors import InvalidSkillError, NotFoundError, RefusedError, SkillN
 from metier.sources import SkillLoader, build_catalog, load_folder
 
 
-def loader_of(tmp_path: Path, *, policy: CatalogFilters | None = None, trusted: bool = True) -> SkillLoader:
-    return SkillLoader(build_catalog([place(tmp_path, trusted=trusted)], policy=policy, machine=FakeMachine()))
+def loader_of(tmp_path: Path, *, filters: CatalogFilters | None = None, trusted: bool = True) -> SkillLoader:
+    return SkillLoader(build_catalog([place(tmp_path, trusted=trusted)], filters=filters, machine=FakeMachine()))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def every_tier(loader: SkillLoader) -> list[type[Exception]]:
 
 @pytest.mark.usefixtures("skill")
 def test_a_disabled_skill_is_refused_at_every_tier_with_the_reason(tmp_path: Path) -> None:
-    loader = loader_of(tmp_path, policy=CatalogFilters(disabled=frozenset({"pdf"})))
+    loader = loader_of(tmp_path, filters=CatalogFilters(disabled=frozenset({"pdf"})))
     assert every_tier(loader) == [RefusedError] * 3
     with pytest.raises(RefusedError, match="pdf is disabled: disabled in the configuration") as raised:
         loader.load_full("pdf")

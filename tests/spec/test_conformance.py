@@ -122,7 +122,7 @@ def test_the_quick_road_answers_as_the_slow_one_or_not_at_all(case: Case) -> Non
     if data is None:
         return
     parsed = parse_with_positions(split_document(data), case["folder"], Verdict.LENIENT)
-    quick = fast_fields(parsed.document.head, case["folder"]) if parsed.document.has_head else None
+    quick = fast_fields(parsed.document.frontmatter, case["folder"]) if parsed.document.has_frontmatter else None
     if quick is not None:
         manifest = manifest_from(quick.fields, name=case["folder"], description=quick.fields["description"].strip())
         assert manifest == (parsed.manifest, ())

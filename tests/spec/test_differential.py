@@ -109,7 +109,7 @@ def reference_is_ok(data: bytes, folder: Path) -> bool:
 def roads_agree(data: bytes, folder: str) -> bool | None:
     """Whether the quick road's answer is that of the slow one; None where it gave none."""
     parsed = parse(data, folder=folder)
-    quick = fast_fields(parsed.document.head, folder) if parsed.document.has_head else None
+    quick = fast_fields(parsed.document.frontmatter, folder) if parsed.document.has_frontmatter else None
     if quick is None:
         return None
     manifest = manifest_from(quick.fields, name=folder, description=quick.fields["description"].strip())

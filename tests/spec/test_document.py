@@ -16,7 +16,7 @@ def codes(document: Document) -> list[str]:
 
 def test_the_head_and_the_body_are_what_stands_between_and_after_the_dashes() -> None:
     document = split_document(b"---\nname: a\n---\n# Title\n")
-    assert (document.head, document.body) == ("name: a\n", "# Title\n")
+    assert (document.frontmatter, document.body) == ("name: a\n", "# Title\n")
     assert document.problems == ()
 
 
@@ -34,12 +34,12 @@ def test_lines_are_counted_over_the_whole_file(data: bytes, lines: int) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_kind_of_line_end_becomes_a_newline(end: str) -> None:
     document = split_document("---\nname: a\n---\none\ntwo\n".replace("\n", end).encode())
-    assert (document.head, document.body) == ("name: a\n", "one\ntwo\n")
+    assert (document.frontmatter, document.body) == ("name: a\n", "one\ntwo\n")
 
 
 def test_a_byte_order_mark_is_skipped_and_reported() -> None:
     document = split_document(b"\xef\xbb\xbf---\nname: a\n---\n")
-    assert (document.head, codes(document)) == ("name: a\n", ["SK014"])
+    assert (document.frontmatter, codes(document)) == ("name: a\n", ["SK014"])
 
 
 def test_spaces_after_the_dashes_are_tolerated() -> None:
@@ -48,7 +48,8 @@ def test_spaces_after_the_dashes_are_tolerated() -> None:
 
 def test_dashes_inside_a_line_are_no_delimiter() -> None:
     assert (
-        split_document(b"---\ndescription: a --- b\n  ---\n# ---\n---\nBody\n").head == "description: a --- b\n  ---\n# ---\n"
+        split_document(b"---\ndescription: a --- b\n  ---\n# ---\n---\nBody\n").frontmatter
+        == "description: a --- b\n  ---\n# ---\n"
     )
 
 
@@ -58,7 +59,7 @@ def test_the_body_may_hold_rules_of_its_own() -> None:
 
 def test_the_closing_dashes_may_end_the_file() -> None:
     document = split_document(b"---\na: b\n---")
-    assert (document.head, document.body, document.problems) == ("a: b\n", "", ())
+    assert (document.frontmatter, document.body, document.problems) == ("a: b\n", "", ())
 
 
 @pytest.mark.parametrize(
@@ -75,12 +76,12 @@ def test_a_file_without_an_opening_line_says_why(data: bytes, message: str) -> N
     document = split_document(data)
     (found,) = document.problems
     assert (found.code, found.message, found.line, found.column) == ("SK005", message, 1, 1)
-    assert (document.has_head, document.body) == (False, data.decode())
+    assert (document.has_frontmatter, document.body) == (False, data.decode())
 
 
 def test_a_head_that_is_never_closed_is_all_body() -> None:
     document = split_document(b"---\nname: a\n...\n")
-    assert (codes(document), document.has_head, document.body) == (["SK006"], False, "---\nname: a\n...\n")
+    assert (codes(document), document.has_frontmatter, document.body) == (["SK006"], False, "---\nname: a\n...\n")
 
 
 def test_a_head_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
@@ -108,10 +109,10 @@ def test_a_byte_that_is_not_utf_8_is_found_where_it_stands() -> None:
 @given(st.binary())
 def test_no_bytes_make_it_raise(data: bytes) -> None:
     document = split_document(data)
-    assert document.has_head or document.problems
+    assert document.has_frontmatter or document.problems
 
 
 @given(head=st.from_regex(r"([a-z]+: [a-z ]+\n)*", fullmatch=True), body=st.text(alphabet="ab-# \n"))
 def test_what_was_put_together_comes_apart_again(head: str, body: str) -> None:
     document = split_document(f"---\n{head}---\n{body}".encode())
-    assert (document.head, document.body) == (head, body)
+    assert (document.frontmatter, document.body) == (head, body)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.spec import Extensions, Json, Parameter, ParameterType, Toolset, Triggers
-from metier.spec.extensions import first_sentence, read_extensions
+from metier.spec.extensions import read_extensions
 
 
 def extensions(**extra: Json) -> Extensions:
@@ -212,21 +212,6 @@ def test_a_parameter_that_does_not_fit_is_dropped_and_reported(declared: Json) -
 def test_a_value_of_another_shape_is_reported_and_left_at_its_default(extra: dict[str, Json], code: str) -> None:
     read, (found,) = read_extensions(extra, {})
     assert (read, found.code) == (Extensions(), code)
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("Fills forms. Use when asked.", "Fills forms."),
-        ("Fills forms", "Fills forms"),
-        ("Reads e.g. forms and v1.2 files", "Reads e.g. forms and v1.2 files"),
-        ("One\n  line\n\nAnother", "One line"),
-        ("  Wow! Really? Yes.", "Wow!"),
-        ("", ""),
-    ],
-)
-def test_the_first_sentence_is_the_brief_description(text: str, sentence: str) -> None:
-    assert first_sentence(text) == sentence
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(alphabet="a1(*,: -/\n", max_size=9)

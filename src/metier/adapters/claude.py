@@ -20,8 +20,7 @@ from uuid import uuid4
 
 from metier.errors import MetierError, UsageError
 from metier.runtime import ActivatedBy, PolicyVerdict, ResourceRead, Tool, in_thread, parse_patterns, tool_request
-from metier.spec import SKILL_FILE
-from metier.spec.fields import is_name
+from metier.spec import SKILL_FILE, is_name
 
 from .chat_completions import extended
 from .prompt import instructions_activated_elsewhere

@@ -103,7 +103,7 @@ class App(Conversations, Registries):
         return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
 
     @cached_property
-    def policy(self) -> CatalogFilters:
+    def filters(self) -> CatalogFilters:
         from metier.catalog import CatalogFilters
 
         words = self.settings.words
@@ -185,7 +185,7 @@ class App(Conversations, Registries):
 
         return build_catalog(
             self.places,
-            policy=self.policy,
+            filters=self.filters,
             machine=self.machine,
             cache=MetadataCache(self.cache_file) if self.settings.truth("cache.enabled") else None,
             limits=self.limits,

@@ -13,8 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
 from metier.errors import NotFoundError
-from metier.spec import FileEntry, Files, resource_path
-from metier.spec.files import too_large_error
+from metier.spec import FileEntry, Files, resource_path, too_large_error
 from metier.values import dataclass, field, replace
 
 from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, archive_error

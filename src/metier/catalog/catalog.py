@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from metier.errors import SkillNotFoundError
@@ -97,63 +97,65 @@ class Catalog:
 
 
 def merge(
-    places: Sequence[SourceOffers], *, policy: CatalogFilters | None = None, machine: Environment, warnings: Iterable[str] = ()
+    places: Sequence[SourceOffers],
+    *,
+    filters: CatalogFilters | None = None,
+    machine: Environment,
+    warnings: Iterable[str] = (),
 ) -> Catalog:
-    """The catalog of these places, given from lowest to highest precedence."""
-    decide = _Decider(policy or CatalogFilters(), machine)
+    """Returns the catalog of these places, given from lowest to highest precedence."""
+    decider = _Decider(filters or CatalogFilters(), machine)
     winners: dict[str, Entry] = {}
     entries: list[Entry] = []
     for source, offers, trusted in reversed(places):
         for offer in offers:
-            name = offer[3]
-            if trusted and not offer[5] & 1:
-                winner = winners.get(name)
-                if winner is None:
-                    entry = decide(source, offer)
-                    winners[name] = entry
-                else:
-                    reason = f"hidden by the {winner.source} skill in {winner.folder}"
-                    entry = Entry(name, offer[4], source, offer[0], State.SHADOWED, reason, offer)
+            if not trusted or offer.flags & OfferFlag.BAD:
+                entries.append(_left_out(source, offer, trusted=trusted))
+                continue
+            name = offer.name
+            winner = winners.get(name)
+            if winner is None:
+                entry = decider.decide(source, offer)
+                winners[name] = entry
             else:
-                entry = _left_out(source, offer, trusted=trusted)
+                reason = f"hidden by the {winner.source} skill in {winner.folder}"
+                entry = Entry(name, offer.description, source, offer.folder, State.SHADOWED, reason, offer)
             entries.append(entry)
-    # Stable, so among equal names the winner stays first.
-    entries.sort(key=itemgetter(0))
+    # Stable, so that the winner stays first among equal names.
+    entries.sort(key=attrgetter("name"))
     return Catalog(tuple(entries), tuple(warnings), winners)
 
 
 class _Decider:
-    """Enabled or not, for an offer that has won its name."""
+    """Decides whether an offer that has won its name is enabled."""
 
-    def __init__(self, policy: CatalogFilters, machine: Environment) -> None:
-        self.policy = policy
+    def __init__(self, filters: CatalogFilters, machine: Environment) -> None:
+        self.filters = filters
         self.machine = machine
-        self.silent = policy == CatalogFilters()
+        self.has_filters = filters != CatalogFilters()
         self.answers: dict[str, str] = {}
 
-    def __call__(self, source: Source, offer: Offer) -> Entry:
-        flags = offer[5]
+    def decide(self, source: Source, offer: Offer) -> Entry:
         state, reason = State.ENABLED, ""
-        # Most users say nothing, and most skills need nothing or what their neighbours need.
-        if not self.silent or flags & OfferFlag.OFF_BY_DEFAULT:
+        if self.has_filters or offer.flags & OfferFlag.OFF_BY_DEFAULT:
             reason = self._disabled(source, offer)
             state = State.DISABLED if reason else State.ENABLED
-        if offer[6] and not reason:
-            reason = self._missing(offer[6])
+        if offer.needs and not reason:
+            reason = self._missing(offer.needs)
             state = State.UNAVAILABLE if reason else State.ENABLED
-        return Entry(offer[3], offer[4], source, offer[0], state, reason, offer)
+        return Entry(offer.name, offer.description, source, offer.folder, state, reason, offer)
 
     def _disabled(self, source: Source, offer: Offer) -> str:
-        policy, name = self.policy, offer.name
-        if name in policy.disabled or (source is Source.BUNDLED and name in policy.disabled_bundled):
+        filters, name = self.filters, offer.name
+        if name in filters.disabled or (source is Source.BUNDLED and name in filters.disabled_bundled):
             return "disabled in the configuration"
-        if source is Source.BUNDLED and policy.enabled_bundled and name not in policy.enabled_bundled:
+        if source is Source.BUNDLED and filters.enabled_bundled and name not in filters.enabled_bundled:
             return "not among enabled_bundled"
-        if any(fnmatchcase(name, glob) for glob in policy.deny):
+        if any(fnmatchcase(name, glob) for glob in filters.deny):
             return "denied by a filter"
-        if policy.allow and not any(fnmatchcase(name, glob) for glob in policy.allow):
+        if filters.allow and not any(fnmatchcase(name, glob) for glob in filters.allow):
             return "not allowed by a filter"
-        if offer.flags & OfferFlag.OFF_BY_DEFAULT and name not in policy.enabled | policy.enabled_bundled:
+        if offer.flags & OfferFlag.OFF_BY_DEFAULT and name not in filters.enabled | filters.enabled_bundled:
             return f"off by default; switch it on with `metier skill enable {name}`"
         return ""
 

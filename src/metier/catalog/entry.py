@@ -6,10 +6,20 @@ import json
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from metier.spec import Document, Manifest, ParseResult, Problem, Report, Severity, parse
-from metier.spec.extensions import EXTENSION_KEYS, WRITTEN_KEYS
-from metier.spec.fast_yaml import FastFields
-from metier.spec.manifest import manifest_from
+from metier.spec import (
+    EXTENSION_KEYS,
+    EXTENSION_SPELLINGS,
+    SKILL_FILE,
+    Document,
+    FastFields,
+    Manifest,
+    ParseResult,
+    Problem,
+    Report,
+    Severity,
+    manifest_from,
+    parse,
+)
 
 from .needs import encoded_needs
 
@@ -17,10 +27,10 @@ __all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fast_fi
 
 
 class Source(StrEnum):
-    """Where skills come from, in order of precedence: a later source hides an earlier one."""
+    """Where a skill comes from, in order of precedence: a later source hides an earlier one."""
 
     MCP = "mcp"
-    """Another server offers it. Below all others, and under a name of its own: a stranger never hides what is here."""
+    """Another server offers it. It has the lowest precedence, so that a remote skill never hides a local one."""
     BUNDLED = "bundled"
     USER = "user"
     CLAUDE = "claude"
@@ -31,19 +41,19 @@ class Source(StrEnum):
 class State(StrEnum):
     ENABLED = "enabled"
     DISABLED = "disabled"
-    """Someone switched it off: configuration, a filter, or its own `default_enabled: false`."""
+    """Switched off by the configuration, a filter, or its own `default_enabled: false`."""
     UNAVAILABLE = "unavailable"
     """It needs something that this machine does not have."""
     SHADOWED = "shadowed"
     """A source of higher precedence offers the same name."""
     UNTRUSTED = "untrusted"
-    """It lies in a project folder that nobody has trusted yet, so nothing of it is loaded."""
+    """It is in a project folder that is not trusted, so nothing of it is loaded."""
     SKIPPED = "skipped"
     """Not a usable skill; the reason says why."""
 
 
 class OfferFlag:
-    """What deciding a state needs to know of an offer; zero for nearly all. Plain bits: IntFlag costs 3 µs a question."""
+    """Facts about an offer that decide its state; zero for nearly all. Plain bits: testing an IntFlag takes 3 µs."""
 
     BAD: Final = 1
     OFF_BY_DEFAULT: Final = 2
@@ -52,9 +62,9 @@ class OfferFlag:
 
 
 class Offer(NamedTuple):
-    """One SKILL.md as it was read: also exactly one row of the metadata cache.
+    """One SKILL.md as it was read; also exactly one row of the metadata cache.
 
-    A tuple and not a dataclass, because a start makes ten thousand of them straight from SQLite's rows.
+    A tuple and not a dataclass, because discovery makes ten thousand of them straight from SQLite's rows.
     """
 
     folder: str
@@ -66,14 +76,14 @@ class Offer(NamedTuple):
     flags: int = 0
     needs: str = ""
     """`Needs.encoded()`: equal texts have equal answers, so each is checked once."""
-    head: str = ""
-    """The frontmatter as it was written; parsed again when somebody asks for more than the name."""
+    frontmatter: str = ""
+    """As it was written. It is parsed again when more than the name and the description is needed."""
     problems: str = ""
     """As JSON; empty when there are none."""
 
 
 class Entry(NamedTuple):
-    """One line of the catalog. A tuple for the same reason as Offer."""
+    """One skill in the catalog. A tuple for the same reason as Offer."""
 
     name: str
     description: str
@@ -86,12 +96,12 @@ class Entry(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Names are labels and may collide; the folder is what tells two skills apart."""
+        """The folder: two skills may have the same name, but not the same folder."""
         return self.folder
 
     @property
     def location(self) -> str:
-        return f"{self.folder}/SKILL.md"
+        return f"{self.folder}/{SKILL_FILE}"
 
     @property
     def manifest(self) -> Manifest:
@@ -99,41 +109,40 @@ class Entry(NamedTuple):
 
     @property
     def _parsed(self) -> ParseResult:
-        data = f"---\n{self.offer.head}---\n".encode("utf-8", "surrogatepass")
+        data = f"---\n{self.offer.frontmatter}---\n".encode("utf-8", "surrogatepass")
         return parse(data, folder=self.folder.rpartition("/")[2])
 
     @property
     def report(self) -> Report:
-        """What was odd about the file, under the lenient verdict."""
+        """The problems of the file under the lenient verdict."""
         if self.offer.flags & OfferFlag.WARNED and not self.offer.problems:
-            # The quick road only saw that something is odd; where it stands is worth a parse now that somebody asks.
+            # The fast parser knows only that there is a problem; the slow one knows which, and where.
             return self._parsed.report
         rows = json.loads(self.offer.problems) if self.offer.problems else ()
         return Report(tuple(Problem(**{**row, "severity": Severity(row["severity"])}) for row in rows))
 
     @property
     def is_for_models(self) -> bool:
-        """May it stand in a model's catalog? A person can still start it by name when not."""
+        """Whether it belongs in a model's catalog. A user can start any skill by name."""
         return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
 
 
-def offer_from_fast_fields(folder: str, mtime_ns: int, size: int, quick: FastFields, head: str) -> Offer:
-    """The offer of a head that took the quick road."""
-    fields, warned = quick
+def offer_from_fast_fields(folder: str, mtime_ns: int, size: int, fast: FastFields, frontmatter: str) -> Offer:
+    """Returns the offer of a frontmatter that the fast parser could read."""
+    fields, warned = fast
     name, description = fields["name"], fields["description"].strip()
     metadata, flags = fields.get("metadata", _EMPTY), OfferFlag.WARNED if warned else 0
-    if WRITTEN_KEYS.isdisjoint(fields) and _READ.isdisjoint(metadata):
+    if EXTENSION_SPELLINGS.isdisjoint(fields) and _DECIDING_KEYS.isdisjoint(metadata):
         needs = encoded_needs(fields.get("compatibility", ""), "")
-        return Offer(folder, mtime_ns, size, name, description, flags, needs, head)
+        return Offer(folder, mtime_ns, size, name, description, flags, needs, frontmatter)
     manifest, _ = manifest_from(fields, name=name, description=description)
-    offer = offer_from_parse(
-        folder, mtime_ns, size, ParseResult(manifest=manifest, report=Report(), document=Document(head=head))
-    )
+    parsed = ParseResult(manifest=manifest, report=Report(), document=Document(frontmatter=frontmatter))
+    offer = offer_from_parse(folder, mtime_ns, size, parsed)
     return offer._replace(flags=offer.flags | flags) if flags else offer
 
 
 def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult) -> Offer:
-    """The offer of a head that took a closer look, whether it came to anything or not."""
+    """Returns the offer of a parsed file, whether it is usable or not."""
     manifest, report = parsed.manifest, parsed.report
     if manifest is None:
         return offer_from_report(folder, mtime_ns, size, report)
@@ -144,18 +153,19 @@ def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult)
         | (OfferFlag.HIDDEN_FROM_MODEL if extensions.disable_model_invocation else 0)
     )
     needs = encoded_needs(manifest.compatibility or "", " ".join(extensions.requires))
-    head = parsed.document.head
-    return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, head, _encoded(report))
+    frontmatter = parsed.document.frontmatter
+    return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, frontmatter, _encoded(report))
 
 
 def offer_from_report(folder: str, mtime_ns: int, size: int, report: Report) -> Offer:
-    """A folder that is no usable skill still has a line: one bad skill never hides another, nor itself."""
+    """Returns the offer of a folder that is not a usable skill: it is listed as skipped, with its reason."""
     name = folder.rpartition("/")[2]
     return Offer(folder, mtime_ns, size, name, "", OfferFlag.BAD, problems=_encoded(report))
 
 
 _EMPTY: dict[str, str] = {}
-_READ = EXTENSION_KEYS - {"author", "version", "tags", "keywords"}
+# The extensions that can change flags or needs.
+_DECIDING_KEYS = EXTENSION_KEYS - {"author", "version", "tags", "keywords"}
 
 
 def _encoded(report: Report) -> str:

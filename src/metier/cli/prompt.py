@@ -29,8 +29,7 @@ from metier.disclosure import (
 )  # fmt: skip
 from metier.errors import UsageError
 from metier.selection import Match
-from metier.spec import Skill, estimate_tokens
-from metier.spec.scripts import script_summary
+from metier.spec import Skill, estimate_tokens, script_summary
 
 from .core.dispatch import command
 from .core.result import Result
@@ -97,7 +96,9 @@ def _view(
         case Preset.SUMMARY:
             return section(listed, mount_path=mount, visibility=SectionVisibility.SUMMARY, count=count)
         case Preset.TRIGGERS:
-            has_triggers = any("triggers" in entry.offer.head and entry.manifest.extensions.triggers.any for entry in listed)
+            has_triggers = any(
+                "triggers" in entry.offer.frontmatter and entry.manifest.extensions.triggers.any for entry in listed
+            )
             return by_trigger(request, listed, _activated(app, request), has_triggers=has_triggers, count=count)
         case Preset.ACTIVE:
             if not request:

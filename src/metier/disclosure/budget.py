@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metier.spec import estimate_tokens
-from metier.spec.extensions import first_sentence
+from metier.spec import estimate_tokens, first_sentence
 
 from .catalog_block import CatalogLine, render_block
 from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from metier.spec import estimate_tokens
-from metier.spec.extensions import first_sentence
+from metier.spec import estimate_tokens, first_sentence
 
 from .catalog_block import render_block, render_indented_xml, render_reference_xml
 from .escaping import escape_instructions, escape_markdown, one_line

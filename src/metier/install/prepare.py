@@ -100,25 +100,12 @@ def _called(skill: FetchedSkill) -> str:
 
 def _renamed(files: Files, name: str) -> Files:
     """The same skill, whose SKILL.md says the name it has here, for agents that go by the file and not by the folder."""
+    # Imported here: few skills are renamed, and the repairs import PyYAML.
+    from metier.spec import replace_name
+
     contents = files if isinstance(files, Contents) else read_contents(files)
     members = [
-        replace(member, data=_with_name(member.data, name)) if member.path == SKILL_FILE else member
+        replace(member, data=replace_name(member.data, name)) if member.path == SKILL_FILE else member
         for member in contents.members
     ]
     return Contents(members, contents.links)
-
-
-def _with_name(data: bytes, name: str) -> bytes:
-    # Imported here: few skills are renamed, and the repairs bring the slower YAML parser along.
-    from metier.spec.repairs.head import split_file
-    from metier.spec.repairs.repairs import name_of_the_folder
-
-    try:
-        file = split_file(data.decode("utf-8-sig"), name)
-    except UnicodeDecodeError:
-        return data
-    edits = list(name_of_the_folder(file.head)) if file else []
-    if file is None or not edits:
-        return data
-    head = file.head.edited(edits[:1])
-    return (file.opening + "".join(line.text + line.end for line in head.lines) + file.closing + file.body).encode()

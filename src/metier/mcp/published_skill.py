@@ -17,9 +17,20 @@ from urllib.parse import quote, unquote
 from metier.catalog import Entry
 from metier.errors import MetierError, RefusedError
 from metier.sources import DiskFiles
-from metier.spec import SKILL_FILE, Files, Json, Verdict, is_name, parse, resource_path, split_document
-from metier.spec import yaml as head_yaml
-from metier.spec.yaml import MapNode
+from metier.spec import (
+    SKILL_FILE,
+    Files,
+    Json,
+    MapNode,
+    Verdict,
+    is_name,
+    parse,
+    read_yaml,
+    resource_path,
+    split_document,
+    to_json,
+    to_text,
+)
 
 __all__ = [
     "EXTENSION",
@@ -109,13 +120,10 @@ def publish_entry(entry: Entry) -> PublishedSkill | WithheldSkill:
 
 def frontmatter(data: bytes) -> dict[str, Json]:
     """The head of a SKILL.md as JSON, all keys; empty where there is none."""
-    tree = head_yaml.read_yaml(split_document(data).head)
+    tree = read_yaml(split_document(data).frontmatter)
     if not isinstance(tree.root, MapNode):
         return {}
-    return {
-        key.text: head_yaml.to_text(value) if key.text in _TEXTS else head_yaml.to_json(value)
-        for key, value in tree.root.entries
-    }
+    return {key.text: to_text(value) if key.text in _TEXTS else to_json(value) for key, value in tree.root.entries}
 
 
 def path_in(uri: str) -> tuple[str, str]:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Container, Iterator
 
 from metier.errors import NotFoundError, UnavailableError
 from metier.sources import replace_bytes
-from metier.spec import SKILL_FILE, FileEntry, resource_path
-from metier.spec.files import too_large_error
+from metier.spec import SKILL_FILE, FileEntry, resource_path, too_large_error
 
 from .published_skill import MOST_BYTES, ListedFile
 from .remote_skill import RemoteSkill

@@ -17,9 +17,7 @@ from urllib.parse import quote, unquote
 from metier.catalog import Offer, OfferFlag
 from metier.catalog.needs import encoded_needs
 from metier.errors import RefusedError
-from metier.spec import SKILL_FILE, Json, is_name, resource_path, split_document
-from metier.spec import yaml as head_yaml
-from metier.spec.yaml import MapNode
+from metier.spec import SKILL_FILE, Json, MapNode, is_name, read_yaml, resource_path, split_document, to_json, to_text
 
 from .published_skill import MOST_BYTES, MOST_FILES, ListedFile
 
@@ -185,13 +183,13 @@ def _path(server: str, uri: str, quoted: str) -> str:
 
 def _says(data: bytes, expected: Mapping[str, Json]) -> bool:
     """Does a SKILL.md say what its entry does, field by field? A number may be told as the text that stands there."""
-    tree = head_yaml.read_yaml(split_document(data).head)
+    tree = read_yaml(split_document(data).frontmatter)
     if not isinstance(tree.root, MapNode) or tree.problems:
         return False
     written = {key.text: value for key, value in tree.root.entries}
     if written.keys() != expected.keys():
         return False
-    return all(expected[key] in (head_yaml.to_json(value), head_yaml.to_text(value)) for key, value in written.items())
+    return all(expected[key] in (to_json(value), to_text(value)) for key, value in written.items())
 
 
 def _is_deep(value: Json, left: int = 24) -> bool:

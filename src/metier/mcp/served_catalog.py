@@ -99,7 +99,7 @@ def served(catalog: Catalog) -> Iterable[Entry]:
 
 
 def _about(entry: Entry) -> Manifest:
-    if any(key in entry.offer.head for key in _ABOUT_PEOPLE):
+    if any(key in entry.offer.frontmatter for key in _ABOUT_PEOPLE):
         return entry.manifest
     # Nearly no skill says anything here, and parsing a thousand heads to learn that takes longer than the answer.
     return Manifest(name=entry.name, description=entry.description)

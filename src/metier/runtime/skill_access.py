@@ -11,8 +11,7 @@ from metier.archive import digest
 from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import MetierError, SkillNotFoundError, UnavailableError
 from metier.sources import DiskFiles, SkillLoader
-from metier.spec import SKILL_FILE, FileEntry, Files, Skill, load, split_document
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, Skill, load, split_document
 
 from .activation import ActivatedBy
 from .policy.permissions import Requester
@@ -146,7 +145,7 @@ class _Needs(Mapping[str, tuple[str, ...]]):
         if entry is None or entry.state is not State.ENABLED:
             raise KeyError(name)
         # Nearly no skill has any, and parsing a head to learn that takes longer than the rest of an activation.
-        return entry.manifest.extensions.dependencies if "dependencies" in entry.offer.head else ()
+        return entry.manifest.extensions.dependencies if "dependencies" in entry.offer.frontmatter else ()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._catalog.names)

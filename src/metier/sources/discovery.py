@@ -22,11 +22,17 @@ from metier.catalog import (
     offer_from_parse,
     offer_from_report,
 )
-from metier.spec import SKILL_FILE, Report, Verdict, parse
-from metier.spec.codes import apply_verdict, problem
-from metier.spec.document import MAX_FRONTMATTER_BYTES
-from metier.spec.fast_yaml import fast_fields
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import (
+    MAX_FRONTMATTER_BYTES,
+    MAX_SKILL_FILE_BYTES,
+    SKILL_FILE,
+    Report,
+    Verdict,
+    apply_verdict,
+    fast_fields,
+    parse,
+    problem,
+)
 from metier.values import dataclass
 
 from .disk_files import DiskFiles
@@ -60,7 +66,7 @@ def discover(
     places = [SourceFolder(Source.PROJECT, os.fspath(folder)) for folder in folders]
     return build_catalog(
         places,
-        policy=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
+        filters=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
         machine=LocalMachine(),
         cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
         limits=limits,
@@ -70,7 +76,7 @@ def discover(
 def build_catalog(
     places: Sequence[SourceFolder],
     *,
-    policy: CatalogFilters | None = None,
+    filters: CatalogFilters | None = None,
     machine: Environment,
     cache: MetadataCache | None = None,
     limits: DiscoveryLimits | None = None,
@@ -88,7 +94,7 @@ def build_catalog(
         warnings += found.cut
         if found.found or found.odd:
             offers.append(SourceOffers(place.source, _read_all(place.root, found, cache), place.trusted))
-    return merge(offers, policy=policy, machine=machine, warnings=warnings)
+    return merge(offers, filters=filters, machine=machine, warnings=warnings)
 
 
 def _read_all(root: str, found: FolderSearch, cache: MetadataCache | None) -> list[Offer]:

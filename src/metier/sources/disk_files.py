@@ -12,8 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from metier.errors import NotFoundError, RefusedError
-from metier.spec import FileEntry, resource_path
-from metier.spec.files import too_large_error
+from metier.spec import FileEntry, resource_path, too_large_error
 
 from .skill_folders import SKIPPED_NAMES
 

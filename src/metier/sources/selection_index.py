@@ -14,8 +14,7 @@ from typing import TypeVar
 
 from metier.catalog import Entry
 from metier.selection import CorruptIndexError, Selector, SkillEmbeddings
-from metier.spec import SKILL_FILE, Extensions, split_document
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_document
 
 from .atomic_write import replace_bytes
 from .disk_files import DiskFiles
@@ -65,7 +64,7 @@ class IndexedSkill:
     @property
     def triggers(self) -> Mapping[str, tuple[str, ...]] | None:
         # Nearly no skill has any, and parsing a head to learn that costs more than ranking it.
-        if "triggers" not in self.entry.offer.head:
+        if "triggers" not in self.entry.offer.frontmatter:
             return None
         triggers = self.extensions.triggers
         return {"keywords": triggers.keywords, "verbs": triggers.verbs, "patterns": triggers.patterns}

@@ -1,30 +1,49 @@
-"""The standard: one SKILL.md and its folder, as values. Pure: it is handed bytes and never opens a file."""
+"""The Agent Skills standard: one SKILL.md and its folder, as values. Pure: it is given bytes and never opens a file."""
 
-from .codes import CODES, Code, Verdict
-from .document import Document, split_document
-from .extensions import Extensions, Parameter, ParameterType, Toolset, Triggers
-from .fields import SkillName, is_name
-from .files import SKILL_FILE, FileEntry, Files, MemoryFiles, resource_path
-from .manifest import STANDARD_KEYS, Manifest
+from metier.lazy import lazy_exports
+
+from .codes import CODES, Code, Verdict, apply_verdict, problem
+from .document import MAX_FRONTMATTER_BYTES, Document, split_document
+from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, Extensions, Parameter, ParameterType, Toolset, Triggers
+from .fields import SkillName, format_tools, is_name, parse_tools
+from .files import SKILL_FILE, FileEntry, Files, MemoryFiles, resource_path, too_large_error
+from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .parse import ParseResult, parse
 from .report import Problem, Report, Severity
-from .skill import MAX_RESOURCE_BYTES, Skill, check, load
-from .text import estimate_tokens
-from .tools import format_tools, parse_tools
-from .yaml import Json
+from .rules import MAX_DESCRIPTION_LENGTH
+from .skill import MAX_RESOURCE_BYTES, MAX_SKILL_FILE_BYTES, Skill, check, load
+from .text import estimate_tokens, first_sentence, script_summary
+from .yaml import Json, MapNode, read_yaml, to_json, to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .advice import advise, advise_set, find_overlaps
+    from .fast_yaml import FastFields, fast_fields
+    from .render import render_skill_file
+    from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
+    from .versions import Version, VersionRange, is_version, newest_version
 
 __all__ = [
     "CODES",
+    "EXTENSION_KEYS",
+    "EXTENSION_SPELLINGS",
+    "MAX_DESCRIPTION_LENGTH",
+    "MAX_FRONTMATTER_BYTES",
     "MAX_RESOURCE_BYTES",
+    "MAX_SKILL_FILE_BYTES",
     "SKILL_FILE",
     "STANDARD_KEYS",
+    "AppliedFix",
     "Code",
     "Document",
     "Extensions",
+    "FastFields",
     "FileEntry",
     "Files",
+    "FixResult",
     "Json",
     "Manifest",
+    "MapNode",
     "MemoryFiles",
     "Parameter",
     "ParameterType",
@@ -37,13 +56,46 @@ __all__ = [
     "Toolset",
     "Triggers",
     "Verdict",
+    "Version",
+    "VersionRange",
+    "advise",
+    "advise_set",
+    "apply_verdict",
     "check",
     "estimate_tokens",
+    "fast_fields",
+    "find_overlaps",
+    "first_sentence",
+    "fix_skill_file",
     "format_tools",
     "is_name",
+    "is_version",
     "load",
+    "manifest_from",
+    "newest_version",
     "parse",
     "parse_tools",
+    "problem",
+    "read_yaml",
+    "render_skill_file",
+    "replace_description",
+    "replace_name",
     "resource_path",
+    "script_summary",
     "split_document",
+    "to_json",
+    "to_text",
+    "too_large_error",
 ]
+
+if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor fix them, nor compare versions
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "metier.spec.advice": ("advise", "advise_set", "find_overlaps"),
+            "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
+            "metier.spec.render": ("render_skill_file",),
+            "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
+            "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
+        },
+    )

@@ -45,11 +45,11 @@ def _problems(data: bytes, folder: str) -> Iterator[Problem]:
     yield from _head_problems(parts[1], folder)
 
 
-def _head_problems(head: str, folder: str) -> Iterator[Problem]:
-    if "\0" in head:
+def _head_problems(frontmatter: str, folder: str) -> Iterator[Problem]:
+    if "\0" in frontmatter:
         yield problem("SK004", "holds a NUL byte")
         return
-    tree = read_yaml(head, loader=_Forked)
+    tree = read_yaml(frontmatter, loader=_Forked)
     refused = [*tree.problems, *(_beyond_strictyaml(tree.root) if tree.root else ())]
     if refused:
         yield from refused

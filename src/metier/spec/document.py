@@ -23,14 +23,14 @@ _CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One SKILL.md as text with `\\n` line ends. `head` starts on line 2 of the file."""
+    """One SKILL.md as text with `\\n` line ends. `frontmatter` starts on line 2 of the file."""
 
-    head: str = ""
+    frontmatter: str = ""
     body: str = ""
     body_line: int = 1
     problems: tuple[Problem, ...] = ()
     """What kept us from cutting, or what was odd about the bytes."""
-    has_head: bool = True
+    has_frontmatter: bool = True
 
     @property
     def lines(self) -> int:
@@ -38,32 +38,34 @@ class Document:
 
 
 def split_document(data: bytes) -> Document:
-    """Cut the file; never raises. Without a usable head, `problems` says why and the text is all body."""
+    """Cut the file; never raises. Without a usable frontmatter, `problems` says why and the text is all body."""
     found: list[Problem] = []
     if data.startswith(BOM):
         data = data[len(BOM) :]
         found.append(problem("SK014", "starts with a byte order mark", hint="`metier skill fix` removes it", line=1, column=1))
     text = _decoded(data, found)
     if text is None:
-        return Document(problems=tuple(found), has_head=False)
+        return Document(problems=tuple(found), has_frontmatter=False)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     opening = _OPENING.match(text)
     if not opening:
-        found.append(_no_head(text))
-        return Document(body=text, problems=tuple(found), has_head=False)
+        found.append(_no_frontmatter(text))
+        return Document(body=text, problems=tuple(found), has_frontmatter=False)
     closing = _CLOSING.search(text, opening.end())
     if not closing:
         found.append(problem("SK006", "the frontmatter that opens on line 1 is never closed", line=1, column=1,
                              hint="add a line `---` after the last key"))  # fmt: skip
-        return Document(body=text, problems=tuple(found), has_head=False)
-    head = text[opening.end() : closing.start()]
+        return Document(body=text, problems=tuple(found), has_frontmatter=False)
+    frontmatter = text[opening.end() : closing.start()]
     body_at = min(closing.end() + 1, len(text))
-    if len(head.encode()) > MAX_FRONTMATTER_BYTES:
+    if len(frontmatter.encode()) > MAX_FRONTMATTER_BYTES:
         found.append(problem("SK007", f"the frontmatter is larger than {MAX_FRONTMATTER_BYTES // 1024} KiB", line=1, column=1,
                              hint="move the detail into the body"))  # fmt: skip
-        return Document(body=text[body_at:], problems=tuple(found), has_head=False)
-    return Document(head=head, body=text[body_at:], body_line=text.count("\n", 0, closing.end()) + 2, problems=tuple(found))
+        return Document(body=text[body_at:], problems=tuple(found), has_frontmatter=False)
+    return Document(
+        frontmatter=frontmatter, body=text[body_at:], body_line=text.count("\n", 0, closing.end()) + 2, problems=tuple(found)
+    )
 
 
 def _decoded(data: bytes, found: list[Problem]) -> str | None:
@@ -79,7 +81,7 @@ def _decoded(data: bytes, found: list[Problem]) -> str | None:
         return None
 
 
-def _no_head(text: str) -> Problem:
+def _no_frontmatter(text: str) -> Problem:
     hint = "begin the file with `---`, then `name:` and `description:`, then `---`"
     first = text.lstrip()
     if first.startswith("---") and first != text:

@@ -20,13 +20,12 @@ from .yaml import Json
 
 __all__ = [
     "EXTENSION_KEYS",
-    "WRITTEN_KEYS",
+    "EXTENSION_SPELLINGS",
     "Extensions",
     "Parameter",
     "ParameterType",
     "Toolset",
     "Triggers",
-    "first_sentence",
     "read_extensions",
 ]
 
@@ -41,11 +40,10 @@ _SPELLINGS = {
     "disable_model_invocation": "disable-model-invocation", "default-enabled": "default_enabled",
     "brief-description": "brief_description",
 }  # fmt: skip
-WRITTEN_KEYS = EXTENSION_KEYS | _SPELLINGS.keys()
+EXTENSION_SPELLINGS = EXTENSION_KEYS | _SPELLINGS.keys()
 _SEMVER = re.compile(r"\d+(\.\d+){0,3}([-+][0-9A-Za-z.+-]+)?")
 _COMMAND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _TOOLSET = re.compile(r"(?P<module>toolsets(?:/[A-Za-z_]\w*)+)(?:\.py)?:(?P<name>[A-Za-z_]\w*)")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(])|\n\s*\n")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -111,14 +109,9 @@ class Extensions:
 NONE = Extensions()
 
 
-def first_sentence(text: str) -> str:
-    """The brief description that a skill has when it states none."""
-    return " ".join(_SENTENCE.split(text.strip(), maxsplit=1)[0].split())
-
-
 def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> tuple[Extensions, tuple[Problem, ...]]:
     """The extensions among the unknown keys and the metadata. A problem's message opens with the key it is about."""
-    if WRITTEN_KEYS.isdisjoint(extra) and EXTENSION_KEYS.isdisjoint(metadata):
+    if EXTENSION_SPELLINGS.isdisjoint(extra) and EXTENSION_KEYS.isdisjoint(metadata):
         return NONE, ()
     known = {_SPELLINGS.get(key, key): value for key, value in extra.items()}
     written = {_SPELLINGS[key]: key for key in extra if key in _SPELLINGS}

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from metier.values import dataclass, field
 
-from .extensions import Extensions, first_sentence, read_extensions
+from .extensions import Extensions, read_extensions
+from .fields import parse_tools
 from .report import Problem
-from .tools import parse_tools
+from .text import first_sentence
 from .yaml import Json
 
 __all__ = ["STANDARD_KEYS", "Manifest", "manifest_from"]

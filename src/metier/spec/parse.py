@@ -1,7 +1,7 @@
-"""SKILL.md bytes to a Manifest and a Report.
+"""Parses the bytes of a SKILL.md into a Manifest and a Report.
 
-One pass collects every problem. Under the lenient verdict a manifest comes back whenever a model could use the skill: it
-has a description and something to call it by. Nothing in a file can make this raise.
+One pass collects every problem. Under the lenient verdict there is a manifest whenever a model could use the skill: it has a
+description and a name. No content of a file makes this raise.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from .document import Document, split_document
 from .extensions import TEXT_KEYS
 from .manifest import STANDARD_KEYS, Manifest, manifest_from
 from .report import Problem, Report, Severity
-from .rescue import quote_colons
 from .rules import check_fields
-from .yaml import Json, MapNode, Node, Scalar, YamlTree, read_yaml, to_json, to_text
+from .yaml import Json, MapNode, Node, Scalar, YamlTree, quote_colons, read_yaml, to_json, to_text
 
 __all__ = ["ParseResult", "parse", "parse_with_positions"]
 
-_HEAD_LINE = 2
+_FRONTMATTER_LINE = 2
 # NEL and the Unicode separators end a line in YAML, so its marks count them.
 _YAML_LINE_END = re.compile("[\\n\\x85\\u2028\\u2029]")
 _KEY_PATH = re.compile(r"[A-Za-z_-]+(?:\.[\w-]+)*")
@@ -31,7 +30,7 @@ _KEY_PATH = re.compile(r"[A-Za-z_-]+(?:\.[\w-]+)*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseResult:
     manifest: Manifest | None
-    """None when no client could use the file; the report says why."""
+    """None if no client could use the file; the report says why."""
     report: Report
     document: Document
 
@@ -41,65 +40,65 @@ class ParseResult:
 
 
 def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> ParseResult:
-    """Read one SKILL.md. `folder` is the name of its folder; without it, nothing is compared with the name."""
+    """Parses one SKILL.md. `folder` is the name of its folder, with which the name is compared if it is given."""
     document = split_document(data)
-    if document.has_head and not document.problems and folder and verdict is not Verdict.COMPAT:
-        # Imported here: whoever only asks for the parts of a file need not load a YAML parser for it.
+    if document.has_frontmatter and not document.problems and folder and verdict is not Verdict.COMPAT:
+        # Imported here: splitting a file into its parts needs no YAML parser.
         from .fast_yaml import fast_manifest
 
-        manifest = fast_manifest(document.head, folder, strict=verdict is Verdict.STRICT)
+        manifest = fast_manifest(document.frontmatter, folder, strict=verdict is Verdict.STRICT)
         if manifest is not None:
             return ParseResult(manifest=manifest, report=Report(), document=document)
     return parse_with_positions(document, folder, verdict)
 
 
 def parse_with_positions(document: Document, folder: str | None, verdict: Verdict) -> ParseResult:
-    """Every problem with its place, for a head about which there may be something to say."""
+    """Parses with PyYAML, which gives every problem its line and column."""
     found = list(document.problems)
     manifest = None
-    if document.has_head:
-        tree, rescued = _tree(document)
-        found += rescued
+    if document.has_frontmatter:
+        tree, colons = _tree(document)
+        found += colons
         found += tree.problems
         if isinstance(tree.root, MapNode):
             found += check_fields(tree.root, folder)
-            found += _values_cut_by_a_comment(tree.root, document.head)
+            found += _description_cut_by_comment(tree.root, document.frontmatter)
             manifest, odd = _manifest(tree.root, folder)
             found += odd
         elif not tree.problems:
-            found.append(problem("SK009", "the frontmatter is not a list of `key: value` lines", line=_HEAD_LINE, column=1,
-                                 hint="write `name:` and `description:`, one a line"))  # fmt: skip
-    judged = [weighed for one in found if (weighed := apply_verdict(one, verdict))]
+            found.append(problem("SK009", "the frontmatter is not a list of `key: value` lines", line=_FRONTMATTER_LINE,
+                                 column=1, hint="write `name:` and `description:`, one per line"))  # fmt: skip
+    judged = [kept for one in found if (kept := apply_verdict(one, verdict))]
     if any(one.severity is Severity.ERROR for one in judged if one.code in _FATAL):
         manifest = None
     if manifest is None:
-        # No folder stands in for the name, so its absence is what made the file useless.
+        # No folder gives the skill a name, so the missing name is an error.
         judged = [replace(one, severity=Severity.ERROR) if one.code in ("SK101", "SK106") else one for one in judged]
     return ParseResult(manifest=manifest, report=Report.of(judged), document=document)
 
 
 _TEXT_KEYS = TEXT_KEYS.union(STANDARD_KEYS)
 
-# What leaves nothing that a model could use, whatever the verdict.
+# Problems that leave nothing a model could use, under every verdict.
 _FATAL = frozenset({"SK003", "SK004", "SK005", "SK006", "SK007", "SK008", "SK009", "SK010", "SK011", "SK110", "SK112", "SK161"})
 
 
 def _tree(document: Document) -> tuple[YamlTree, tuple[Problem, ...]]:
-    """The frontmatter's tree; where YAML fails on an unquoted colon, the tree of the text its author meant."""
-    tree = read_yaml(document.head, first_line=_HEAD_LINE)
+    """Returns the frontmatter's tree. Where YAML fails on an unquoted colon, the value is quoted and parsed again."""
+    tree = read_yaml(document.frontmatter, first_line=_FRONTMATTER_LINE)
     if tree.root is not None or not any(one.code == "SK008" for one in tree.problems):
         return tree, ()
-    rescued, lines = quote_colons(document.head)
+    quoted, lines = quote_colons(document.frontmatter)
     if not lines:
         return tree, ()
-    second = read_yaml(rescued, first_line=_HEAD_LINE)
+    second = read_yaml(quoted, first_line=_FRONTMATTER_LINE)
     if second.root is None:
         return tree, ()
     return second, tuple(
         problem(
             "SK012",
             f"the value of {key!r} holds `: ` and is not quoted",
-            line=_HEAD_LINE + line,
+            line=_FRONTMATTER_LINE + line,
             column=column,
             hint="put the value in quotes; `metier skill fix` does it",
         )
@@ -120,7 +119,7 @@ def _manifest(root: MapNode, folder: str | None) -> tuple[Manifest | None, tuple
 
 
 def _placed(found: Problem, root: MapNode) -> Problem:
-    """Extensions are read from plain values, so their problems learn here on which line their key stands."""
+    """Returns the problem with the line of its key, because extensions are read from values without positions."""
     match = _KEY_PATH.match(found.message)
     node: Node = root
     for part in match[0].split(".") if match else ():
@@ -132,11 +131,11 @@ def _placed(found: Problem, root: MapNode) -> Problem:
     return problem(found.code, found.message, hint=found.hint, line=node.line, column=node.column)
 
 
-def _values_cut_by_a_comment(root: MapNode, head: str) -> Iterator[Problem]:
+def _description_cut_by_comment(root: MapNode, frontmatter: str) -> Iterator[Problem]:
     node = root.get("description")
     if not isinstance(node, Scalar) or node.quoted:
         return
-    line = _YAML_LINE_END.split(head)[node.line - _HEAD_LINE]
+    line = _YAML_LINE_END.split(frontmatter)[node.line - _FRONTMATTER_LINE]
     rest = line[node.column - 1 + len(node.text) :]
     if rest.lstrip().startswith("#") and line[node.column - 1 :].startswith(node.text):
         yield problem("SK213", f"the description ends before {rest.strip()[:30]!r}, which YAML takes for a comment",

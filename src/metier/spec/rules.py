@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from metier.errors import suggested_name
 
 from .codes import problem
-from .fields import MAX_NAME_LENGTH
+from .fields import MAX_NAME_LENGTH, format_tools, has_outer_comma, is_balanced, parse_tools
 from .manifest import STANDARD_KEYS
 from .report import Problem
-from .tools import format_tools, has_outer_comma, is_balanced, parse_tools
 from .yaml import ListNode, MapNode, Node, Scalar, scalar_value
 
 __all__ = ["INVISIBLE", "MAX_COMPATIBILITY_LENGTH", "MAX_DESCRIPTION_LENGTH", "check_fields", "looks_like_a_date"]

@@ -111,4 +111,4 @@ def _unreadable(entries: Iterable[FileEntry], error: Exception) -> ParseResult:
         found = problem("SK001", f"there is no {SKILL_FILE}", hint="every skill folder needs one; see `metier skill create`")
     # Unread is an error under every verdict.
     found = replace(found, severity=Severity.ERROR)
-    return ParseResult(manifest=None, report=Report((found,)), document=Document(has_head=False))
+    return ParseResult(manifest=None, report=Report((found,)), document=Document(has_frontmatter=False))

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metier.spec import Verdict, parse, split_document
-from metier.spec.repairs import AppliedFix, FixResult, fix
+from metier.spec.repairs import AppliedFix, FixResult, fix_skill_file
 
 REAL = Path(__file__).parents[3] / "shared/data/real-skills.jsonl.gz"
 
@@ -26,7 +26,7 @@ def page(head: str, body: str = "Do this.\n") -> bytes:
 def fixed(head: str, *, folder: str | None = "pdf") -> str:
     """The head after the fix, with a sound name and description around it taken away again."""
     sound = "name: pdf\ndescription: d\n"
-    text = fix(page(sound + head), folder=folder).data.decode()
+    text = fix_skill_file(page(sound + head), folder=folder).data.decode()
     assert text.startswith("---\n" + sound)
     return text.removeprefix("---\n" + sound).removesuffix("---\nDo this.\n")
 
@@ -37,46 +37,48 @@ def codes(result: FixResult) -> list[str]:
 
 def test_a_sound_file_stays_as_it_is() -> None:
     data = page("# a comment\nname:   pdf\ndescription: 'd'   # why\nmetadata: {a: b}\n")
-    assert fix(data, folder="pdf") == FixResult(data=data)
+    assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
 
 def test_a_byte_order_mark_goes() -> None:
     data = page("name: pdf\ndescription: d\n")
-    result = fix(b"\xef\xbb\xbf" + data)
+    result = fix_skill_file(b"\xef\xbb\xbf" + data)
     assert result == FixResult(data=data, changes=(AppliedFix(code="SK014", line=1, message="removed the byte order mark"),))
-    assert fix(b"\xef\xbb\xbf\xef\xbb\xbf" + data).data == data
-    assert fix(b"\xef\xbb\xbfno frontmatter").data == b"no frontmatter"
+    assert fix_skill_file(b"\xef\xbb\xbf\xef\xbb\xbf" + data).data == data
+    assert fix_skill_file(b"\xef\xbb\xbfno frontmatter").data == b"no frontmatter"
 
 
 def test_blank_lines_before_the_head_go() -> None:
-    result = fix(b"\r\n  \n" + page("name: pdf\ndescription: d\nmetadata:\n  v: 1\n"))
+    result = fix_skill_file(b"\r\n  \n" + page("name: pdf\ndescription: d\nmetadata:\n  v: 1\n"))
     assert result.data == page('name: pdf\ndescription: d\nmetadata:\n  v: "1"\n')
     assert [(change.code, change.line) for change in result.changes] == [("SK005", 1), ("SK142", 7)]
 
 
 def test_a_rule_across_a_page_without_frontmatter_is_not_made_a_head() -> None:
     data = b"\n\n---\nJust text.\n---\nMore.\n"
-    assert fix(data, folder="pdf") == FixResult(data=data)
+    assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
 
 def test_spaces_after_the_delimiters_go_and_those_in_the_body_stay() -> None:
-    result = fix(b"--- \nname: pdf\ndescription: d\n---\t \nText.  \n---  \n")
+    result = fix_skill_file(b"--- \nname: pdf\ndescription: d\n---\t \nText.  \n---  \n")
     assert result.data == b"---\nname: pdf\ndescription: d\n---\nText.  \n---  \n"
     assert [(change.code, change.line) for change in result.changes] == [("SK005", 1), ("SK006", 4)]
 
 
 def test_unquoted_colons_are_quoted_and_line_ends_kept() -> None:
-    result = fix(b"---\r\nname: pdf\r\ndescription: Use when: it's time\r\n---\r\nA\nB\r\n")
+    result = fix_skill_file(b"---\r\nname: pdf\r\ndescription: Use when: it's time\r\n---\r\nA\nB\r\n")
     assert result.data == b"---\r\nname: pdf\r\ndescription: 'Use when: it''s time'\r\n---\r\nA\nB\r\n"
     assert [(change.code, change.line) for change in result.changes] == [("SK012", 3)]
 
 
 def test_old_mac_line_ends_survive() -> None:
-    assert fix(b"---\rname: pdf\rdescription: a: b\r---\rA\r").data == b"---\rname: pdf\rdescription: 'a: b'\r---\rA\r"
+    assert (
+        fix_skill_file(b"---\rname: pdf\rdescription: a: b\r---\rA\r").data == b"---\rname: pdf\rdescription: 'a: b'\r---\rA\r"
+    )
 
 
 def test_a_line_of_a_block_text_that_looks_like_a_key_is_not_quoted() -> None:
-    result = fix(page("name: pdf\ndescription: |\n  Steps: first: second\nlicense: a: b\n"))
+    result = fix_skill_file(page("name: pdf\ndescription: |\n  Steps: first: second\nlicense: a: b\n"))
     assert result.data == page("name: pdf\ndescription: |\n  Steps: first: second\nlicense: 'a: b'\n")
     assert [change.line for change in result.changes] == [5]
 
@@ -134,7 +136,7 @@ def test_what_needs_a_decision_is_left(head: str) -> None:
 
 def test_a_value_cut_by_a_comment_is_left() -> None:
     data = page("name: pdf\ndescription: Posts to channel #general\n")
-    assert fix(data, folder="pdf") == FixResult(data=data)
+    assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
 
 @pytest.mark.parametrize(
@@ -149,18 +151,18 @@ def test_a_value_cut_by_a_comment_is_left() -> None:
     ],
 )
 def test_the_name_becomes_the_folders(head: str, right: str, code: str) -> None:
-    result = fix(page(head), folder="pdf")
+    result = fix_skill_file(page(head), folder="pdf")
     assert result.data == page(right)
     assert codes(result) == [code]
 
 
 def test_without_a_valid_folder_the_name_stays() -> None:
     data = page("name: My_PDF\ndescription: d\n")
-    assert fix(data) == fix(data, folder="My PDF") == FixResult(data=data)
+    assert fix_skill_file(data) == fix_skill_file(data, folder="My PDF") == FixResult(data=data)
 
 
 def test_a_folder_that_looks_like_a_number_is_quoted() -> None:
-    assert fix(page("name: x\ndescription: d\n"), folder="123").data == page('name: "123"\ndescription: d\n')
+    assert fix_skill_file(page("name: x\ndescription: d\n"), folder="123").data == page('name: "123"\ndescription: d\n')
 
 
 @pytest.mark.parametrize(
@@ -170,23 +172,25 @@ def test_a_folder_that_looks_like_a_number_is_quoted() -> None:
      "---\nname: a\u2028allowed-tools: [b]\n---\n".encode()],
 )  # fmt: skip
 def test_what_cannot_be_read_is_returned_as_it_came(data: bytes) -> None:
-    assert fix(data, folder="pdf") == FixResult(data=data)
+    assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
 
 def test_a_huge_head_costs_little() -> None:
     lists = "".join(f"  k{at}: [a, b]\n" for at in range(3_500))
     started = time.perf_counter()
-    assert len(fix(page(f"name: x\ndescription: d\nmetadata:\n{lists}"), folder="pdf").changes) == 3_501
-    assert len(fix(page(f"name: x\ndescription: d\nmetadata:\n{lists}  triggers: [a, b]\n"), folder="pdf").changes) == 1
+    assert len(fix_skill_file(page(f"name: x\ndescription: d\nmetadata:\n{lists}"), folder="pdf").changes) == 3_501
+    assert (
+        len(fix_skill_file(page(f"name: x\ndescription: d\nmetadata:\n{lists}  triggers: [a, b]\n"), folder="pdf").changes) == 1
+    )
     assert time.perf_counter() - started < 10
 
 
 def promises_hold(data: bytes, folder: str | None) -> None:
-    result = fix(data, folder=folder)
+    result = fix_skill_file(data, folder=folder)
     assert (result.data != data) == bool(result.changes)
-    assert fix(result.data, folder=folder) == FixResult(data=result.data), "a second fix changes nothing"
+    assert fix_skill_file(result.data, folder=folder) == FixResult(data=result.data), "a second fix changes nothing"
     before, after = (parse(one, folder=folder, verdict=Verdict.STRICT) for one in (data, result.data))
-    if before.document.has_head:
+    if before.document.has_frontmatter:
         assert split_document(result.data).body == before.document.body
         tail = re.split(rb"(?:\r\n|\r|\n)---[ \t]*(?=[\r\n]|\Z)", data, maxsplit=1)[-1]
         assert result.data.endswith(tail), "the body's bytes are the same"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metier.errors import InvalidSkillError
 from metier.spec import parse
-from metier.spec.repairs.describing import replace_description
+from metier.spec.repairs.edit import replace_description
 
 NEW = "Draws charts: bars, lines. Use when the user has \"numbers\" # and a wish. Not for 'tables'."
 

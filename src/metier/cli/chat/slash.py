@@ -21,7 +21,7 @@ from metier.errors import ConflictError, MetierError, UsageError, nearest
 from metier.runtime import ApprovalHook
 from metier.selection import Match
 from metier.sources import replace_text
-from metier.spec.extensions import first_sentence
+from metier.spec import first_sentence
 from metier.values import dataclass
 
 __all__ = ["COMMANDS", "Conversation", "SlashResult", "money"]

@@ -19,11 +19,17 @@ from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
 from metier.sources import DiskFiles
-from metier.spec import MemoryFiles, Report, SkillName, Verdict, check
-from metier.spec.render import render_skill_file
-from metier.spec.repairs import fix
-from metier.spec.rules import MAX_DESCRIPTION_LENGTH
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_SKILL_FILE_BYTES,
+    MemoryFiles,
+    Report,
+    SkillName,
+    Verdict,
+    check,
+    fix_skill_file,
+    render_skill_file,
+)
 
 from .create_templates import TEMPLATES
 
@@ -119,7 +125,7 @@ def _taken(file: str, name: SkillName) -> bytes:
         raise NotFoundError(f"there is no file {file!r}", hint="-f takes a SKILL.md") from None
     except IsADirectoryError:
         raise UsageError(f"{file!r} is a folder", hint="-f takes a SKILL.md") from None
-    fixed = fix(data, folder=name.text).data
+    fixed = fix_skill_file(data, folder=name.text).data
     report = check(MemoryFiles({"SKILL.md": fixed}), folder=name.text)
     errors = tuple(problem for problem in report.errors if problem.code != "SK160")
     if errors:

@@ -16,10 +16,7 @@ from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import NotFoundError, RefusedError
 from metier.sources import BUNDLED, DiskFiles, replace_bytes
-from metier.spec import SKILL_FILE, check
-from metier.spec.repairs import FixResult
-from metier.spec.repairs import fix as repaired
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FixResult, check, fix_skill_file
 
 __all__ = ["fix"]
 
@@ -55,7 +52,7 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
     except (NotFoundError, RefusedError):
         # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
         return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
-    fixed = repaired(data, folder=name)
+    fixed = fix_skill_file(data, folder=name)
     if fixed.data != data and not dry_run:
         file = os.path.join(folder, SKILL_FILE)
         replace_bytes(file, fixed.data)

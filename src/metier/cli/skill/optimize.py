@@ -27,9 +27,7 @@ from metier.evals.optimize import optimize_description as improved
 from metier.evals.proposals import CountedWords, ModelProposals, Propose
 from metier.evals.ranker_judge import selector_with
 from metier.sources import BUNDLED, DiskFiles, replace_bytes
-from metier.spec import SKILL_FILE
-from metier.spec.repairs.describing import replace_description
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, replace_description
 
 from .eval_judges import judge_of
 

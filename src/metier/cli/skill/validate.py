@@ -15,10 +15,20 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, cell_width, one_line
 from metier.sources import DiskFiles
-from metier.spec import SKILL_FILE, ParseResult, Problem, Report, Severity, Verdict, check, parse
-from metier.spec.advice import advise, find_overlaps
-from metier.spec.codes import problem
-from metier.spec.skill import MAX_SKILL_FILE_BYTES
+from metier.spec import (
+    MAX_SKILL_FILE_BYTES,
+    SKILL_FILE,
+    ParseResult,
+    Problem,
+    Report,
+    Severity,
+    Verdict,
+    advise,
+    check,
+    find_overlaps,
+    parse,
+    problem,
+)
 
 __all__ = ["Checked", "lint", "validate"]
 

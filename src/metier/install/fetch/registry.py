@@ -17,8 +17,7 @@ from metier.archive import digest
 from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
 from metier.install.refs.forges import absolute
 from metier.install.refs.ref_types import RegistryRef
-from metier.spec import SKILL_FILE
-from metier.spec.versions import Version, VersionRange, is_version
+from metier.spec import SKILL_FILE, Version, VersionRange, is_version
 from metier.values import dataclass
 
 from .credentials import RegistrySource

@@ -119,7 +119,7 @@ def _is_version_or_range(text: str) -> bool:
     if _VERSION.fullmatch(text):
         return True
     # Imported here: few refs name a registry, and fewer a range.
-    from metier.spec.versions import VersionRange
+    from metier.spec import VersionRange
 
     try:
         return bool(text.strip()) and VersionRange.parse(text) is not None

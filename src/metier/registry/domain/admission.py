@@ -16,8 +16,19 @@ import msgspec
 from metier.archive import ArchiveFormat, Contents, digest, file_hashes, pack, strip_top_folder, unpack
 from metier.errors import InvalidSkillError, RefusedError
 from metier.registry.wire import FileRow, ReleaseDetails, ReleaseFinding
-from metier.spec import SKILL_FILE, Files, Manifest, Problem, Report, Severity, check, estimate_tokens, is_name, parse
-from metier.spec.versions import is_version
+from metier.spec import (
+    SKILL_FILE,
+    Files,
+    Manifest,
+    Problem,
+    Report,
+    Severity,
+    check,
+    estimate_tokens,
+    is_name,
+    is_version,
+    parse,
+)
 
 from .records import PackageKind, ScanStatus
 from .search_terms import document_terms, plain_words

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from metier.errors import NotFoundError, RefusedError, UsageError
 from metier.registry.wire import DownloadDay
-from metier.spec import SKILL_FILE, is_name, resource_path
-from metier.spec.versions import Version, VersionRange, is_version, newest_version
+from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 
 from .access import Caller
 from .admission import AGENT_FILE

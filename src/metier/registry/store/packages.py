@@ -15,7 +15,7 @@ from metier.registry.domain.records import (
     Signature,
 )
 from metier.registry.domain.search_terms import document_terms, forms
-from metier.spec.versions import Version, newest_version
+from metier.spec import Version, newest_version
 
 from .engine import Engine, Transaction
 from .search_index import write_words

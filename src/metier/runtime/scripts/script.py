@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from metier.errors import MetierError
-from metier.spec import FileEntry, Skill
-from metier.spec.scripts import script_summary
+from metier.spec import FileEntry, Skill, script_summary
 
 from .argparse_reader import read_argparse
 from .click_reader import function_types, read_click, read_typer

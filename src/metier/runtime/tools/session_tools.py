@@ -20,8 +20,7 @@ from metier.runtime.scripts.run_script import ScriptRequest, run_script
 from metier.runtime.scripts.script import script_paths
 from metier.runtime.skill_access import body_of, files_for_model, origin_of
 from metier.runtime.tool_errors import BadArgumentsError
-from metier.spec import FileEntry, Json, Skill
-from metier.spec.extensions import first_sentence
+from metier.spec import FileEntry, Json, Skill, first_sentence
 
 from .schema import Schema, object_schema
 from .script_tools import script_reply, script_tools

@@ -22,7 +22,7 @@ _PYTHON_RUNNERS = frozenset({("uvx",), ("uv", "tool", "run"), ("pipx", "run")})
 _NPM_NAME = re.compile(r"(?:@[a-z0-9][\w.-]{0,100}/)?[a-z0-9][\w.-]{0,100}(?:@[\w.^~*-]{1,40})?", re.IGNORECASE)
 _PYTHON_NAME = re.compile(r"[a-z0-9][\w.-]{0,100}(?:\[[\w,-]{1,80}\])?(?:[@=<>~!][\w.=<>~!,*+-]{0,60})?", re.IGNORECASE)
 _DENO = re.compile(r"(?:npm|jsr):/?(?P<package>(?:@[\w.-]{1,100}/)?[^/]{1,140})")
-_MOVING = frozenset({"", "latest", "next", "beta", "alpha", "canary", "nightly", "dev", "main", "master", "head", "*"})
+_MOVING = frozenset({"", "latest", "next", "beta", "alpha", "canary", "nightly", "dev", "main", "master", "frontmatter", "*"})
 _WITH_VALUE = frozenset({"--from", "--with", "--python", "-p", "--package", "--spec", "--index-url", "--index", "--pip-args"})
 # What a project installs for itself: npx runs the local copy, whose version the project's own lock has pinned.
 _PROJECT_TOOLS = frozenset({

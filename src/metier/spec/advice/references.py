@@ -97,7 +97,7 @@ def unused_files(page: LintSubject) -> Iterator[Problem]:
     """What nothing names, no model opens: it only makes the skill larger."""
     if not page.is_whole or len(page.paths) == 1:
         return
-    named = names_in((page.document.head, *(line.text for line in page.lines)))
+    named = names_in((page.document.frontmatter, *(line.text for line in page.lines)))
     by_file = {path: names_in(line.text for line in lines) for path, lines in page.texts.items()}
     counts = Counter(name for names in by_file.values() for name in names)
     nested = tuple(path.removesuffix(SKILL_FILE) for path in page.paths if path.endswith("/" + SKILL_FILE))

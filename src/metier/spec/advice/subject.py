@@ -72,10 +72,10 @@ class LintSubject:
         return (line for line in self.lines if line.is_prose)
 
     def about_description(self, code: str, message: str, hint: str) -> Problem:
-        found = _KEY.search(self.document.head)
+        found = _KEY.search(self.document.frontmatter)
         if not found:
             return problem(code, message, hint=hint, line=2, column=1)
-        line = self.document.head.count("\n", 0, found.start()) + 2
+        line = self.document.frontmatter.count("\n", 0, found.start()) + 2
         return problem(code, message, hint=hint, line=line, column=found.end() - found.start() + 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,12 +20,12 @@ __all__ = ["AppliedFix", "Edit", "Frontmatter", "NodeText", "Place", "SourceLine
 _OPENING = re.compile(r"---([ \t]*)(\r\n|\r|\n)")
 _CLOSING = re.compile(r"(\r\n|\r|\n)---([ \t]*)(?=[\r\n]|\Z)")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n)")
-# YAML 1.1 parsers take these for line ends and editors do not, so no place in such a head can be trusted.
+# YAML 1.1 parsers take these for line ends and editors do not, so no place in such a frontmatter can be trusted.
 _OTHER_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Place = tuple[int, int]
-"""Line of the head and column, both from 0."""
+"""Line of the frontmatter and column, both from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +129,15 @@ class Frontmatter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitFile:
     opening: str
-    head: Frontmatter
+    frontmatter: Frontmatter
     closing: str
     body: str
     """With the line end of the closing delimiter."""
     changes: tuple[AppliedFix, ...]
+
+    def with_lines(self, lines: Iterable[SourceLine]) -> bytes:
+        """Returns the whole file with these lines as its frontmatter."""
+        return (self.opening + "".join(line.text + line.end for line in lines) + self.closing + self.body).encode()
 
 
 def split_file(text: str, folder: str | None) -> SplitFile | None:
@@ -141,14 +145,14 @@ def split_file(text: str, folder: str | None) -> SplitFile | None:
     rest = text.lstrip(" \t\r\n")
     blank = text[: len(text) - len(rest)]
     opening = _OPENING.match(rest)
-    if not opening or not split_document(rest.encode()).has_head or (blank and not _is_blank_lines(blank, rest, folder)):
+    if not opening or not split_document(rest.encode()).has_frontmatter or (blank and not _is_blank_lines(blank, rest, folder)):
         return None
     closing = _CLOSING.search(rest, opening.start(2))
-    head = rest[opening.end() : max(closing.end(1), opening.end())] if closing else ""
-    if not closing or _OTHER_LINE_ENDS.search(head):
+    frontmatter = rest[opening.end() : max(closing.end(1), opening.end())] if closing else ""
+    if not closing or _OTHER_LINE_ENDS.search(frontmatter):
         return None
     first = len(_LINE.findall(blank)) + 1
-    lines = tuple(SourceLine(match[1], match[2], first + at) for at, match in enumerate(_LINE.finditer(head), start=1))
+    lines = tuple(SourceLine(match[1], match[2], first + at) for at, match in enumerate(_LINE.finditer(frontmatter), start=1))
     found = (
         (blank, "SK005", 1, "removed the blank lines before the opening `---`"),
         (opening[1], "SK005", first, "removed the spaces after the opening `---`"),
@@ -156,7 +160,7 @@ def split_file(text: str, folder: str | None) -> SplitFile | None:
     )
     return SplitFile(
         opening="---" + opening[2],
-        head=Frontmatter(lines, folder),
+        frontmatter=Frontmatter(lines, folder),
         closing="---",
         body=rest[closing.end() :],
         changes=tuple(AppliedFix(code=code, line=line, message=message) for wrong, code, line, message in found if wrong),
@@ -164,7 +168,7 @@ def split_file(text: str, folder: str | None) -> SplitFile | None:
 
 
 def _is_blank_lines(blank: str, rest: str, folder: str | None) -> bool:
-    # `---` further down may as well be a rule across a page that has no frontmatter: only a skill's head counts.
+    # `---` further down may as well be a rule across a page that has no frontmatter: only a skill's frontmatter counts.
     return blank.endswith(("\r", "\n")) and parse(rest.encode(), folder=folder).manifest is not None
 
 

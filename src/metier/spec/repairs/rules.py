@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from metier.spec.fields import is_name
+from metier.spec.fields import format_tools, has_outer_comma, is_name, parse_tools
 from metier.spec.rules import INVISIBLE
-from metier.spec.tools import format_tools, has_outer_comma, parse_tools
 from metier.spec.yaml import ListNode, MapNode, Node, Scalar, read_yaml, scalar_value
 from metier.values import dataclass
 
-from .head import Edit, Frontmatter, Place
+from .frontmatter import Edit, Frontmatter, Place
 
 __all__ = ["REPAIRS"]
 
@@ -20,22 +19,22 @@ _TRUTH_OF_OLD_YAML = frozenset({"y", "n", "yes", "no", "on", "off"})
 _AFTER_KEY = re.compile(r"[ \t]*:([ \t]*|[ \t]+#.*)")
 
 
-def tools_as_the_standards_string(head: Frontmatter) -> Iterator[Edit]:
+def tools_as_the_standards_string(frontmatter: Frontmatter) -> Iterator[Edit]:
     """SK150 and SK151: a list or commas become one string with spaces."""
-    key, node = _entry(head, "allowed-tools")
+    key, node = _entry(frontmatter, "allowed-tools")
     if isinstance(node, Scalar) and has_outer_comma(node.text):
         value = format_tools(parse_tools(node.text))
         goal = _Goal("SK151", "wrote allowed-tools with spaces, not commas", ("allowed-tools",), value)
-        yield from _in_place_of_scalar(head, node, goal)
+        yield from _in_place_of_scalar(frontmatter, node, goal)
     elif key and isinstance(node, ListNode) and (words := _words(node)):
         value = format_tools(tool for word in words for tool in parse_tools(word))
         goal = _Goal("SK150", "wrote allowed-tools as one string", ("allowed-tools",), value)
-        yield from _in_place_of_list(head, key, node, goal)
+        yield from _in_place_of_list(frontmatter, key, node, goal)
 
 
-def metadata_as_text(head: Frontmatter) -> Iterator[Edit]:
+def metadata_as_text(frontmatter: Frontmatter) -> Iterator[Edit]:
     """SK141 for lists of words, and SK142. A nested map has no one text that it means."""
-    _, metadata = _entry(head, "metadata")
+    _, metadata = _entry(frontmatter, "metadata")
     if not isinstance(metadata, MapNode):
         return
     for key, node in metadata.entries:
@@ -46,29 +45,29 @@ def metadata_as_text(head: Frontmatter) -> Iterator[Edit]:
                 continue
             text = (", " if any(" " in word for word in words) else " ").join(words)
             goal = _Goal("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
-            yield from _in_place_of_list(head, key, node, goal)
+            yield from _in_place_of_list(frontmatter, key, node, goal)
         # A null is an absence that its author wrote down; the text "null" would be something else.
         elif isinstance(node, Scalar) and _is_no_text(node) and scalar_value(node) is not None:
-            written = head.written(node)
+            written = frontmatter.written(node)
             if written and written.text == node.text:
                 goal = _Goal("SK142", f"quoted metadata.{key.text}", path, node.text)
                 yield goal.edit(written.start, written.end, f'"{node.text}"')
 
 
-def name_of_the_folder(head: Frontmatter) -> Iterator[Edit]:
+def name_of_the_folder(frontmatter: Frontmatter) -> Iterator[Edit]:
     """SK101 to SK105, where the folder has a valid name."""
-    folder, root = head.folder, head.root
+    folder, root = frontmatter.folder, frontmatter.root
     if folder is None or root is None or not is_name(folder):
         return
-    key, node = _entry(head, "name")
+    key, node = _entry(frontmatter, "name")
     if key is None:
         goal = _Goal("SK101", f"added the folder's name, {folder!r}", ("name",), folder)
         yield goal.edit((0, 0), (0, 0), " " * (root.column - 1) + f"name: {goal.written}\n")
     elif isinstance(node, Scalar) and node.text.strip():
-        found = [one.code for one in head.parsed.report if one.code in ("SK102", "SK103", "SK104", "SK105")]
+        found = [one.code for one in frontmatter.parsed.report if one.code in ("SK102", "SK103", "SK104", "SK105")]
         if found:
             goal = _Goal(found[0], f"set the name to the folder's, {folder!r}", ("name",), folder)
-            yield from _in_place_of_scalar(head, node, goal)
+            yield from _in_place_of_scalar(frontmatter, node, goal)
 
 
 REPAIRS: tuple[Callable[[Frontmatter], Iterator[Edit]], ...] = (
@@ -105,8 +104,8 @@ class _Goal:
         return Edit(start=start, end=end, text=text, code=self.code, message=self.message, path=self.path, value=self.value)
 
 
-def _entry(head: Frontmatter, name: str) -> tuple[Scalar | None, Node | None]:
-    entries = head.root.entries if head.root else ()
+def _entry(frontmatter: Frontmatter, name: str) -> tuple[Scalar | None, Node | None]:
+    entries = frontmatter.root.entries if frontmatter.root else ()
     return next(((key, value) for key, value in entries if key.text == name), (None, None))
 
 
@@ -119,9 +118,9 @@ def _is_no_text(node: Scalar) -> bool:
     return not node.quoted and (not isinstance(scalar_value(node), str) or _DATE.fullmatch(node.text) is not None)
 
 
-def _in_place_of_scalar(head: Frontmatter, node: Scalar, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_scalar(frontmatter: Frontmatter, node: Scalar, goal: _Goal) -> Iterator[Edit]:
     """In the quotes it had. Block scalars are left alone: their shape was a choice."""
-    written = head.written(node)
+    written = frontmatter.written(node)
     if written is None or written.text[0] in "|>":
         return
     quote = written.text[0] if written.text[0] in "\"'" else ""
@@ -130,30 +129,30 @@ def _in_place_of_scalar(head: Frontmatter, node: Scalar, goal: _Goal) -> Iterato
     yield goal.edit(written.start, written.end, text)
 
 
-def _in_place_of_list(head: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_list(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
     if not node.flow:
-        yield from _in_place_of_block(head, key, node, goal)
+        yield from _in_place_of_block(frontmatter, key, node, goal)
         return
-    written = head.written(node)
+    written = frontmatter.written(node)
     # A comment between the items of a list over several lines has no place in one line.
     if written and not ("\n" in written.text and "#" in written.text):
         yield goal.edit(written.start, written.end, goal.written)
 
 
-def _in_place_of_block(head: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_block(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
     """The value goes to the key's line; comments among the items stay, each on a line of its own."""
-    start = head.written(key)
-    items = [item for item in map(head.written, node.items) if item and item.start[0] == item.end[0]]
+    start = frontmatter.written(key)
+    items = [item for item in map(frontmatter.written, node.items) if item and item.start[0] == item.end[0]]
     if start is None or not items or len(items) != len(node.items):
         return
     at, column = start.end
-    after_key = _AFTER_KEY.fullmatch(head.lines[at].text[column:])
+    after_key = _AFTER_KEY.fullmatch(frontmatter.lines[at].text[column:])
     ends = {item.end[0]: item.end[1] for item in items}
     last = max(ends)
-    rests = [(line, head.lines[line].text[ends.get(line, 0) :]) for line in range(at + 1, last + 1)]
+    rests = [(line, frontmatter.lines[line].text[ends.get(line, 0) :]) for line in range(at + 1, last + 1)]
     if not after_key or any(rest.strip() and not rest.lstrip().startswith("#") for _, rest in rests):
         return
     lead = " " * (node.column - 1)
     comments = [lead + rest.strip() if line in ends else rest for line, rest in rests if rest.strip()]
     text = "\n".join([f": {goal.written}{after_key[1].rstrip()}", *comments])
-    yield goal.edit((at, column), (last, len(head.lines[last].text)), text)
+    yield goal.edit((at, column), (last, len(frontmatter.lines[last].text)), text)
