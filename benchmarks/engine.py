@@ -67,7 +67,7 @@ def _turns(report: Report, home: Path, size: int, url: str, rounds: int) -> None
     }  # fmt: skip
     app = App(environment=environment, folder=home)
     with asyncio.Runner() as runner:
-        engine = app.engine()
+        engine = app.conversations.engine()
         asked = iter(_REQUESTS * 1_000)
 
         async def turn() -> None:

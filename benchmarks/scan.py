@@ -121,7 +121,7 @@ def _asked(judge: Endpoint, skills: Path) -> Rows:
 
     async def ask() -> tuple[list[ScanReport], list[str]]:
         async with HttpChat(judge) as chat:
-            judging = ModelJudge(chat=chat, where=judge, cache=App().skill_cache)
+            judging = ModelJudge(chat=chat, where=judge, cache=App().installation.cache)
             return await judging(cases), judging.notes
 
     reports, notes = asyncio.run(ask())

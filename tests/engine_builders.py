@@ -51,7 +51,7 @@ def talk(app: App, *messages: str, id: str | None = None, **options: Any) -> lis
     """A whole conversation, turn by turn."""
 
     async def all_of_it() -> list[list[Event]]:
-        async with app.engine(id, **options) as engine:
+        async with app.conversations.engine(id, **options) as engine:
             # Clocks may be faked: a retry says how long it would wait, and does not.
             engine.options = replace(engine.options, sleep=lambda _: asyncio.sleep(0))
             return [await turn(engine, message) for message in messages]

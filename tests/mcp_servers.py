@@ -40,7 +40,7 @@ async def serving(
     tmp_path: Path, *, mode: Any = "auto", scripts: bool = False, **options: Any
 ) -> AsyncIterator[Client]:  # Any: the SDK's own words
     """The SDK's client, connected within this process to a server over the skills in a home."""
-    watcher, open_session = app_in(tmp_path).skill_watcher(scripts=scripts)
+    watcher, open_session = app_in(tmp_path).sessions.skill_watcher(scripts=scripts)
     async with watcher:
         served = SkillServer(watcher, open_session)
         async with Client(served.server, mode=mode, cache=None, **options) as client:

@@ -22,8 +22,8 @@ def own_names(app: App) -> list[str]:
 
 
 def test_home_is_below_the_users_home_unless_said_otherwise(tmp_path: Path) -> None:
-    assert App(environment={"HOME": "/h"}, folder=tmp_path).home == Path("/h/.metier")
-    assert App(environment={"HOME": "/h", "METIER_HOME": "/m"}, folder=tmp_path).home == Path("/m")
+    assert App(environment={"HOME": "/h"}, folder=tmp_path).paths.home == "/h/.metier"
+    assert App(environment={"HOME": "/h", "METIER_HOME": "/m"}, folder=tmp_path).paths.home == "/m"
 
 
 def test_a_fresh_machine_has_the_bundled_skills_and_writes_nothing_but_a_cache(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_user_and_plugin_folders_can_be_elsewhere(tmp_path: Path) -> None:
     write_skill(tmp_path / "home/p", "theirs")
     app = app_in(tmp_path)
     assert own_names(app) == ["mine", "theirs"]
-    assert (app.user_dir, app.plugins_dir) == (f"{tmp_path}/home/.metier/../s", f"{tmp_path}/home/p")
+    assert (app.installation.user_dir, app.installation.plugins_dir) == (f"{tmp_path}/home/.metier/../s", f"{tmp_path}/home/p")
 
 
 def test_switches_and_filters_of_the_configuration_decide_states(tmp_path: Path) -> None:
@@ -170,14 +170,14 @@ def test_allow_and_enabled_bundled_narrow_the_catalog(tmp_path: Path) -> None:
 def test_bounds_of_the_search_come_from_the_settings(tmp_path: Path) -> None:
     write_skill(tmp_path / "home/.metier/skills/1/2", "deep")
     shallow = app_in(tmp_path, variables={"METIER_SKILLS_MAX_DEPTH": "2", "METIER_SKILLS_MAX_DIRECTORIES": "50"})
-    assert (shallow.limits.depth, shallow.limits.directories) == (2, 50)
+    assert (shallow.skills.limits.depth, shallow.skills.limits.directories) == (2, 50)
     assert (own_names(shallow), own_names(app_in(tmp_path))) == ([], ["deep"])
     assert "deeper than 2 levels" in " ".join(shallow.catalog.warnings)
 
 
 def test_the_cache_can_be_switched_off(tmp_path: Path) -> None:
     app = app_in(tmp_path, variables={"METIER_CACHE_ENABLED": "no"})
-    assert (len(app.catalog.entries), Path(app.cache_file).exists()) == (len(BUNDLED_NAMES), False)
+    assert (len(app.catalog.entries), Path(app.paths.catalog_cache).exists()) == (len(BUNDLED_NAMES), False)
 
 
 def test_commands_are_looked_for_on_the_path_of_the_environment(tmp_path: Path) -> None:
@@ -187,22 +187,22 @@ def test_commands_are_looked_for_on_the_path_of_the_environment(tmp_path: Path) 
     (tmp_path / "bin/frobnicate").write_text("#!/bin/sh\n")
     (tmp_path / "bin/frobnicate").chmod(0o755)
     app = app_in(tmp_path, variables={"PATH": str(tmp_path / "bin")})
-    assert (own_names(app), isinstance(app.machine, LocalMachine)) == (["x"], True)
+    assert (own_names(app), isinstance(app.skills.machine, LocalMachine)) == (["x"], True)
 
 
 def test_the_loader_reads_what_the_catalog_lists(tmp_path: Path) -> None:
     write_skill(tmp_path / "home/.metier/skills", "pdf", body="Fill it in.")
     app = app_in(tmp_path)
-    assert app.loader.load_full("pdf").instructions == "Fill it in."
+    assert app.skills.loader.load_full("pdf").instructions == "Fill it in."
     with pytest.raises(SkillNotFoundError):
-        app.loader.load_full("nope")
+        app.skills.loader.load_full("nope")
 
 
 def test_a_catalog_stays_as_it_was_and_a_fresh_one_sees_what_is_new(tmp_path: Path) -> None:
     app = app_in(tmp_path)
     assert own_names(app) == []
     write_skill(tmp_path / "home/.metier/skills", "new")
-    assert (own_names(app), "new" in app.fresh_catalog()) == ([], True)
+    assert (own_names(app), "new" in app.skills.fresh_catalog()) == ([], True)
 
 
 def test_watching_tells_of_a_skill_that_is_added(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_watching_tells_of_a_skill_that_is_added(tmp_path: Path) -> None:
     timer = threading.Timer(20, stop.set)
     timer.start()
     try:
-        updates = app.watch(stop)
+        updates = app.skills.watch(stop)
         assert next(updates).changes == ()
         write_skill(tmp_path / "home/.metier/skills", "new")
         assert [(change.kind, change.entry.name) for change in next(updates).changes] == [("added", "new")]

@@ -135,7 +135,7 @@ asyncio.run(main())
                     break
             process.send_signal(signal.SIGKILL)
         app = app_of(tmp_path, model)
-        turns = app.chats.turns("mine")
+        turns = app.conversations.chats.turns("mine")
         assert [(turn.message, turn.answer) for turn in turns[:2]] == [
             ("count one", "done: count one"), ("count two", "done: count two"),
         ]  # fmt: skip

@@ -145,7 +145,7 @@ def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> N
             name="clerk", model="glm-5", base_url=model.url, key_variable="MY_KEY", skills=("pdf", "gone"),
             instructions="You are {{agent}} of {{team}}, on {{model}}.", variables={"team": ""},
         )  # fmt: skip
-        app.agents.create(agent)
+        app.conversations.agents.create(agent)
         (events,) = talk(app, "fill in the pdf", agent="clerk", variables={"team": "accounts"})
         (request,) = model.requests
     assert request.system.startswith("You are clerk of accounts, on glm-5.")
@@ -153,7 +153,7 @@ def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> N
     assert "<name>fonts</name>" in request.system
     assert "zip" not in request.system
     assert "'gone'" in one(events, WarningIssued).message
-    assert (app.chats.chats()[0].agent, app.chats.chats()[0].version) == ("clerk", 1)
+    assert (app.conversations.chats.chats()[0].agent, app.conversations.chats.chats()[0].version) == ("clerk", 1)
 
 
 def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
 
 def test_the_parts_can_be_had_alone(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count", head=KEYWORDS.format("count"), files={"scripts/count.py": COUNT})
-    engine = app_of(tmp_path).engine()
+    engine = app_of(tmp_path).conversations.engine()
     text = engine.system_prompt("count the words")
     assert "### word-count" in text
     tools = {tool.name: tool for tool in engine.tools()}
@@ -181,7 +181,7 @@ def test_the_parts_can_be_had_alone(tmp_path: Path) -> None:
 
 def test_one_turn_at_a_time(tmp_path: Path) -> None:
     async def two(model: ModelServer) -> None:
-        async with app_of(tmp_path, model).engine() as engine:
+        async with app_of(tmp_path, model).conversations.engine() as engine:
             first = engine.process("one")
             await anext(first)
             with pytest.raises(ConflictError):

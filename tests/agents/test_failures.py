@@ -174,7 +174,7 @@ def test_a_model_whose_name_nobody_knows_is_a_sentence(tmp_path: Path) -> None:
 
 def test_stopping_ends_the_stream_and_keeps_what_was_said(tmp_path: Path) -> None:
     async def stopped(model: ModelServer) -> None:
-        async with app_of(tmp_path, model).engine() as engine:
+        async with app_of(tmp_path, model).conversations.engine() as engine:
             events = []
             async for event in engine.process("tell me a long story"):
                 events.append(event)
@@ -199,7 +199,7 @@ def test_stopping_kills_the_script_that_is_running(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/slow.py": slow})
 
     async def stopped(model: ModelServer) -> None:
-        async with app_of(tmp_path, model).engine() as engine:
+        async with app_of(tmp_path, model).conversations.engine() as engine:
             started = time.monotonic()
             events = []
             async for event in engine.process("count"):
@@ -223,7 +223,7 @@ def test_stopping_kills_the_script_that_is_running(tmp_path: Path) -> None:
 
 def test_leaving_the_loop_stops_the_turn_too(tmp_path: Path) -> None:
     async def left(model: ModelServer) -> None:
-        async with app_of(tmp_path, model).engine() as engine:
+        async with app_of(tmp_path, model).conversations.engine() as engine:
             stream = engine.process("hello")
             async for event in stream:
                 if isinstance(event, AnswerText):

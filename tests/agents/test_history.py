@@ -34,7 +34,7 @@ def test_the_oldest_turns_are_dropped_with_a_note_and_stay_in_the_repository(tmp
     assert all(event.after < event.before for event in compacted)
     assert "earlier turns of this conversation are left out" in last.system
     assert "first" not in [each["content"] for each in last.body["messages"]]
-    assert [turn.message for turn in app.chats.turns("mine")] == ["first", "second", "third", "fourth"]
+    assert [turn.message for turn in app.conversations.chats.turns("mine")] == ["first", "second", "third", "fourth"]
 
 
 def test_a_resumed_conversation_does_not_send_again_what_was_dropped(tmp_path: Path) -> None:

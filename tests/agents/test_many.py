@@ -26,7 +26,7 @@ from engine_builders import app_of
 class Where: url = sys.argv[2]
 app = app_of(Path(sys.argv[1]), Where)
 async def main():
-    engines = [app.engine() for _ in range(8)]
+    engines = [app.conversations.engine() for _ in range(8)]
     print([str((await turn).ending) for turn in asyncio.as_completed([engine.ask("hello") for engine in engines])])
     for engine in engines: await engine.close()
 asyncio.run(main())
@@ -58,7 +58,7 @@ def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) 
 
         async def all_of_them() -> list[list[TurnFinished]]:
             shared = connect(ModelChoice(name="gpt-4o", base_url=model.url))
-            engines = [app.engine(f"s{number}") for number in range(SESSIONS)]
+            engines = [app.conversations.engine(f"s{number}") for number in range(SESSIONS)]
             for engine in engines:
                 engine.use_model(shared)
             async with shared:
@@ -73,5 +73,5 @@ def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) 
         assert second.answer == f"re and {number}"
         if kind == "count":
             assert f"{number} words" in results[f"count {number}"][0]
-    assert len(app.chats.chats(1_000)) == SESSIONS
-    assert all(len(app.chats.turns(f"s{number}")) == 2 for number in range(SESSIONS))
+    assert len(app.conversations.chats.chats(1_000)) == SESSIONS
+    assert all(len(app.conversations.chats.turns(f"s{number}")) == 2 for number in range(SESSIONS))

@@ -75,7 +75,7 @@ def test_a_key_that_nobody_knows_is_a_warning_with_its_line(shell: Shell) -> Non
     shell.write_config("[skills]\ndenny = []\n")
     ran = shell("config", "show")
     assert ran.code == 0
-    assert ran.err.startswith(f"warning: {shell.config}:2: nobody knows 'skills.denny'")
+    assert ran.err.startswith(f"warning: {shell.config}:2: unknown setting 'skills.denny'")
 
 
 def test_bytes_that_are_not_utf_8_are_told(shell: Shell) -> None:

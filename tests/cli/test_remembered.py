@@ -330,7 +330,7 @@ def test_every_place_is_among_the_folders_whose_links_are_watched(tmp_path: Path
     environment = {"HOME": str(tmp_path / "home"), "METIER_HOME": str(tmp_path / "metier")}
     for extra in ({}, {"SKILLS_DIR": str(tmp_path / "dir")}):
         app = App(environment={**environment, **extra}, folder=tmp_path / "project")
-        bundled, *places = [place.root for place in app.places]
+        bundled, *places = [place.root for place in app.skills.places]
         assert set(places) <= set(remembered._possible_roots(app)), bundled
 
 

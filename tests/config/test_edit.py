@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders import python
-from metier.config import KEYS, Plain, change_words, parse_words, read_settings, set_value, unset_value
+from metier.config import KEYS, SettingValue, change_list, parse_value, read_settings, set_value, unset_value
 from metier.errors import ConfigError, UsageError
 
 DISABLED, DEPTH = KEYS["skills.disabled"], KEYS["skills.max_depth"]
@@ -59,7 +59,7 @@ def test_a_new_value_goes_into_its_table(file: Path) -> None:
 
 
 def test_adding_and_removing_words_keeps_the_other_words_and_comments(file: Path) -> None:
-    change_words(file, DISABLED, add=["c", "a"], remove=["b"])
+    change_list(file, DISABLED, add=["c", "a"], remove=["b"])
     assert value_of(file, "skills.disabled") == ("a", "c")
     for kept in ("# my settings", "# keep it", "# skills", "# the ones I do not want", "# ours"):
         assert kept in file.read_text()
@@ -68,8 +68,8 @@ def test_adding_and_removing_words_keeps_the_other_words_and_comments(file: Path
 
 def test_changing_words_back_and_forth_changes_no_meaning(file: Path) -> None:
     before = tomllib.loads(file.read_text())
-    change_words(file, DISABLED, add=["x"])
-    change_words(file, DISABLED, remove=["x"])
+    change_list(file, DISABLED, add=["x"])
+    change_list(file, DISABLED, remove=["x"])
     assert tomllib.loads(file.read_text()) == before
 
 
@@ -77,7 +77,7 @@ def test_changing_words_back_and_forth_changes_no_meaning(file: Path) -> None:
 def test_a_list_is_changed_however_it_is_written(tmp_path: Path, text: str) -> None:
     file = tmp_path / "c.toml"
     file.write_text(text)
-    change_words(file, DISABLED, add=["b"])
+    change_list(file, DISABLED, add=["b"])
     assert value_of(file, "skills.disabled") == ("a", "b")
 
 
@@ -111,7 +111,7 @@ def test_windows_line_ends_stay(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
     file = tmp_path / "home/config.toml"
-    change_words(file, DISABLED, add=["a"])
+    change_list(file, DISABLED, add=["a"])
     assert value_of(file, "skills.disabled") == ("a",)
 
 
@@ -130,14 +130,14 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(tmp_path: Path, text: st
     file.write_text(text)
     with pytest.raises(ConfigError, match=str(file)) as raised:
         set_value(file, DEPTH, 3)
-    assert (file.read_text(), raised.value.hint) == (text, "mend it by hand first; nothing was changed")
+    assert (file.read_text(), raised.value.hint) == (text, "fix it by hand first; nothing was changed")
 
 
 def test_words_are_not_added_to_what_is_no_list(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("[skills]\ndisabled = 'a'\n")
     with pytest.raises(ConfigError, match="not a list of texts"):
-        change_words(file, DISABLED, add=["b"])
+        change_list(file, DISABLED, add=["b"])
     assert file.read_text() == "[skills]\ndisabled = 'a'\n"
 
 
@@ -152,18 +152,18 @@ def test_a_link_to_a_dotfiles_repository_stays_a_link(tmp_path: Path) -> None:
     )
 
 
-def test_eight_processes_that_change_words_at_once_lose_none(tmp_path: Path) -> None:
+def test_eight_processes_that_change_list_at_once_lose_none(tmp_path: Path) -> None:
     code = """
     import sys
     from pathlib import Path
-    from metier.config import KEYS, change_words
+    from metier.config import KEYS, change_list
     for number in range(5):
-        change_words(Path(sys.argv[1]), KEYS["skills.disabled"], add=[f"s{sys.argv[2]}-{number}"])
+        change_list(Path(sys.argv[1]), KEYS["skills.disabled"], add=[f"s{sys.argv[2]}-{number}"])
     """
     file = tmp_path / "home/config.toml"
     processes = [python(code, file, process) for process in range(8)]
     assert [process.communicate(timeout=60)[1] for process in processes] == [""] * 8
-    words = read_settings([file], environment={}).words("skills.disabled")
+    words = read_settings([file], environment={}).strings("skills.disabled")
     assert sorted(words) == sorted(f"s{process}-{number}" for process in range(8) for number in range(5))
 
 
@@ -182,8 +182,8 @@ def test_eight_processes_that_change_words_at_once_lose_none(tmp_path: Path) -> 
         ("skills.registry", ["https://r"], "https://r"),
     ],
 )
-def test_typed_words_become_the_keys_type(name: str, words: list[str], meant: Plain) -> None:
-    assert parse_words(KEYS[name], words) == meant
+def test_typed_words_become_the_keys_type(name: str, words: list[str], meant: SettingValue) -> None:
+    assert parse_value(KEYS[name], words) == meant
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_typed_words_become_the_keys_type(name: str, words: list[str], meant: Pl
 )
 def test_a_typed_word_of_the_wrong_type_is_bad(name: str, words: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"^command line: "):
-        parse_words(KEYS[name], words)
+        parse_value(KEYS[name], words)
 
 
 @pytest.mark.parametrize(("name", "words"), [("skills.max_depth", ["1", "2"]), ("skills.dir", []), ("skills.sources", ["x"])])
 def test_the_wrong_number_of_words_is_bad_usage(name: str, words: list[str]) -> None:
     with pytest.raises(UsageError):
-        parse_words(KEYS[name], words)
+        parse_value(KEYS[name], words)

@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from builders import app_in, as_another_user, write_config
-from metier.config import KEYS, Key, Kind, Plain, Settings, read_settings
+from metier.config import KEYS, SettingKey, SettingKind, Settings, SettingValue, read_settings
 from metier.errors import ConfigError, NotFoundError
 
 NAMES = sorted(KEYS)
 # An example of each kind: as TOML, as an environment variable, and the value that both mean.
-EXAMPLES: dict[Kind, tuple[str, str, Any]] = {
-    Kind.TEXT: ('"https://r.example"', "https://r.example", "https://r.example"),
-    Kind.PATH: ('"/some/where"', "/some/where", "/some/where"),
-    Kind.NUMBER: ("2000007", "2000007", 2_000_007),
-    Kind.TRUTH: ("false", "false", False),
-    Kind.WORDS: ('["a", "b-*"]', "a, b-*", ("a", "b-*")),
-    Kind.TABLE: ('{ one = { url = "u" } }', "", {"one": {"url": "u"}}),
+EXAMPLES: dict[SettingKind, tuple[str, str, Any]] = {
+    SettingKind.TEXT: ('"https://r.example"', "https://r.example", "https://r.example"),
+    SettingKind.PATH: ('"/some/where"', "/some/where", "/some/where"),
+    SettingKind.NUMBER: ("2000007", "2000007", 2_000_007),
+    SettingKind.BOOLEAN: ("false", "false", False),
+    SettingKind.LIST: ('["a", "b-*"]', "a, b-*", ("a", "b-*")),
+    SettingKind.TABLE: ('{ one = { url = "u" } }', "", {"one": {"url": "u"}}),
 }
 
 
 def settings(
-    *texts: str, tmp_path: Path, environment: dict[str, str] | None = None, flags: dict[str, Plain] | None = None
+    *texts: str, tmp_path: Path, environment: dict[str, str] | None = None, flags: dict[str, SettingValue] | None = None
 ) -> Settings:
     files = []
     for number, text in enumerate(texts):
@@ -35,7 +35,7 @@ def settings(
     return read_settings(files, environment=environment or {}, flags=flags, folder=tmp_path)
 
 
-def example_of(key: Key) -> tuple[str, str, Any]:
+def example_of(key: SettingKey) -> tuple[str, str, Any]:
     return EXAMPLES[key.kind]
 
 
@@ -71,7 +71,7 @@ def test_every_key_is_read_from_the_project_file_only_when_the_project_is_truste
     assert untrusted.settings[name].origin == "default"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].kind is not Kind.TABLE])
+@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].kind is not SettingKind.TABLE])
 def test_every_key_is_read_from_its_variable(tmp_path: Path, name: str) -> None:
     _, text, meant = example_of(KEYS[name])
     variable = "METIER_" + name.upper().replace(".", "_")
@@ -79,7 +79,7 @@ def test_every_key_is_read_from_its_variable(tmp_path: Path, name: str) -> None:
     assert (value.value, value.origin) == (meant, f"environment: {variable}")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].kind is not Kind.TABLE])
+@pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].kind is not SettingKind.TABLE])
 def test_every_key_can_be_a_flag(tmp_path: Path, name: str) -> None:
     meant = example_of(KEYS[name])[2]
     value = settings(tmp_path=tmp_path, flags={name: meant})[name]
@@ -97,7 +97,7 @@ def test_every_key_can_be_a_flag(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_the_variables_of_the_older_engine_are_honoured(
-    tmp_path: Path, variable: str, text: str, name: str, meant: Plain
+    tmp_path: Path, variable: str, text: str, name: str, meant: SettingValue
 ) -> None:
     value = settings(tmp_path=tmp_path, environment={variable: text})[name]
     assert (value.value, value.origin) == (meant, f"environment: {variable}")
@@ -123,7 +123,7 @@ def test_a_flag_that_was_not_given_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_file_leaves_alone_what_it_does_not_name(tmp_path: Path) -> None:
     read = settings('[skills]\ndisabled = ["a"]\n', "[skills]\nmax_active = 2\n", tmp_path=tmp_path)
-    assert (read.words("skills.disabled"), read.number("skills.max_active")) == (("a",), 2)
+    assert (read.strings("skills.disabled"), read.number("skills.max_active")) == (("a",), 2)
 
 
 def test_a_missing_file_is_no_problem_and_still_named(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_missing_file_is_no_problem_and_still_named(tmp_path: Path) -> None:
 
 
 def test_a_setting_nobody_knows_is_not_found_and_the_nearest_suggested(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"there is no setting 'skills\.disable'") as raised:
+    with pytest.raises(NotFoundError, match=r"unknown setting 'skills\.disable'") as raised:
         settings(tmp_path=tmp_path)["skills.disable"]
     assert raised.value.hint == "did you mean 'skills.disabled'?"
 
@@ -184,7 +184,7 @@ def test_tables_name_the_line_of_their_header(tmp_path: Path) -> None:
 )
 def test_a_path_in_a_file_starts_at_the_file_and_a_tilde_is_home(tmp_path: Path, written: str, meant: str) -> None:
     write_config(tmp_path, f'[skills]\nuser_dir = "{written}"\n')
-    assert app_in(tmp_path).user_dir == meant.format(tmp=tmp_path)
+    assert app_in(tmp_path).installation.user_dir == meant.format(tmp=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_a_bad_variable_names_itself(tmp_path: Path, variable: str, text: str) -
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("[skills]\ndisbled = []\n", "0.toml:2: nobody knows 'skills.disbled'; did you mean 'skills.disabled'?"),
-        ("\n[skils]\ndisabled = []\n", "0.toml:3: nobody knows 'skils.disabled'; did you mean 'skills.disabled'?"),
-        ("zzz = 1\n", "0.toml:1: nobody knows 'zzz'"),
+        ("[skills]\ndisbled = []\n", "0.toml:2: unknown setting 'skills.disbled'; did you mean 'skills.disabled'?"),
+        ("\n[skils]\ndisabled = []\n", "0.toml:3: unknown setting 'skils.disabled'; did you mean 'skills.disabled'?"),
+        ("zzz = 1\n", "0.toml:1: unknown setting 'zzz'"),
     ],
 )
 def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path, text: str, warning: str) -> None:

@@ -29,12 +29,12 @@ from metier.app import App
 from metier.mcp.connections import list_entries
 
 app = App()
-app.config_file.parent.mkdir(parents=True, exist_ok=True)
-app.config_file.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
+app.paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+app.paths.config_file.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
 (server,) = app.remote_servers.servers
 app.remote_servers.listings.keep(server, asyncio.run(list_entries(server, {})), now=datetime.now(UTC))
 if sys.argv[1] == "load":
-    session = app.session(kept=False)
+    session = app.sessions.open(kept=False)
     session.activate("suite:pdf-processing")
     session.read("suite:pdf-processing", "references/FORMS.md")
 """

@@ -61,7 +61,7 @@ def test_listing_and_building_a_catalog_fetch_no_file_and_wait_for_no_network(tm
     app = refreshed(tmp_path, acme)
     asked = len(acme.headers)
     assert "acme:refunds" in app.catalog
-    session = app.session(kept=False)
+    session = app.sessions.open(kept=False)
     assert [file.path for file in session.resources("acme:refunds")] == ["notes.md"]
     session.select("refunds please")
     assert (acme.reads, len(acme.headers)) == ([], asked)
@@ -70,7 +70,7 @@ def test_listing_and_building_a_catalog_fetch_no_file_and_wait_for_no_network(tm
 def test_activation_fetches_the_instructions_and_names_the_origin_first(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds", notes_md=b"notes", scripts__go_sh=b"echo refunded $1\n")
     app = refreshed(tmp_path, acme)
-    session = app.session(kept=False)
+    session = app.sessions.open(kept=False)
     activation = session.activate("acme:refunds", by=ActivatedBy.MODEL)
     first, second = activation.text.split("\n")[:2]
     assert first == '<skill_content name="acme:refunds">'
@@ -89,7 +89,7 @@ def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme
     acme.add("refunds", notes_md=b"notes")
     app = refreshed(tmp_path, acme)
     acme.files[f"skill://refunds/{rotten}"] = acme.files[f"skill://refunds/{rotten}"][:-1] + b"!"
-    session = app.session(kept=False)
+    session = app.sessions.open(kept=False)
     with pytest.raises(RefusedError) as caught:
         session.activate("acme:refunds")
         session.read("acme:refunds", "notes.md")
@@ -98,7 +98,7 @@ def test_content_that_changed_behind_the_listing_is_refused(tmp_path: Path, acme
 
 
 def run_go(app: App, approve: object = None) -> str:
-    session = app.session(kept=False, approve=approve)  # type: ignore[arg-type]
+    session = app.sessions.open(kept=False, approve=approve)  # type: ignore[arg-type]
     return asyncio.run(session.run_script("acme:refunds", "go.sh", ["5"])).stdout
 
 
@@ -114,7 +114,7 @@ def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_gen
     assert caught.value.rule == "origin"
     assert not any("scripts" in uri for uri in acme.reads)
     # Nor does what it asks for count as a wish of the user's.
-    session = app.session(kept=False)
+    session = app.sessions.open(kept=False)
     session.activate("acme:refunds")
     assert session.permissions.check("Bash", "rm -rf /").verdict == "ask"
     app.remote_servers.connections.close()
@@ -158,7 +158,7 @@ def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: Fake
     )
     entry["frontmatter"] |= {"dependencies": ["secret-work"], "toolsets": ["tools.py:Tools"]}
     app = refreshed(tmp_path, acme)
-    session = app.session(kept=False, approve=lambda _: ApprovalAnswer.ALWAYS)
+    session = app.sessions.open(kept=False, approve=lambda _: ApprovalAnswer.ALWAYS)
     activation = session.activate("acme:refunds")
     assert session.active_names == ("acme:refunds",)
     assert "The secret." not in activation.text

@@ -1,6 +1,6 @@
 """An agent that talks: for each message it picks skills, activates them, asks its model and runs what that calls for.
 
-    engine = App().engine(model="openai:gpt-5")
+    engine = App().conversations.engine(model="openai:gpt-5")
     async for event in engine.process("Chart the sales in sales.csv"):
         print(event)
 

@@ -1,57 +1,86 @@
-"""What an app knows of agents and conversations. Everything is imported where it is used: a listing needs none of it."""
+"""Agents and the conversations with them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from metier.errors import SkillNotFoundError
+from metier.spec import is_name
+from metier.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from metier.agents import AgentEngine, AgentStore, ConversationStore, ModelChoice
+    from metier.config import Settings
     from metier.runtime import ApprovalHook
 
-    from . import App
+    from .installation import Installation
+    from .paths import Paths
+    from .sessions import Sessions
+    from .skills import LocalSkills
 
 __all__ = ["Conversations"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Conversations:
-    """A part of App."""
+    paths: Paths
+    settings: Settings
+    user_settings: Settings
+    environment: Mapping[str, str]
+    skills: LocalSkills
+    sessions: Sessions
+    installation: Installation
 
     @cached_property
     def agents(self) -> AgentStore:
         from metier.agents import AgentStore
 
-        return AgentStore(self._app.home / "agents")
+        return AgentStore(self.paths.at("agents"))
 
     @cached_property
     def chats(self) -> ConversationStore:
         from metier.agents import ConversationStore
 
-        return ConversationStore(self._app.home / "chats.sqlite")
+        return ConversationStore(self.paths.at("chats.sqlite"))
 
     def model(self, name: str | None = None, *, base_url: str = "", key_variable: str = "") -> ModelChoice | None:
-        """The model of that name, or of the settings; None when neither says one."""
-        from .engines import model_of
+        """Returns the model of that name, or the one of the settings; None when there is neither."""
+        from metier.agents import ModelChoice
 
-        return model_of(self._app, name, base_url=base_url, key_variable=key_variable)
+        settings = self.user_settings
+        chosen = name or settings["model.name"].value
+        if not chosen:
+            return None
+        # The settings' server serves bare names; a name with its provider goes to that provider.
+        own = settings["model.base_url"].value or ""
+        server = base_url or (own if not name or ":" not in name else "")
+        variable = key_variable or settings["model.key_variable"].value or ("OPENAI_API_KEY" if server else "")
+        return ModelChoice(name=chosen, base_url=server, key=self.environment.get(variable, ""))
 
     def engine(
         self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: ApprovalHook | None = None,  # noqa: A002
         variables: Mapping[str, str] | None = None, kept: bool = True,
     ) -> AgentEngine:  # fmt: skip
-        """A conversation with an agent of that name, or with none; gone on with by its id."""
-        from .engines import engine_of
+        """Opens a conversation, with the agent of that name if one is given; an existing one is resumed by its id."""
+        from .engine import build_engine
 
-        return engine_of(self._app, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept)
+        return build_engine(self, id, agent=agent, model=model, approve=approve, variables=variables, kept=kept)
 
     def resolve(self, ref: str) -> tuple[str, ...]:
-        """The skills on this machine that a ref stands for, by name; SkillNotFoundError when there is none. Asks no network."""
-        from .engines import resolved
+        """Returns the names of the local skills that a ref stands for. Uses no network."""
+        catalog = self.skills.catalog
+        if is_name(ref):
+            return (catalog[ref].name,)
+        # Imported here: an agent with plain names needs none of it.
+        from metier.install.refs.parsing import parse_ref
+        from metier.install.targets.scope import ScopeLevel
 
-        return resolved(self._app, ref)
-
-    @property
-    def _app(self) -> App:
-        return cast("App", self)
+        aliases = tuple({"r9s", *(source.name for source in self.installation.registries.sources)})
+        text = parse_ref(ref, aliases=aliases).text
+        locked = [entry for level in ScopeLevel for entry in self.installation.store(level).lock()]
+        names = dict.fromkeys(entry.name for entry in locked if entry.asked == text and entry.name in catalog)
+        if not names:
+            raise SkillNotFoundError(ref, hint=f"install it with `metier skill install {ref}`")
+        return tuple(names)

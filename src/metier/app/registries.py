@@ -1,11 +1,12 @@
-"""The registries that a user knows, and what they have to be known by there."""
+"""The registries that the user has configured, with the tokens and keys for them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
@@ -13,30 +14,26 @@ if TYPE_CHECKING:
     from metier.registry.client.credentials import Logins
     from metier.registry.client.http_client import RegistryClient
 
+    from .paths import Paths
+
 __all__ = ["Registries"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Registries:
-    """The part of an App that talks to registries."""
-
-    if TYPE_CHECKING:
-        environment: Mapping[str, str]
-
-        @property
-        def home(self) -> Path: ...
-
-        @property
-        def settings(self) -> Settings: ...
+    paths: Paths
+    settings: Settings
+    environment: Mapping[str, str]
 
     @cached_property
     def logins(self) -> Logins:
         from metier.registry.client.credentials import Logins
 
-        return Logins(str(self.home / "credentials.toml"))
+        return Logins(self.paths.at("credentials.toml"))
 
     @cached_property
-    def registries(self) -> tuple[RegistrySource, ...]:
-        """The sources that `ALIAS:name` may name, each with the token that its user has logged in with."""
+    def sources(self) -> tuple[RegistrySource, ...]:
+        """The sources that `ALIAS:name` may name, each with the token that the user has logged in with."""
         from metier.install.fetch.credentials import read_sources
         from metier.values import replace
 
@@ -47,33 +44,34 @@ class Registries:
             replace(source, auth=f"bearer:{tokens[source.name]}") if tokens.get(source.name) else source for source in known
         )
 
-    def registry_client(self, named: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
-        """The registry of that name or address; without one the user's own."""
+    def client(self, registry: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
+        """Returns a client of the registry with that name or URL; by default of the user's own."""
         from metier.errors import ConfigError
         from metier.registry.client.http_client import RegistryClient, ResponseCache, registry_url
 
-        source = next((one for one in self.registries if one.name == (named or "r9s")), None)
-        if source is None and (named is None or "://" not in named):
+        source = next((one for one in self.sources if one.name == (registry or "r9s")), None)
+        if source is None and (registry is None or "://" not in registry):
             raise ConfigError(
-                f"no registry is called {named!r}" if named else "no registry is configured", file="skills.registry",
-                hint="metier login https://…, or name its address with --registry",
+                f"unknown registry {registry!r}" if registry else "no registry is configured", file="skills.registry",
+                hint="run `metier login URL`, or name a URL with --registry",
             )  # fmt: skip
-        url = registry_url(source.url if source else named or "")
-        sent = dict(source.header(self.environment)) if source else {}
-        token = sent.get("Authorization", "").partition(" ")[2] or self.logins.token(url)
+        url = registry_url(source.url if source else registry or "")
+        headers = dict(source.header(self.environment)) if source else {}
+        token = headers.get("Authorization", "").partition(" ")[2] or self.logins.token(url)
         return RegistryClient(
             url=url, token=token, offline=offline, insecure=insecure, environment=self.environment,
-            answers=ResponseCache(str(self.home / "cache" / "registry")),
+            answers=ResponseCache(self.paths.cache("registry")),
         )  # fmt: skip
 
     def signing_key(self) -> str | None:
-        """The private key that the user signs releases with."""
+        """Returns the private key that the user signs releases with."""
         try:
-            return (self.home / "signing.key").read_text(encoding="ascii").strip()
+            with open(self.paths.at("signing.key"), encoding="ascii") as stream:
+                return stream.read().strip()
         except FileNotFoundError:
             return None
 
-    def keep_signing_key(self, private: str) -> None:
+    def save_signing_key(self, private: str) -> None:
         from metier.sources import replace_text
 
-        replace_text(str(self.home / "signing.key"), f"{private}\n")
+        replace_text(self.paths.at("signing.key"), f"{private}\n")

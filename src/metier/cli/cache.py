@@ -20,7 +20,7 @@ _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 @command("cache", "info")
 def info(app: App) -> Result:
     """Say where the cache of downloaded skills is, and how large."""
-    cache = app.skill_cache
+    cache = app.installation.cache
     size = cache.size()
     line = f"{cache.folder}: {size.skills} skills, {_shown(size.bytes)}"
     return Result(data={"folder": cache.folder, "skills": size.skills, "bytes": size.bytes}, lines=lambda _: (line,))
@@ -30,7 +30,7 @@ def info(app: App) -> Result:
 @click.option("--unused-for", metavar="TIME", help="Only what was not used for so long, such as 30d or 12h.")
 def clean(app: App, *, unused_for: str | None) -> Result:
     """Delete downloaded skills. Installed ones are not touched; the next restore may need the network."""
-    gone = app.skill_cache.clean(unused_for=_seconds(unused_for) if unused_for else 0.0)
+    gone = app.installation.cache.clean(unused_for=_seconds(unused_for) if unused_for else 0.0)
     line = f"deleted {gone.skills} skills, {_shown(gone.bytes)}"
     return Result(data={"skills": gone.skills, "bytes": gone.bytes}, lines=lambda _: (line,))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from metier.app import App
-from metier.config import KEYS, Key, Value, parse_words, set_value, unknown_key, unset_value
+from metier.config import KEYS, Setting, SettingKey, parse_value, set_value, unknown_key, unset_value
 from metier.errors import RefusedError
 
 from .core.dispatch import command
@@ -51,7 +50,7 @@ def get(app: App, *, key: str) -> Result:
 def set_setting(app: App, *, key: str, values: tuple[str, ...], project: bool) -> Result:
     """Change one setting. A list takes several values: `metier config set skills.deny 'old-*' draft`."""
     known = _key(key)
-    parsed = parse_words(known, values)
+    parsed = parse_value(known, values)
     file = _file(app, project=project)
     set_value(file, known, parsed)
     return _changed(app, known, file)
@@ -70,34 +69,34 @@ def unset_setting(app: App, *, key: str, project: bool) -> Result:
 @command("config", "path")
 def path(app: App) -> Result:
     """Print where the configuration file is."""
-    return Result(data={"path": str(app.config_file)}, lines=lambda _: (str(app.config_file),))
+    return Result(data={"path": app.paths.config_file}, lines=lambda _: (app.paths.config_file,))
 
 
-def _key(name: str) -> Key:
+def _key(name: str) -> SettingKey:
     if name not in KEYS:
         raise unknown_key(name)
     return KEYS[name]
 
 
-def _file(app: App, *, project: bool) -> Path:
+def _file(app: App, *, project: bool) -> str:
     if not project:
-        return app.config_file
+        return app.paths.config_file
     if not app.is_trusted:
         # It would be written and then not read, which looks like a bug.
         raise RefusedError(
             f"{app.folder} is not trusted, so its settings are not read", rule="trust", hint="run `metier trust` first"
         )
-    return app.project_config_file
+    return app.paths.project_config_file
 
 
-def _changed(app: App, key: Key, file: Path) -> Result:
+def _changed(app: App, key: SettingKey, file: str) -> Result:
     now = App(environment=app.environment, folder=app.folder).settings[key.name]
     line = f"{key.name} is {_shown(now.value)} ({now.origin})"
-    notes = () if now.origin.startswith(str(file)) or now.origin == "default" else (f"{now.origin} has the last word",)
-    return Result(data={"key": key.name, **_row(now), "file": str(file)}, lines=lambda _: (line,), notes=notes)
+    notes = () if now.origin.startswith(file) or now.origin == "default" else (f"{now.origin} has the last word",)
+    return Result(data={"key": key.name, **_row(now), "file": file}, lines=lambda _: (line,), notes=notes)
 
 
-def _row(value: Value) -> dict[str, Any]:
+def _row(value: Setting) -> dict[str, Any]:
     plain = list(value.value) if isinstance(value.value, tuple) else value.value
     return {"value": plain, "origin": value.origin, "type": value.key.kind, "about": value.key.text}
 

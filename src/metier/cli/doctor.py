@@ -86,32 +86,34 @@ def _findings(app: App) -> Iterator[DoctorCheck]:
     yield _project(app)
     yield from _running(app)
     for tool, purpose in _TOOLS.items():
-        there = app.machine.has_command(tool)
+        there = app.skills.machine.has_command(tool)
         yield DoctorCheck(
             tool,
             "ok" if there else "warning",
-            f"{app.machine.commands[tool]}" if there else f"not found; needed {purpose}",
+            f"{app.skills.machine.commands[tool]}" if there else f"not found; needed {purpose}",
         )
 
 
 def _running(app: App) -> Iterator[DoctorCheck]:
     """What running scripts needs, each found out by doing it."""
     try:
-        require = app.session_options().limits.require
-        for found in check_health(store=app.store, approvals=app.approvals, runner=app.runner, require=require):
+        require = app.sessions.options().limits.require
+        for found in check_health(
+            store=app.sessions.store, approvals=app.sessions.approvals, runner=app.sessions.runner, require=require
+        ):
             yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield DoctorCheck("running", "error", str(error), error.hint)
 
 
 def _repaired(app: App) -> list[Leftover]:
-    return [left for level in ScopeLevel for left in repair_scope(app.scope(level))]
+    return [left for level in ScopeLevel for left in repair_scope(app.installation.scope(level))]
 
 
 def _installed(app: App) -> Iterator[DoctorCheck]:
     """What is locked, and what an installer that was killed left behind."""
     for level in ScopeLevel:
-        store = app.installed(level)
+        store = app.installation.store(level)
         for left in find_leftovers(store.scope):
             yield DoctorCheck("installed", "warning", f"{left.path}: {left.what}", "`metier doctor --repair` clears it")
         try:
@@ -124,7 +126,7 @@ def _installed(app: App) -> Iterator[DoctorCheck]:
 
 
 def _home(app: App) -> DoctorCheck:
-    home = str(app.home)
+    home = str(app.paths.home)
     nearest = home
     while not os.path.exists(nearest):
         nearest = os.path.dirname(nearest)
@@ -134,8 +136,8 @@ def _home(app: App) -> DoctorCheck:
 
 
 def _cache(app: App) -> DoctorCheck:
-    file = app.cache_file
-    if not app.settings.truth("cache.enabled"):
+    file = app.paths.catalog_cache
+    if not app.settings.boolean("cache.enabled"):
         return DoctorCheck("cache", "warning", "switched off, so every start reads every skill")
     if not os.path.exists(file):
         return DoctorCheck("cache", "ok", "not made yet")

@@ -43,9 +43,9 @@ def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) 
         raise RefusedError(
             f"{address} does not know this token", rule="unauthenticated", hint="copy it whole, or make a new one"
         )
-    app.logins.add(address, text)
+    app.registries.logins.add(address, text)
     if not known:
-        set_value(app.config_file, KEYS["skills.registry"], f"{address}/skills")
+        set_value(app.paths.config_file, KEYS["skills.registry"], f"{address}/skills")
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
     told = f"logged in to {address} as {one_line(name)}, who may {one_line(', '.join(scopes))}"
     data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or registry_url(known) == address}
@@ -61,7 +61,7 @@ def logout(app: App, *, url: str | None) -> Result:
     address = registry_url(url or app.settings.path("skills.registry") or "")
     if not address:
         raise UsageError("which registry?", hint="metier logout https://skills.example.com")
-    changed = app.logins.remove(address)
+    changed = app.registries.logins.remove(address)
     told = f"logged out of {address}" if changed else f"you were not logged in to {address}"
     return Result(data={"registry": address, "changed": changed}, lines=lambda _: (told,))
 

@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.archive import digest
 from metier.catalog import Source
-from metier.config import KEYS, change_words
+from metier.config import KEYS, change_list
 from metier.errors import MetierError, RefusedError, UsageError
 from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern
 from metier.sources import DiskFiles
@@ -32,16 +32,16 @@ def show(app: App) -> Result:
 
     An approval ends when its skill changes; it is shown as ended until you approve the new version.
     """
-    settings = app.users_settings
-    app.permissions()  # a word that means nothing is an error here too
+    settings = app.user_settings
+    app.sessions.permissions()  # a word that means nothing is an error here too
     words = {name: settings[f"policy.{name}"].value for name in _WORDS}
     approvals = [
         {"skill": each.skill, "pattern": each.pattern, "holds": _digest(app, each.skill) == each.digest}
-        for each in app.approvals.all
+        for each in app.sessions.approvals.all
     ]
     data: dict[str, Any] = {
-        "allow": list(settings.words("policy.allow")),
-        "deny": list(settings.words("policy.deny")),
+        "allow": list(settings.strings("policy.allow")),
+        "deny": list(settings.strings("policy.deny")),
         **words,
         "sandbox": settings["sandbox.require"].value,
         "approvals": approvals,
@@ -77,11 +77,11 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
             raise RefusedError(f"{skill} cannot be pinned as it is now", rule="unpinned",
                           hint="an approval needs files that can be read and do not change")  # fmt: skip
         for pattern in parsed:
-            app.approvals.keep(skill, digest, pattern)
+            app.sessions.approvals.keep(skill, digest, pattern)
         line = f"{skill} may use {', '.join(parsed)} until it changes"
         return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (one_line(line),))
-    change_words(app.config_file, KEYS["policy.deny"], remove=parsed)
-    change_words(app.config_file, KEYS["policy.allow"], add=parsed)
+    change_list(app.paths.config_file, KEYS["policy.deny"], remove=parsed)
+    change_list(app.paths.config_file, KEYS["policy.allow"], add=parsed)
     return Result(data={"allowed": parsed}, lines=lambda _: (one_line(f"skills that ask for it may use {', '.join(parsed)}"),))
 
 
@@ -92,13 +92,17 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     """Forbid tool patterns for all skills, or take back what was approved for one."""
     parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
     if skill:
-        removed = sum(app.approvals.remove(skill, pattern) for pattern in parsed) if parsed else app.approvals.remove(skill)
+        removed = (
+            sum(app.sessions.approvals.remove(skill, pattern) for pattern in parsed)
+            if parsed
+            else app.sessions.approvals.remove(skill)
+        )
         line = f"{removed} approvals of {skill} were taken back"
         return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (one_line(line),))
     if not parsed:
         raise UsageError("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
-    change_words(app.config_file, KEYS["policy.allow"], remove=parsed)
-    change_words(app.config_file, KEYS["policy.deny"], add=parsed)
+    change_list(app.paths.config_file, KEYS["policy.allow"], remove=parsed)
+    change_list(app.paths.config_file, KEYS["policy.deny"], add=parsed)
     return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"no skill may use {', '.join(parsed)}"),))
 
 

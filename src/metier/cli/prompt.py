@@ -113,7 +113,7 @@ def _ranked(app: App, listed: Sequence[Entry], request: str) -> Sequence[Entry]:
     if not request:
         return listed
     by_folder = {entry.folder: entry for entry in listed}
-    matches = app.selector.select(request, limit=len(listed)).selected
+    matches = app.skills.selector.select(request, limit=len(listed)).selected
     first = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
     return [*first, *by_folder.values()]
 
@@ -122,12 +122,12 @@ def _activated(app: App, request: str) -> list[ActiveSkill]:
     if not request:
         return []
     # A prompt never waits for a network.
-    here = (match for match in app.selector.select(request).selected if app.catalog[match.name].source is not Source.MCP)
+    here = (match for match in app.skills.selector.select(request).selected if app.catalog[match.name].source is not Source.MCP)
     return [_loaded(app, match) for match in here]
 
 
 def _loaded(app: App, match: Match) -> ActiveSkill:
-    skill = app.loader.load_full(match.name)
+    skill = app.skills.loader.load_full(match.name)
     return ActiveSkill(
         name=skill.name,
         description=skill.description,

@@ -83,7 +83,7 @@ def _shown_on(talk: Conversation) -> Listener:
 
 
 def _level(app: App) -> str:
-    best = app.runner.best()
+    best = app.sessions.runner.best()
     return best.level if best else ""
 
 

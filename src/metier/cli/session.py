@@ -22,7 +22,7 @@ __all__ = ["clear", "list_sessions", "show"]
 @command("session", "list")
 def list_sessions(app: App) -> Result:
     """List the sessions that are kept, the most recently used first."""
-    kept = app.store.sessions()
+    kept = app.sessions.store.sessions()
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not kept:
@@ -32,7 +32,7 @@ def list_sessions(app: App) -> Result:
             names = ", ".join(row.name for row in each.active) or terminal.paint("nothing active", "dim")
             yield f"{terminal.paint(pad(one_line(each.id), widest), 'bold')}  {_when(each.updated)}  {one_line(names)}"
 
-    return Result(data={"sessions": [_row(each) for each in kept]}, lines=lines, notes=_notes(app.store))
+    return Result(data={"sessions": [_row(each) for each in kept]}, lines=lines, notes=_notes(app.sessions.store))
 
 
 @command("session", "show")
@@ -40,7 +40,7 @@ def list_sessions(app: App) -> Result:
 def show(app: App, *, session_id: str) -> Result:
     """Show what is active in a session: since when, by whom and for how long."""
     found = _found(app, session_id)
-    used = [each for each in app.store.usage(session_id) if each.skill]
+    used = [each for each in app.sessions.store.usage(session_id) if each.skill]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.paint(one_line(found.id), 'bold')}  since {_when(found.created)}"
@@ -54,7 +54,7 @@ def show(app: App, *, session_id: str) -> Result:
             tokens, seconds = sum(each.usage.tokens for each in used), sum(each.usage.seconds for each in used)
             yield terminal.paint(f"  {tokens:,} tokens given to models, {seconds:.1f} s of scripts", "dim")
 
-    return Result(data=_row(found), lines=lines, notes=_notes(app.store))
+    return Result(data=_row(found), lines=lines, notes=_notes(app.sessions.store))
 
 
 @command("session", "clear")
@@ -64,15 +64,15 @@ def clear(app: App, *, session_id: str | None, everything: bool) -> Result:
     """Forget a session and what it used. Nothing of the skills themselves is touched."""
     if everything == bool(session_id):
         raise UsageError("name one session, or say --all", hint="`metier session list` shows them")
-    names = [each.id for each in app.store.sessions()] if everything else [_found(app, session_id or "").id]
+    names = [each.id for each in app.sessions.store.sessions()] if everything else [_found(app, session_id or "").id]
     for name in names:
-        app.store.clear(name)
+        app.sessions.store.clear(name)
     line = f"cleared {', '.join(map(one_line, names))}" if names else "there was nothing to clear"
-    return Result(data={"cleared": names}, lines=lambda _: (line,), notes=_notes(app.store))
+    return Result(data={"cleared": names}, lines=lambda _: (line,), notes=_notes(app.sessions.store))
 
 
 def _found(app: App, session_id: str) -> StoredSession:
-    for kept in app.store.sessions():
+    for kept in app.sessions.store.sessions():
         if kept.id == session_id:
             return kept
     raise NotFoundError(f"no session is named {session_id!r}", hint="see `metier session list`")

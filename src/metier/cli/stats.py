@@ -34,7 +34,7 @@ def stats(app: App, *, session_id: str | None, days: int) -> Result:
     """
     today = datetime.now(UTC).date()
     span = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
-    rows = [each for each in app.store.usage(session_id or None) if each.day >= span[0].isoformat()]
+    rows = [each for each in app.sessions.store.usage(session_id or None) if each.day >= span[0].isoformat()]
     by_skill = _summed(rows, lambda each: each.skill)
     by_day = _summed(rows, lambda each: each.day)
     total = sum((each.usage for each in rows), Usage())

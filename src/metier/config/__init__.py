@@ -6,20 +6,20 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .edit import change_rows, change_words, parse_words, set_value, unset_value
-    from .keys import KEYS, Key, Kind, Plain
-    from .settings import Settings, Value, read_settings, unknown_key
+    from .edit import change_list, change_rows, parse_value, set_value, unset_value
+    from .keys import KEYS, SettingKey, SettingKind, SettingValue
+    from .settings import Setting, Settings, read_settings, unknown_key
 
 __all__ = [
     "KEYS",
-    "Key",
-    "Kind",
-    "Plain",
+    "Setting",
+    "SettingKey",
+    "SettingKind",
+    "SettingValue",
     "Settings",
-    "Value",
+    "change_list",
     "change_rows",
-    "change_words",
-    "parse_words",
+    "parse_value",
     "read_settings",
     "set_value",
     "unknown_key",
@@ -30,8 +30,8 @@ if not TYPE_CHECKING:  # every command reads settings, and nearly none edits the
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.config.edit": ("change_rows", "change_words", "parse_words", "set_value", "unset_value"),
-            "metier.config.keys": ("KEYS", "Key", "Kind", "Plain"),
-            "metier.config.settings": ("Settings", "Value", "read_settings", "unknown_key"),
+            "metier.config.edit": ("change_rows", "change_list", "parse_value", "set_value", "unset_value"),
+            "metier.config.keys": ("KEYS", "SettingKey", "SettingKind", "SettingValue"),
+            "metier.config.settings": ("Settings", "Setting", "read_settings", "unknown_key"),
         },
     )

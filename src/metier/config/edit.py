@@ -1,25 +1,25 @@
-"""Changing the user's configuration file the way its owner would: comments, order and spacing stay."""
+"""Edits a configuration file and keeps its comments, order and spacing."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.errors import ConfigError, UsageError
 from metier.sources import file_lock, replace_text
 
-from .keys import Key, Kind, Plain
-from .settings import checked
+from .keys import SettingKey, SettingKind, SettingValue
+from .settings import StrPath, check_value
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-__all__ = ["change_rows", "change_words", "parse_words", "set_value", "unset_value"]
+__all__ = ["change_list", "change_rows", "parse_value", "set_value", "unset_value"]
 
 
-def set_value(file: Path, key: Key, value: Plain) -> None:
+def set_value(file: StrPath, key: SettingKey, value: SettingValue) -> None:
     plain = list(value) if isinstance(value, tuple) else value
 
     def put(document: TOMLDocument) -> None:
@@ -29,23 +29,23 @@ def set_value(file: Path, key: Key, value: Plain) -> None:
     _edit(file, put)
 
 
-def unset_value(file: Path, key: Key) -> None:
+def unset_value(file: StrPath, key: SettingKey) -> None:
     def drop(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
         if tables[0] in document:
             _table(document, tables, file).pop(leaf, None)
 
-    if file.exists():
+    if os.path.exists(file):
         _edit(file, drop)
 
 
-def change_words(file: Path, key: Key, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-    """Add to or take from a list without touching its other words, however many of us do it at once."""
+def change_list(file: StrPath, key: SettingKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+    """Adds to and removes from a list. Concurrent changes of other items are kept."""
 
     def change(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
         table = _table(document, tables, file)
-        words = checked(key, table.get(leaf, []), file=str(file), line=None, base=file.parent)
+        words = check_value(key, table.get(leaf, []), file=os.fspath(file), line=None, base=os.path.dirname(file))
         kept = [word for word in words if word not in remove]
         if add or leaf in table:
             table[leaf] = kept + [word for word in add if word not in kept]
@@ -53,8 +53,8 @@ def change_words(file: Path, key: Key, *, add: Sequence[str] = (), remove: Seque
     _edit(file, change)
 
 
-def change_rows(file: Path, key: Key, change: Callable[[dict[str, object]], bool]) -> None:
-    """Change the rows of a list of tables in place; a row for which `change` says False is taken out."""
+def change_rows(file: StrPath, key: SettingKey, change: Callable[[dict[str, object]], bool]) -> None:
+    """Changes the rows of a list of tables in place; a row for which `change` returns False is removed."""
 
     def each(document: TOMLDocument) -> None:
         *tables, leaf = key.name.split(".")
@@ -67,58 +67,70 @@ def change_rows(file: Path, key: Key, change: Callable[[dict[str, object]], bool
             if not rows:
                 del table[leaf]
 
-    if file.exists():
+    if os.path.exists(file):
         _edit(file, each)
 
 
-def parse_words(key: Key, words: Sequence[str]) -> Plain:
-    """What was typed on the command line, as the key's type."""
-    if key.kind is Kind.TABLE:
+def parse_value(key: SettingKey, words: Sequence[str]) -> SettingValue:
+    """Converts the arguments of a command line to the key's type."""
+    if key.kind is SettingKind.TABLE:
         raise UsageError(f"{key.name} is a table", hint="edit the configuration file; `metier config path` prints where it is")
-    if key.kind is Kind.WORDS:
+    if key.kind is SettingKind.LIST:
         return tuple(words)
     if len(words) != 1:
         raise UsageError(f"{key.name} takes one value, not {len(words)}", hint=f"it is a {key.kind}")
     value: object = words[0]
-    if key.kind is Kind.NUMBER and re.fullmatch(r"-?\d{1,9}", words[0]):
+    if key.kind is SettingKind.NUMBER and re.fullmatch(r"-?\d{1,9}", words[0]):
         value = int(words[0])
-    if key.kind is Kind.TRUTH and words[0].lower() in ("true", "false", "yes", "no", "on", "off"):
+    if key.kind is SettingKind.BOOLEAN and words[0].lower() in ("true", "false", "yes", "no", "on", "off"):
         value = words[0].lower() in ("true", "yes", "on")
-    if key.kind is Kind.PATH and words[0]:
+    if key.kind is SettingKind.PATH and words[0]:
         # Written as it was typed: `~` and relative paths are expanded where the file is read.
         return words[0]
-    result: Plain = checked(key, value, file="command line", line=None, base=Path())
+    result: SettingValue = check_value(key, value, file="command line", line=None, base="")
     return result
 
 
-def _edit(file: Path, change: Callable[[TOMLDocument], None]) -> None:
+def _edit(file: StrPath, change: Callable[[TOMLDocument], None]) -> None:
     # Imported here: only a change pays for the editor, reading uses tomllib.
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    with file_lock(str(file)):
+    with file_lock(os.fspath(file)):
         try:
-            document = tomlkit.parse(file.read_bytes().decode()) if file.exists() else tomlkit.document()
+            document = _read(file)
         except (TOMLKitError, UnicodeDecodeError) as error:
             raise ConfigError(
-                f"not valid TOML: {error}", file=str(file), hint="mend it by hand first; nothing was changed"
+                f"not valid TOML: {error}", file=os.fspath(file), hint="fix it by hand first; nothing was changed"
             ) from error
         change(document)
-        replace_text(str(file), tomlkit.dumps(document))
+        replace_text(os.fspath(file), tomlkit.dumps(document))
 
 
-def _table(document: TOMLDocument, names: Sequence[str], file: Path) -> dict[str, object]:
+def _read(file: StrPath) -> TOMLDocument:
+    import tomlkit
+
+    try:
+        with open(file, "rb") as stream:
+            return tomlkit.parse(stream.read().decode())
+    except FileNotFoundError:
+        return tomlkit.document()
+
+
+def _table(document: TOMLDocument, names: Sequence[str], file: StrPath) -> dict[str, object]:
     import tomlkit
 
     table: object = document
     for name in names:
         if not isinstance(table, dict):
-            raise ConfigError(f"{name!r} is not a table", file=str(file), hint="mend it by hand first; nothing was changed")
+            raise ConfigError(
+                f"{name!r} is not a table", file=os.fspath(file), hint="fix it by hand first; nothing was changed"
+            )
         if name not in table:
             table[name] = tomlkit.table()
         table = table[name]
     if not isinstance(table, dict):
         raise ConfigError(
-            f"{'.'.join(names)!r} is not a table", file=str(file), hint="mend it by hand first; nothing was changed"
+            f"{'.'.join(names)!r} is not a table", file=os.fspath(file), hint="fix it by hand first; nothing was changed"
         )
     return table

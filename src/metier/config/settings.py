@@ -10,22 +10,22 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from metier.errors import ConfigError, NotFoundError, nearest
 from metier.values import dataclass
 
-from .keys import KEYS, Key, Kind, Plain
+from .keys import KEYS, SettingKey, SettingKind, SettingValue
 
-__all__ = ["Settings", "Value", "read_settings"]
+__all__ = ["Setting", "Settings", "read_settings"]
 
+StrPath = str | os.PathLike[str]
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    key: Key
+class Setting:
+    key: SettingKey
     value: Any  # Any: a Plain, or the tables of skills.sources and skills.plugins
     origin: str
     """`default`, `environment: METIER_…`, `flag`, or a file with its line."""
@@ -33,28 +33,28 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    values: Mapping[str, Value]
+    values: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
-    """Keys that nobody knows, each with its file and line."""
+    """Unknown keys, each with its file and line."""
     files: tuple[str, ...] = ()
-    """The configuration files that were looked for, whether they exist or not."""
+    """The configuration files that were read, or would have been if they existed."""
 
-    def __iter__(self) -> Iterator[Value]:
+    def __iter__(self) -> Iterator[Setting]:
         return iter(self.values.values())
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> Setting:
         try:
             return self.values[name]
         except KeyError:
             raise unknown_key(name) from None
 
-    def words(self, name: str) -> tuple[str, ...]:
+    def strings(self, name: str) -> tuple[str, ...]:
         return tuple(self[name].value)
 
     def number(self, name: str) -> int:
         return int(self[name].value)
 
-    def truth(self, name: str) -> bool:
+    def boolean(self, name: str) -> bool:
         return bool(self[name].value)
 
     def path(self, name: str) -> str | None:
@@ -63,81 +63,83 @@ class Settings:
 
 
 def read_settings(
-    files: Iterable[Path], *, environment: Mapping[str, str], flags: Mapping[str, Plain] | None = None,
-    defaults: Mapping[str, Plain] | None = None, folder: str | os.PathLike[str] = "",
+    files: Iterable[StrPath], *, environment: Mapping[str, str], flags: Mapping[str, SettingValue] | None = None,
+    defaults: Mapping[str, SettingValue] | None = None, folder: StrPath = "",
 ) -> Settings:  # fmt: skip
     """The settings of these files, later ones over earlier, then the environment, then the flags that were given.
 
     A relative path in a file starts at that file's folder, any other at `folder`.
     """
-    home, here = environment.get("HOME"), Path(folder).absolute()
-    values = {key.name: Value(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
+    home, here = environment.get("HOME"), os.path.abspath(folder)
+    values = {key.name: Setting(key, (defaults or {}).get(key.name, key.default), "default") for key in KEYS.values()}
     warnings: list[str] = []
-    looked = tuple(files)
+    looked = tuple(os.fspath(file) for file in files)
     for file in looked:
         for value in _from_file(file, warnings, home):
             values[value.key.name] = value
     for key in KEYS.values():
         for variable in (*key.variables, key.variable):
-            if variable in environment and key.kind is not Kind.TABLE:
+            if variable in environment and key.kind is not SettingKind.TABLE:
                 text = environment[variable]
-                values[key.name] = Value(key, _from_text(key, text, variable, here, home), f"environment: {variable}")
+                values[key.name] = Setting(key, _from_text(key, text, variable, here, home), f"environment: {variable}")
     for name, flag in (flags or {}).items():
         if flag is not None:
-            values[name] = Value(KEYS[name], checked(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag")
-    return Settings(values, tuple(warnings), tuple(str(file) for file in looked))
+            values[name] = Setting(
+                KEYS[name], check_value(KEYS[name], flag, file="flag", line=None, base=here, home=home), "flag"
+            )
+    return Settings(values, tuple(warnings), looked)
 
 
 def unknown_key(name: str) -> NotFoundError:
     near = nearest(name, KEYS)
     hint = f"did you mean {near!r}?" if near else "see `metier config show` for every key"
-    return NotFoundError(f"there is no setting {name!r}", hint=hint)
+    return NotFoundError(f"unknown setting {name!r}", hint=hint)
 
 
-def checked(
-    key: Key, value: object, *, file: str, line: int | None, base: Path, home: str | None = None
+def check_value(
+    key: SettingKey, value: object, *, file: str, line: int | None, base: str, home: str | None = None
 ) -> Any:  # Any: see Value
     """`value` as its key wants it, or ConfigError that names the line."""
 
     def bad(expected: str) -> ConfigError:
         return ConfigError(
-            f"{key.name} is {_shown(value)}, not {expected}", file=file, line=line, hint=f"{key.name}: {key.text}"
+            f"{key.name} is {_short(value)}, not {expected}", file=file, line=line, hint=f"{key.name}: {key.text}"
         )
 
     match key.kind:
-        case Kind.TEXT if isinstance(value, str):
+        case SettingKind.TEXT if isinstance(value, str):
             return value
-        case Kind.PATH if isinstance(value, str) and value and "\0" not in value:
+        case SettingKind.PATH if isinstance(value, str) and value and "\0" not in value:
             if home and (value == "~" or value.startswith("~/")):
                 value = home + value[1:]
-            # Not Path.expanduser: it raises for a user that does not exist.
-            return str(base / os.path.expanduser(value))
-        case Kind.NUMBER if isinstance(value, int) and not isinstance(value, bool):
+            return os.path.join(base, os.path.expanduser(value))
+        case SettingKind.NUMBER if isinstance(value, int) and not isinstance(value, bool):
             if key.least is not None and value < key.least:
                 raise bad(f"{key.least} or more")
             return value
-        case Kind.TRUTH if isinstance(value, bool):
+        case SettingKind.BOOLEAN if isinstance(value, bool):
             return value
-        case Kind.WORDS if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        case SettingKind.LIST if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
             return tuple(value)
-        case Kind.TABLE if isinstance(value, dict | list):
+        case SettingKind.TABLE if isinstance(value, dict | list):
             return value
     raise bad(f"a {key.kind}")
 
 
-def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Value]:
+def _from_file(file: str, warnings: list[str], home: str | None) -> Iterator[Setting]:
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            # A pipe would keep us waiting for a writer that never comes.
-            raise ConfigError("not a file", file=str(file), hint="put a TOML file in its place")
-        text = file.read_bytes().decode("utf-8")
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            # Reading a pipe would block until a writer opens it.
+            raise ConfigError("not a file", file=file, hint="put a TOML file in its place")
+        with open(file, "rb") as stream:
+            text = stream.read().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return
     except UnicodeDecodeError as error:
-        raise ConfigError("not UTF-8 text", file=str(file), hint="save the file as UTF-8") from error
+        raise ConfigError("not UTF-8 text", file=file, hint="save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError(
-            f"cannot be read: {(error.strerror or 'error').lower()}", file=str(file), hint="check its permissions"
+            f"cannot be read: {(error.strerror or 'error').lower()}", file=file, hint="check its permissions"
         ) from error
     # Imported here: most homes have no configuration.
     import tomllib
@@ -147,19 +149,19 @@ def _from_file(file: Path, warnings: list[str], home: str | None) -> Iterator[Va
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+)", str(error))
         message = re.sub(r" \(at [^)]*\)", "", str(error))
-        raise ConfigError(f"not valid TOML: {message}", file=str(file), line=int(place[1]) if place else text.count("\n") + 1,
+        raise ConfigError(f"not valid TOML: {message}", file=file, line=int(place[1]) if place else text.count("\n") + 1,
                         hint="see `metier config show` for keys and types") from error  # fmt: skip
     for name, value in _leaves(document, ""):
         line = _line_of(text, name)
         key = KEYS.get(name)
         if key is None:
             near = nearest(name, KEYS)
-            warnings.append(f"{file}:{line or 1}: nobody knows {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            warnings.append(f"{file}:{line or 1}: unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
             continue
-        yield Value(
+        yield Setting(
             key,
-            checked(key, value, file=str(file), line=line, base=file.parent, home=home),
-            f"{file}:{line}" if line else str(file),
+            check_value(key, value, file=file, line=line, base=os.path.dirname(file), home=home),
+            f"{file}:{line}" if line else file,
         )
 
 
@@ -189,21 +191,21 @@ def _line_of(text: str, name: str) -> int | None:
     return _line_of(text, ".".join(tables)) if tables else None
 
 
-def _from_text(key: Key, text: str, variable: str, here: Path, home: str | None) -> Any:  # Any: see Value
+def _from_text(key: SettingKey, text: str, variable: str, here: str, home: str | None) -> Any:  # Any: see Value
     value: object = text
     match key.kind:
-        case Kind.NUMBER:
+        case SettingKind.NUMBER:
             value = int(text) if re.fullmatch(r"-?\d{1,9}", text.strip()) else text
-        case Kind.TRUTH:
+        case SettingKind.BOOLEAN:
             word = text.strip().lower()
             value = word in _TRUE if word in _TRUE + _FALSE else text
-        case Kind.WORDS:
+        case SettingKind.LIST:
             value = [word for word in re.split(r"[,\s]+", text) if word]
-        case Kind.PATH if not text:
+        case SettingKind.PATH if not text:
             return None
-    return checked(key, value, file=f"environment variable {variable}", line=None, base=here, home=home)
+    return check_value(key, value, file=f"environment variable {variable}", line=None, base=here, home=home)
 
 
-def _shown(value: object) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"

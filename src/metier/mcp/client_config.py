@@ -76,7 +76,7 @@ def _text(file: str) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise ConfigError("not UTF-8", file=file, hint="mend it by hand first; nothing was changed") from error
+        raise ConfigError("not UTF-8", file=file, hint="fix it by hand first; nothing was changed") from error
 
 
 def _in_json(place: ConfigFile, server: ServerCommand, before: str) -> str:
@@ -91,7 +91,7 @@ def _in_json(place: ConfigFile, server: ServerCommand, before: str) -> str:
                 wanted: Json = list(value) if isinstance(value, list) else value
                 text = jsonc.with_member(text, (place.table, server.name, key), wanted)
     except jsonc.JsoncError as error:
-        raise ConfigError(f"not JSON: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
+        raise ConfigError(f"not JSON: {error}", file=place.file, hint="fix it by hand first; nothing was changed") from error
     return mark + text
 
 
@@ -103,7 +103,7 @@ def _in_toml(place: ConfigFile, server: ServerCommand, before: str) -> str:
     try:
         document = tomlkit.parse(before)
     except TOMLKitError as error:
-        raise ConfigError(f"not TOML: {error}", file=place.file, hint="mend it by hand first; nothing was changed") from error
+        raise ConfigError(f"not TOML: {error}", file=place.file, hint="fix it by hand first; nothing was changed") from error
     table = _toml_entry(document, place, server)
     for key, value in place.entry(server).items():
         if table.get(key) != value:
@@ -121,7 +121,7 @@ def _toml_entry(
         document[place.table] = tomlkit.table(is_super_table=True)
         servers = document[place.table]
     if not isinstance(servers, dict):
-        raise ConfigError(f"{place.table} is not a table", file=place.file, hint="mend it by hand first; nothing was changed")
+        raise ConfigError(f"{place.table} is not a table", file=place.file, hint="fix it by hand first; nothing was changed")
     _check(place, server, servers.get(server.name))
     if server.name not in servers:
         servers[server.name] = tomlkit.table()

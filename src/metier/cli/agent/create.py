@@ -36,7 +36,7 @@ Edit = Callable[[Agent], Agent]
 
 def agent_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     try:
-        return [name for name in App().agents.names() if name.startswith(incomplete)]
+        return [name for name in App().conversations.agents.names() if name.startswith(incomplete)]
     except (MetierError, OSError):
         return []
 
@@ -69,13 +69,13 @@ def create(app: App, *, name: str, **options: Any) -> Result:
     """
     # Any: the options above, read in _edited.
     agent = _edited(app, options)(Agent(name=name))
-    return _written(app.agents.create(agent), "created")
+    return _written(app.conversations.agents.create(agent), "created")
 
 
 @command("agent", "list")
 def list_agents(app: App) -> Result:
     """List the agents that there are."""
-    found = [app.agents.get(name) for name in app.agents.names()]
+    found = [app.conversations.agents.get(name) for name in app.conversations.agents.names()]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not found:
@@ -95,7 +95,7 @@ def list_agents(app: App) -> Result:
 @click.option("--version", "number", type=click.IntRange(min=1), help="As it was then.")
 def show(app: App, *, name: str, number: int | None) -> Result:
     """Show an agent as it is written."""
-    version = app.agents.get(name, number)
+    version = app.conversations.agents.get(name, number)
     notes = [*_unusable(app, version.agent), *_unused(version.agent)]
     return Result(data=_row(version), lines=lambda _: (), text=render_version(version), notes=tuple(notes))
 
@@ -109,10 +109,10 @@ def edit(app: App, *, name: str, **options: Any) -> Result:
     --var NAME= takes a variable away again; --skills '' gives every skill back.
     """
     # Any: the options above, read in _edited.
-    before = app.agents.get(name)
+    before = app.conversations.agents.get(name)
     if any(value not in (None, ()) for value in options.values()):
         names = ", ".join(key.replace("_", " ") for key, value in options.items() if value not in (None, ()))
-        version = app.agents.change(name, _edited(app, options), change=f"changed {names}")
+        version = app.conversations.agents.change(name, _edited(app, options), change=f"changed {names}")
     else:
         version = _in_editor(app, before)
     return _written(version, "changed" if version.number != before.number else "left as it was:")
@@ -123,14 +123,14 @@ def edit(app: App, *, name: str, **options: Any) -> Result:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(app: App, *, name: str, yes: bool) -> Result:
     """Delete an agent and its whole history."""
-    version = app.agents.get(name)
+    version = app.conversations.agents.get(name)
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(
                 f"{name} would be deleted with {version.number} versions", hint="say --yes to do it without asking"
             )
         click.confirm(f"delete {name} with its {version.number} versions?", abort=True, err=True)
-    app.agents.delete(name)
+    app.conversations.agents.delete(name)
     return Result(data={"deleted": name}, lines=lambda _: (f"deleted {name}",))
 
 
@@ -138,7 +138,7 @@ def delete(app: App, *, name: str, yes: bool) -> Result:
 @_name
 def history(app: App, *, name: str) -> Result:
     """List every version of an agent, the newest first."""
-    versions = app.agents.history(name)
+    versions = app.conversations.agents.history(name)
     rows = [{"version": each.number, "created": each.created.isoformat(), "change": each.change} for each in versions]
 
     def lines(terminal: Terminal) -> Iterator[str]:
@@ -155,7 +155,7 @@ def history(app: App, *, name: str) -> Result:
 @click.argument("second", type=click.IntRange(min=1), metavar="[V2]", required=False)
 def diff(app: App, *, name: str, first: int, second: int | None) -> Result:
     """Show what changed between two versions, or between one and now."""
-    before, after = app.agents.get(name, first), app.agents.get(name, second)
+    before, after = app.conversations.agents.get(name, first), app.conversations.agents.get(name, second)
     names, text = diff_versions(before, after)
     colours = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -175,7 +175,7 @@ def diff(app: App, *, name: str, first: int, second: int | None) -> Result:
 @click.argument("number", type=click.IntRange(min=1), metavar="VERSION")
 def rollback(app: App, *, name: str, number: int) -> Result:
     """Go back to an earlier version, as a new one: nothing that was is lost."""
-    return _written(app.agents.rollback(name, number), f"rolled back to v{number}:")
+    return _written(app.conversations.agents.rollback(name, number), f"rolled back to v{number}:")
 
 
 @command("agent", "export")
@@ -184,7 +184,7 @@ def rollback(app: App, *, name: str, number: int) -> Result:
 @click.option("--history", "whole", is_flag=True, help="With every version it ever had.")
 def export(app: App, *, name: str, output: str | None, whole: bool) -> Result:
     """Write an agent down as one file, for another machine. Keys are never in it: an agent knows only a key's variable."""
-    versions = app.agents.history(name)[::-1] if whole else (app.agents.get(name),)
+    versions = app.conversations.agents.history(name)[::-1] if whole else (app.conversations.agents.get(name),)
     text = json.dumps({"metier-agent": 1, "versions": [render_version(each) for each in versions]}, indent=2) + "\n"
     if not whole:
         text = render_version(versions[0])
@@ -207,7 +207,7 @@ def import_agent(app: App, *, file: str, name: str | None, force: bool) -> Resul
     versions = _read_export(_text_of(app, file), file)
     if name:
         versions = [rename_agent(version, name) for version in versions]
-    version = app.agents.take(versions, replacing=force)
+    version = app.conversations.agents.take(versions, replacing=force)
     return _written(version, "imported", notes=_unusable(app, version.agent))
 
 
@@ -216,9 +216,9 @@ def import_agent(app: App, *, file: str, name: str | None, force: bool) -> Resul
 @click.argument("refs", nargs=-1, required=True, metavar="REF...")
 def add_skill(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
     """Give an agent more skills. What is not on this machine yet is installed; what nobody knows is an error."""
-    app.agents.get(name)
+    app.conversations.agents.get(name)
     wanted = _resolved(app, refs)
-    version = app.agents.change(
+    version = app.conversations.agents.change(
         name,
         lambda agent: replace(agent, skills=tuple(dict.fromkeys((*agent.skills, *wanted)))),
         change=f"added {', '.join(refs)}",
@@ -239,7 +239,7 @@ def remove_skill(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
             raise NotFoundError(f"{name} does not have {unknown[0]!r}", hint=f"its skills: {there}")
         return replace(agent, skills=tuple(ref for ref in agent.skills if ref not in refs))
 
-    version = app.agents.change(name, without, change=f"removed {', '.join(refs)}")
+    version = app.conversations.agents.change(name, without, change=f"removed {', '.join(refs)}")
     notes = ("it has no skills of its own any more, so it may use every skill",) if not version.agent.skills else ()
     return _written(version, f"removed {', '.join(refs)} from", notes=notes)
 
@@ -248,7 +248,7 @@ def remove_skill(app: App, *, name: str, refs: tuple[str, ...]) -> Result:
 @_name
 def list_skills(app: App, *, name: str) -> Result:
     """List an agent's skills, and whether each can be used here."""
-    rows = [_skill_row(app, ref) for ref in app.agents.get(name).agent.skills]
+    rows = [_skill_row(app, ref) for ref in app.conversations.agents.get(name).agent.skills]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not rows:
@@ -305,7 +305,7 @@ def _resolved(app: App, refs: Sequence[str]) -> tuple[str, ...]:
     missing = []
     for ref in refs:
         try:
-            app.resolve(ref)
+            app.conversations.resolve(ref)
         except MetierError:
             if is_name(ref):
                 raise
@@ -317,7 +317,7 @@ def _resolved(app: App, refs: Sequence[str]) -> tuple[str, ...]:
         bring(app, missing)
         fresh = App(environment=app.environment, folder=app.folder, flags=app.flags)
         for ref in missing:
-            fresh.resolve(ref)
+            fresh.conversations.resolve(ref)
     return tuple(dict.fromkeys(refs))
 
 
@@ -352,13 +352,13 @@ def _read_export(text: str, file: str) -> list[AgentVersion]:
 def _in_editor(app: App, before: AgentVersion) -> AgentVersion:
     if not (sys.stdin.isatty() or app.environment.get("EDITOR") or app.environment.get("VISUAL")):
         raise UsageError("nothing to change is said", hint="give --model, --skills, --instructions or --var")
-    draft = app.agents.folder / before.agent.name / ".draft.toml"
+    draft = app.conversations.agents.folder / before.agent.name / ".draft.toml"
     replace_text(str(draft), render_version(before))
     edit_file(str(draft), app.environment)
     edited = parse_version(draft.read_text(encoding="utf-8"), file=str(draft)).agent
     _resolved(app, [ref for ref in edited.skills if ref not in before.agent.skills])
     # A draft that could not be saved stays, so that nobody's work is lost.
-    version = app.agents.save(before, replace(edited, name=before.agent.name), change="edited")
+    version = app.conversations.agents.save(before, replace(edited, name=before.agent.name), change="edited")
     draft.unlink()
     return version
 
@@ -381,7 +381,7 @@ def _row(version: AgentVersion) -> dict[str, Any]:
 
 def _skill_row(app: App, ref: str) -> dict[str, Any]:
     try:
-        names = app.resolve(ref)
+        names = app.conversations.resolve(ref)
     except MetierError as error:
         return {"ref": ref, "names": [], "usable": False, "reason": f"{error}; {error.hint}"}
     entries = [app.catalog[name] for name in names]

@@ -49,11 +49,11 @@ def chat(app: App, *, agent: str, session_id: str | None, model: str | None, var
     if answer := _kept(app, **kept):
         return answer
     if session_id and not agent:
-        known = [each for each in app.chats.chats(1000) if each.id == session_id]
-        agent = known[0].agent if known and known[0].agent in app.agents.names() else ""
+        known = [each for each in app.conversations.chats.chats(1000) if each.id == session_id]
+        agent = known[0].agent if known and known[0].agent in app.conversations.agents.names() else ""
     talk = Conversation(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables), **_commands(app))
     if agent:
-        app.agents.get(agent)
+        app.conversations.agents.get(agent)
     if sys.stdin.isatty() and sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         from .repl import converse
 
@@ -71,20 +71,20 @@ def _kept(app: App, *, listed: bool, search: str | None, export_id: str | None, 
     if export_id is not None:
         return _export(app, export_id)
     if delete_id is not None:
-        app.chats.get(delete_id)
-        app.chats.delete(delete_id)
-        app.store.clear(delete_id)
+        app.conversations.chats.get(delete_id)
+        app.conversations.chats.delete(delete_id)
+        app.sessions.store.clear(delete_id)
         return Result(data={"deleted": delete_id}, lines=lambda _: (f"forgot {delete_id}",))
     return None
 
 
 def _commands(app: App) -> dict[str, Any]:
     """The user's own Markdown commands, and the project's if it is trusted."""
-    folders = [os.path.join(app.user_home, each) for each in _FOLDERS]
+    folders = [os.path.join(app.paths.user_home, each) for each in _FOLDERS]
     project = [os.path.join(app.folder, each) for each in _FOLDERS]
     if app.is_trusted:
         return {"commands": read_slash_commands([*folders, *project]), "warnings": ()}
-    there = any(map(os.path.isdir, project)) and os.path.realpath(app.folder) != os.path.realpath(app.user_home)
+    there = any(map(os.path.isdir, project)) and os.path.realpath(app.folder) != os.path.realpath(app.paths.user_home)
     warning = "the commands of this project are not used until you trust it: `metier trust`"
     return {"commands": read_slash_commands(folders), "warnings": (warning,) if there else ()}
 
@@ -160,7 +160,7 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
 
 
 def _list(app: App) -> Result:
-    chats = app.chats.chats()
+    chats = app.conversations.chats.chats()
     rows = [
         {"id": each.id, "title": each.title, "agent": each.agent, "model": each.model, "turns": each.turns,
          "created": each.created.isoformat(), "updated": each.updated.isoformat(), "tokens": each.spent.tokens}
@@ -180,7 +180,7 @@ def _list(app: App) -> Result:
 def _search(app: App, words: str) -> Result:
     if not words.strip():
         raise UsageError("there is nothing to look for", hint="metier chat --search WORDS")
-    found = app.chats.search(words)
+    found = app.conversations.chats.search(words)
     rows = [{"id": each.chat, "turn": each.number, "title": each.title, "text": each.text} for each in found]
 
     def lines(terminal: Terminal) -> Iterator[str]:
@@ -195,5 +195,5 @@ def _search(app: App, words: str) -> Result:
 def _export(app: App, chat_id: str) -> Result:
     import json
 
-    found, turns = app.chats.get(chat_id), app.chats.turns(chat_id)
+    found, turns = app.conversations.chats.get(chat_id), app.conversations.chats.turns(chat_id)
     return Result(data=json.loads(exported(app, chat_id)), lines=lambda _: (), text=to_markdown(found, turns))

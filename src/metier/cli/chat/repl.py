@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metier.agents import AgentEngine, TurnStatus
@@ -149,7 +150,7 @@ class _Desk:
 
     def _greet(self) -> None:
         talk, paint = self.talk, self.talk.terminal.paint
-        model = talk.app.users_settings["model.name"].value
+        model = talk.app.user_settings["model.name"].value
         who = talk.agent or "metier"
         _say(f"{paint(one_line(who), 'bold')}  {paint('/help lists commands, Ctrl-D leaves', 'dim')}")
         if talk.session:
@@ -170,13 +171,13 @@ class _Desk:
         """Whatever fails here fails again where it is needed, and is told there."""
         with contextlib.suppress(Exception):
             engine = self.talk.engine
-            self.talk.app.selector.select("warm up", 1)
+            self.talk.app.skills.selector.select("warm up", 1)
             if engine.model_name:
                 load_client()
             self._level()
 
     def _level(self) -> str:
-        best = self.talk.app.runner.best()
+        best = self.talk.app.sessions.runner.best()
         return best.level if best else ""
 
     def _status(self) -> str:
@@ -199,8 +200,8 @@ def _reader(talk: Conversation, status: Callable[[], str]) -> PromptSession[str]
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
 
-    talk.app.home.mkdir(parents=True, mode=0o700, exist_ok=True)
-    history = talk.app.home / "chat_history"
+    history = Path(talk.app.paths.at("chat_history"))
+    history.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
     history.touch(mode=0o600)
     return PromptSession(
         history=FileHistory(str(history)), completer=_completer(talk), complete_while_typing=True, key_bindings=_keys(),

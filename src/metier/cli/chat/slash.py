@@ -64,7 +64,7 @@ class Conversation:
         """Made when it is first needed: showing a prompt needs none. Once, also when it is made ready behind the prompt."""
         with self._making:
             if self._engine is None:
-                self._engine = self.app.engine(
+                self._engine = self.app.conversations.engine(
                     self._wanted, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
                 )
                 self._wanted, self._name = self._engine.id, self._engine.model_name
@@ -221,7 +221,7 @@ def money(cost: float) -> str:
 
 def _save(talk: Conversation, rest: str) -> SlashResult:
     engine = talk.engine
-    chat, turns = talk.app.chats.get(engine.id), talk.app.chats.turns(engine.id)
+    chat, turns = talk.app.conversations.chats.get(engine.id), talk.app.conversations.chats.turns(engine.id)
     name = rest or f"chat-{engine.id}.md"
     file = os.path.join(talk.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
@@ -236,9 +236,9 @@ def exported(app: App, chat: str) -> str:
         {"number": turn.number, "started": turn.started.isoformat(), "message": turn.message, "answer": turn.answer,
          "ending": turn.ending, "reason": turn.reason, "active": list(turn.active), "usage": asdict(turn.spent),
          "messages": json.loads(turn.messages)}
-        for turn in app.chats.turns(chat)
+        for turn in app.conversations.chats.turns(chat)
     ]  # fmt: skip
-    found = app.chats.get(chat)
+    found = app.conversations.chats.get(chat)
     head = {"id": found.id, "title": found.title, "created": found.created.isoformat(), "agent": found.agent,
             "version": found.version, "model": found.model}  # fmt: skip
     return json.dumps({**head, "turns": turns}, ensure_ascii=False, indent=2) + "\n"
@@ -246,19 +246,19 @@ def exported(app: App, chat: str) -> str:
 
 async def _resume(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
-        chats = talk.app.chats.chats(10)
+        chats = talk.app.conversations.chats.chats(10)
         rows = [(chat.id, f"{chat.updated.astimezone():%Y-%m-%d %H:%M}  {chat.title}") for chat in chats]
         return SlashResult(
             lines=(*_table(talk.terminal, rows), "/resume ID goes on with one") if rows else ("nothing was said yet",)
         )
-    chat = talk.app.chats.get(rest)
+    chat = talk.app.conversations.chats.get(rest)
     await talk.switch(chat.id, agent=chat.agent)
     return SlashResult(lines=tuple(resumed(talk)))
 
 
 def resumed(talk: Conversation) -> Iterator[str]:
     """Where a conversation was left."""
-    turns = talk.app.chats.turns(talk.engine.id)
+    turns = talk.app.conversations.chats.turns(talk.engine.id)
     if not turns:
         return
     last = turns[-1]
@@ -274,7 +274,7 @@ def resumed(talk: Conversation) -> Iterator[str]:
 def _search(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("what should be found?", hint="/search WORDS")
-    found = talk.app.chats.search(rest)
+    found = talk.app.conversations.chats.search(rest)
     rows = [(each.chat, each.text) for each in found]
     return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
 

@@ -85,15 +85,15 @@ def remembering(app: App) -> None:
     signatures = [(name, _signature(name)) for name in _files(app)]
     facts = [("file", name, text) for name, (text, _) in signatures]
     newest = max(time for _, (_, time) in signatures)
-    if not app.settings.truth("cache.enabled"):
+    if not app.settings.boolean("cache.enabled"):
         return
     # A folder that is a link to another one is searched once; it is a place of its own as soon as the link is gone.
     facts += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
     # Which agents are on this machine, and what they link to.
-    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.sight.marks),)]
-    facts += [("agents", folder, _links(folder)) for folder in app.sight.folders]
-    bounds = f"{app.limits.depth}:{app.limits.directories}"
-    for place in app.places:
+    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.installation.visibility.marks),)]
+    facts += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
+    bounds = f"{app.skills.limits.depth}:{app.skills.limits.directories}"
+    for place in app.skills.places:
         value, time = _fingerprint(place.root, bounds)
         newest = max(newest, time)
         facts.append(("place", f"{bounds}:{place.root}", value))
@@ -106,7 +106,13 @@ def remembering(app: App) -> None:
 def _files(app: App) -> Iterable[str]:
     """Single files that a listing depends on."""
     yield from map(
-        str, (app.config_file, app.project_config_file, app.trust.file, app.home / "cache" / "mcp" / "listings.json")
+        str,
+        (
+            app.paths.config_file,
+            app.paths.project_config_file,
+            app.trust.file,
+            app.paths.cache("mcp", "listings.json"),
+        ),
     )
 
 
@@ -186,9 +192,9 @@ def note_commands(found: Mapping[str, str | None]) -> None:
 
 def _possible_roots(app: App) -> Iterable[str]:
     """Every folder that `standard_places` may leave out because it is another one under a second name."""
-    for folder in (app.user_home, app.folder):
+    for folder in (app.paths.user_home, app.folder):
         yield from (os.path.join(folder, name, "skills") for name in (".claude", ".agents", ".agent", ".metier"))
-    yield from filter(None, (app.user_dir, app.plugins_dir, app.settings.path("skills.dir")))
+    yield from filter(None, (app.installation.user_dir, app.installation.plugins_dir, app.settings.path("skills.dir")))
 
 
 def _fingerprint(root: str, bounds: str) -> tuple[str, int]:

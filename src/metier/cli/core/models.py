@@ -21,7 +21,7 @@ __all__ = ["judged", "model_of"]
 
 def model_of(app: App, name: str | None = None, *, offline: bool = False, needed_by: str = "") -> Endpoint | None:
     """That model, or the one of the user's own settings; a project's file has no say in where requests and keys go."""
-    settings = app.users_settings
+    settings = app.user_settings
     chosen = name or settings.path("model.name")
     if offline or not chosen:
         if needed_by:
@@ -47,7 +47,7 @@ def judged(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list
     async def ask() -> tuple[list[ScanReport], tuple[str, ...]]:
         with progress("asking", len(cases)) as told:
             async with HttpChat(model) as chat:
-                judging = ModelJudge(chat=chat, where=model, cache=app.skill_cache)
+                judging = ModelJudge(chat=chat, where=model, cache=app.installation.cache)
                 return await judging(cases, told), tuple(judging.notes)
 
     return asyncio.run(ask())

@@ -44,7 +44,7 @@ def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
 
 
 def _entry_in(app: App, folder: str) -> Entry:
-    entry = next(iter(build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.machine).entries), None)
+    entry = next(iter(build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.skills.machine).entries), None)
     if entry is None or entry.state is State.SKIPPED:
         report = entry.report if entry else Report()
         raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
@@ -102,10 +102,10 @@ def listing_plugins(app: App, name: str) -> dict[ConfiguredPlugin, tuple[str, ..
     # Imported here: most configurations list none.
     from metier.install.targets.scope import ScopeLevel
 
-    if not app.plugins or app.plugins_level is not ScopeLevel.USER:
+    if not app.installation.plugins or app.installation.plugins_level is not ScopeLevel.USER:
         return {}
-    lock = app.installed(ScopeLevel.USER).lock()
-    brought = {plugin: tuple(entry.name for entry in lock if plugin.brought(entry)) for plugin in app.plugins}
+    lock = app.installation.store(ScopeLevel.USER).lock()
+    brought = {plugin: tuple(entry.name for entry in lock if plugin.brought(entry)) for plugin in app.installation.plugins}
     return {
         plugin: tuple(other for other in names if other != name)
         for plugin, names in brought.items()

@@ -47,13 +47,13 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     # All of them are planned before the first is written: a mistake in one file leaves none half done.
     changes = {
         client: plan_change(
-            config_file_of(ClientName(client), scope, home=app.user_home, folder=app.folder, environment=app.environment),
+            config_file_of(ClientName(client), scope, home=app.paths.user_home, folder=app.folder, environment=app.environment),
             server,
         )
         for client in dict.fromkeys(clients)
     }
     # In the time of the person who will look for the copy.
-    now, lock = datetime.now().astimezone(), str(app.home / "mcp-clients")
+    now, lock = datetime.now().astimezone(), app.paths.at("mcp-clients")
     backups = {client: None if dry_run else apply_change(change, now=now, lock=lock) for client, change in changes.items()}
     rows = [_row(client, change, backups[client]) for client, change in changes.items()]
     return Result(

@@ -37,13 +37,13 @@ def serve(
     clients at once. `metier mcp install` configures a client.
     """
     # A mistake in the settings is told here, while there is somebody to read it.
-    places = app.places
+    places = app.skills.places
     http = HttpOptions(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins) if over_http else None
     try:
         from metier.mcp.transports import serve_http, serve_stdio
     except ImportError as error:
         raise needs_sdk() from error
-    watcher, open_session = app.skill_watcher(scripts=allow_scripts)
+    watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts)
     if http is not None:
         asyncio.run(serve_http(watcher, open_session, http, ready=lambda address: _tell(f"serving skills at {address}")))
     else:

@@ -22,10 +22,10 @@ def new(app: App, *, force: bool) -> Result:
     _need_cryptography()
     from metier.registry.ed25519 import keyid_of, new_key
 
-    if app.signing_key() is not None and not force:
+    if app.registries.signing_key() is not None and not force:
         raise ConflictError("you have a key already", hint="--force replaces it; releases that it signed stay signed")
     private, public = new_key()
-    app.keep_signing_key(private)
+    app.registries.save_signing_key(private)
     return _key(keyid_of(public), public)
 
 
@@ -48,14 +48,14 @@ def register(app: App, *, namespace: str, note: str, registry: str | None, insec
     _need_cryptography()
     from metier.registry.ed25519 import public_of
 
-    client = app.registry_client(registry, insecure=insecure_http)
+    client = app.registries.client(registry, insecure=insecure_http)
     row = client.register_key(namespace, public_of(_own(app)), note=note)
     told = f"{row.get('keyid')} signs for {namespace} at {client.url}"
     return Result(data={"registry": client.url, "namespace": namespace, **row}, lines=lambda _: (told,))
 
 
 def _own(app: App) -> str:
-    private = app.signing_key()
+    private = app.registries.signing_key()
     if private is None:
         raise NotFoundError("you have no key", hint="metier registry key new")
     return private

@@ -71,15 +71,15 @@ def registry_options(
         )
     from metier.registry.domain.options import RequestRates, ServerOptions
 
-    settings, folder = app.users_settings, app.home / "registry"
+    settings, folder = app.user_settings, app.paths.at("registry")
     return ServerOptions(
         db=db or settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite",
         blobs=blobs or settings.path("registry.blobs") or f"file://{folder}/blobs",
         url=(url or settings.path("registry.url") or "").rstrip("/"),
         rates=RequestRates()
-        if settings.truth("registry.rate_limits")
+        if settings.boolean("registry.rate_limits")
         else RequestRates(read=(0, 0), download=(0, 0), write=(0, 0)),
-        proxy_blobs=settings.truth("registry.proxy_blobs"),
+        proxy_blobs=settings.boolean("registry.proxy_blobs"),
         **more,
     )
 

@@ -45,7 +45,7 @@ def activate(
     ARGUMENTS fill in $ARGUMENTS. Without --session nothing is kept.
     """
     # Empty is an unset variable in somebody's script, and must not name a session.
-    session = app.session(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
+    session = app.sessions.open(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
     try:
         activation = session.activate(
             name, by=ActivatedBy.USER, arguments=" ".join(arguments), parameters=dict(map(_pair, parameters)),

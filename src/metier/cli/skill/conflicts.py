@@ -35,7 +35,7 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     """
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
-    found = competing(skills, app.selector, requests=_requests, among=wanted or None)
+    found = competing(skills, app.skills.selector, requests=_requests, among=wanted or None)
     untried = f"{found.untried:,} pairs that are less alike were not tried; name a skill to try all of its pairs"
     return Result(
         data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untried": found.untried},

@@ -91,7 +91,7 @@ def _folder(app: App, name: SkillName, *, project: bool, parent: str | None) -> 
         raise UsageError("--project and --dir exclude each other", hint="give one of them")
     if project:
         return os.path.join(app.folder, ".metier", "skills", name.text)
-    return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.user_dir, name.text)
+    return os.path.join(app.folder, os.path.expanduser(parent) if parent else app.installation.user_dir, name.text)
 
 
 def _asked() -> str:

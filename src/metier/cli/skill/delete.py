@@ -81,7 +81,7 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
 
 def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | None:
     """The store that installed it, and its name there, if nothing else can be meant."""
-    stores = [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := app.installed(level)).exists]
+    stores = [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := app.installation.store(level)).exists]
     owned = {
         os.path.realpath(path): (store, entry.name)
         for store in stores
@@ -120,10 +120,12 @@ def _taken_away(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
 
 def _forget(app: App, plugins: Iterable[ConfiguredPlugin]) -> None:
     """What the configuration lists would come back with the next restore; so it leaves that too, unless it brought more."""
-    lock = app.installed(ScopeLevel.USER).lock()
+    lock = app.installation.store(ScopeLevel.USER).lock()
     gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.brought, lock))}
     if gone:
-        change_rows(app.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone)
+        change_rows(
+            app.paths.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone
+        )
 
 
 def _uninstall(store: SkillStore, name: str, *, yes: bool, force: bool) -> Result:

@@ -11,7 +11,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named, listing_plugins
 from metier.cli.core.terminal import one_line
-from metier.config import KEYS, change_rows, change_words
+from metier.config import KEYS, change_list, change_rows
 from metier.errors import RefusedError
 
 __all__ = ["disable", "enable"]
@@ -24,12 +24,12 @@ def enable(app: App, *, name: str) -> Result:
     entry = entry_named(app, name)
     _switch_plugin(app, name, on=True)
     for key in ("skills.disabled", "skills.disabled_bundled"):
-        if name in app.settings.words(key):
-            change_words(app.config_file, KEYS[key], remove=[name])
-    if entry.source is Source.BUNDLED and app.settings.words("skills.enabled_bundled"):
-        change_words(app.config_file, KEYS["skills.enabled_bundled"], add=[name])
+        if name in app.settings.strings(key):
+            change_list(app.paths.config_file, KEYS[key], remove=[name])
+    if entry.source is Source.BUNDLED and app.settings.strings("skills.enabled_bundled"):
+        change_list(app.paths.config_file, KEYS["skills.enabled_bundled"], add=[name])
     if not entry.manifest.extensions.default_enabled:
-        change_words(app.config_file, KEYS["skills.enabled"], add=[name])
+        change_list(app.paths.config_file, KEYS["skills.enabled"], add=[name])
     return _after(app, entry)
 
 
@@ -40,8 +40,8 @@ def disable(app: App, *, name: str) -> Result:
     entry = entry_named(app, name)
     if not _switch_plugin(app, name, on=False):
         key = "skills.disabled_bundled" if entry.source is Source.BUNDLED else "skills.disabled"
-        change_words(app.config_file, KEYS[key], add=[name])
-    change_words(app.config_file, KEYS["skills.enabled"], remove=[name])
+        change_list(app.paths.config_file, KEYS[key], add=[name])
+    change_list(app.paths.config_file, KEYS["skills.enabled"], remove=[name])
     return _after(app, entry)
 
 
@@ -61,9 +61,9 @@ def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
 
     # Switched on with its plugin, the others that it brings stay as they are: off.
     others = [other for plugin, names in plugins.items() if not plugin.enabled for other in names]
-    change_rows(app.config_file, KEYS["skills.plugins"], change)
+    change_rows(app.paths.config_file, KEYS["skills.plugins"], change)
     if others:
-        change_words(app.config_file, KEYS["skills.disabled"], add=others)
+        change_list(app.paths.config_file, KEYS["skills.disabled"], add=others)
     return True
 
 

@@ -140,7 +140,7 @@ async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
             chat = await stack.enter_async_context(HttpChat(model)) if model else None
             triggers = await _triggered(app, jobs, chat, lambda: told(1))
             suites = [suite for _, found in jobs.suites for suite in found]
-            limits = app.session_options().limits
+            limits = app.sessions.options().limits
             trials = (
                 await run_skill_tests(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
             )
@@ -151,7 +151,7 @@ async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
 async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[], None]) -> list[TriggerReport]:
     if not jobs.queries:
         return []
-    selector = selector_with(app.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
+    selector = selector_with(app.skills.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
     reports = []
     for entry, queries in jobs.queries:
         judge = judge_of(app, selector, entry, chat)(entry.description)
@@ -161,12 +161,13 @@ async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[]
 
 async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -> list[OutputReport]:
     # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
-    permissions = app.permissions(lambda _: ApprovalAnswer.ONCE)
+    permissions = app.sessions.permissions(lambda _: ApprovalAnswer.ONCE)
     reports = []
     for entry, cases in jobs.cases:
         evaluation = OutputEval(
-            entry=entry, cases=cases, chat=chat, runner=app.runner, permissions=permissions, runs=jobs.runs, old=jobs.old,
-            limits=app.session_options().limits,
+            entry=entry, cases=cases, chat=chat, runner=app.sessions.runner, permissions=permissions,
+            runs=jobs.runs, old=jobs.old,
+            limits=app.sessions.options().limits,
         )  # fmt: skip
         folder = jobs.workspace or f"{entry.name}-workspace"
         with ResultsFolder(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:

@@ -92,7 +92,7 @@ def install(
         refs = tuple(ref for ref in refs if not is_name(ref))
         if not refs:
             raise UsageError("--skill chooses from a source, and none is named", hint="write owner/repo --skill NAME")
-    store = app.installed(ScopeLevel.PROJECT if project else ScopeLevel.USER)
+    store = app.installation.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)
     visit = _Visit(app, store, tuple(named), options)
     with fetch_progress() as progress:
         brought = visit.brought(refs, progress, listed=listed)
@@ -104,7 +104,7 @@ def install(
 def bring(app: App, refs: Sequence[str]) -> None:
     """Install these for the user, as `metier skill install REF...` does; an error if any of them could not be."""
     # The command's own defaults, whatever options it has.
-    visit = _Visit(app, app.installed(ScopeLevel.USER), (), install.make_context("install", []).params)
+    visit = _Visit(app, app.installation.store(ScopeLevel.USER), (), install.make_context("install", []).params)
     with fetch_progress() as progress:
         result = visit.installed(visit.brought(refs, progress, listed=False))
     if result.status:
@@ -170,7 +170,7 @@ class _Visit:
         self, chosen: Sequence[tuple[str, FetchedSkill, str | None]]
     ) -> tuple[list[PreparedSkill], InstallResult, list[str]]:
         """Ref, skill and the name it should have, checked and installed, with what there is to say about it."""
-        scan = None if self.options["unsafe"] else self.app.scan
+        scan = None if self.options["unsafe"] else self.app.installation.scan
         # Whoever is asked, or only looks, must know the verdict first; else it comes while everything is made ready.
         first = scan if self.asks or self.options["dry_run"] else None
         # One skill that two refs lead to is one skill.
@@ -283,7 +283,7 @@ def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
     from metier.install.lock.restore import restore
 
     stores = chosen_stores(app, project=project, user=user)
-    store = stores[0] if stores else app.installed(ScopeLevel.USER)
+    store = stores[0] if stores else app.installation.store(ScopeLevel.USER)
     steps: tuple[InstallStep, ...] = ()
     notes: list[str] = []
     with fetch_progress() as progress:
@@ -297,7 +297,10 @@ def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
         if not plugins or len(store.lock()):
             access = access_of(app, **{key: options[key] for key in _REACH})
             outcome = restore(
-                store, _remotes(access, progress), _how(store, **options), scan=None if options["unsafe"] else app.scan
+                store,
+                _remotes(access, progress),
+                _how(store, **options),
+                scan=None if options["unsafe"] else app.installation.scan,
             )
             outcome = replace(outcome, steps=(*steps, *outcome.steps))
     return _result(app, store, outcome, list(outcome.lock.skills), notes)
@@ -305,11 +308,11 @@ def _restored(app: App, *, project: bool, user: bool, **options: Any) -> Result:
 
 def _lacking(app: App, store: SkillStore) -> Sequence[ConfiguredPlugin]:
     """What the configuration lists for this scope and the lock does not have."""
-    if not app.plugins or app.plugins_level is not store.scope.level:
+    if not app.installation.plugins or app.installation.plugins_level is not store.scope.level:
         return ()
     from metier.install.configured_plugins import not_installed
 
-    return not_installed(app.plugins, store.lock())
+    return not_installed(app.installation.plugins, store.lock())
 
 
 def _offered(brought: Sequence[tuple[str, Fetched]]) -> Result:
@@ -345,9 +348,9 @@ def _result(app: App, store: SkillStore, outcome: InstallResult, names: Sequence
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield from step_lines(outcome, terminal, app.user_home)
+        yield from step_lines(outcome, terminal, app.paths.user_home)
         for source, kept in outcome.saved:
-            yield one_line(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
+            yield one_line(f"kept {short(source, app.paths.user_home)} as {short(kept, app.paths.user_home)}")
         if not outcome.done:
             yield terminal.paint("nothing was changed (--dry-run)", "dim")
             return

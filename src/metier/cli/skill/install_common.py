@@ -58,7 +58,7 @@ def chosen_stores(app: App, *, project: bool, user: bool) -> list[SkillStore]:
     if project and user:
         raise UsageError("--project and --user exclude each other", hint="give one of them, or none for both")
     levels = [ScopeLevel.PROJECT] if project else [ScopeLevel.USER] if user else [ScopeLevel.PROJECT, ScopeLevel.USER]
-    stores = [app.installed(level) for level in levels]
+    stores = [app.installation.store(level) for level in levels]
     return stores if len(stores) == 1 else [store for store in stores if store.exists]
 
 
@@ -154,6 +154,6 @@ def access_of(
     app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, allow_old_index: bool = False,
     full_depth: bool = False,
 ) -> Access:  # fmt: skip
-    return app.access(
+    return app.installation.access(
         offline=offline, headers=headers, insecure=insecure_http, old_index=allow_old_index, full_depth=full_depth
     )

@@ -60,12 +60,12 @@ def list_skills(
         _watch(app, wanted)
     remembering(app)
     catalog = app.catalog
-    note_commands(app.machine.commands)
+    note_commands(app.skills.machine.commands)
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
-    sight = app.sight
+    sight = app.installation.visibility
     # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
-    stable = not app.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    stable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
     return _result(entries, catalog, limit, sight.of, remember=stable)
 
 
@@ -75,10 +75,10 @@ def list_plugins(app: App) -> Result:
     # Imported here: a plain listing must not pay for what installs.
     from .install_common import entry_row as installed_row
 
-    stores = [store for level in ScopeLevel if (store := app.installed(level)).exists]
+    stores = [store for level in ScopeLevel if (store := app.installation.store(level)).exists]
     locked = {os.path.realpath(store.folder_of(entry)): (store, entry) for store in stores for entry in store.lock()}
     entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
-    waiting = [plugin for plugin in app.plugins if not any(plugin.brought(one) for _, one in locked.values())]
+    waiting = [plugin for plugin in app.installation.plugins if not any(plugin.brought(one) for _, one in locked.values())]
     rows = []
     for entry in entries:
         row = {**entry_row(entry), "enabled": entry.state is State.ENABLED}
@@ -134,7 +134,7 @@ def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries
     """Until interrupted: the list, then a line (or an envelope) for each change."""
     as_json = "--json" in sys.argv
     terminal = Terminal.of()
-    for update in app.watch():
+    for update in app.skills.watch():
         sys.stdout.buffer.write(_update_bytes(update, wanted, terminal, as_json=as_json))
         sys.stdout.buffer.flush()
 

@@ -70,7 +70,7 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
 
 async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: object) -> OptimizeResult:
     queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
-    selector = selector_with(app.selector, [entry], app.catalog.entries)
+    selector = selector_with(app.skills.selector, [entry], app.catalog.entries)
     async with AsyncExitStack() as stack:
         chat = await stack.enter_async_context(HttpChat(model)) if model else None
         propose: Propose = ModelProposals(chat, entry.name) if chat else CountedWords(entry.name)

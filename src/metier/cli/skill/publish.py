@@ -43,7 +43,7 @@ def publish(
     from metier.registry.client.file_selection import select_files
     from metier.registry.domain.secrets import find_secrets
 
-    client = app.registry_client(registry, insecure=insecure_http)
+    client = app.registries.client(registry, insecure=insecure_http)
     folders = folders_named(app, [target])
     if len(folders) != 1:
         raise UsageError(f"{target!r} holds {len(folders)} skills", hint="publish one at a time")
@@ -66,7 +66,7 @@ def publish(
 def _signed(app: App, client: Any, answer: Mapping[str, Any]) -> str:  # Any: a RegistryClient
     from metier.registry.ed25519 import keyid_of, public_of, sign, statement
 
-    private = app.signing_key()
+    private = app.registries.signing_key()
     if private is None:
         raise RefusedError("it was published, but not signed: you have no key", rule="no-key",
                       hint="`metier registry key new`, then register it, then publish again")  # fmt: skip
@@ -82,7 +82,7 @@ def _signed(app: App, client: Any, answer: Mapping[str, Any]) -> str:  # Any: a 
 @from_registry
 def yank(app: App, *, ref: str, reason: str, registry: str | None, insecure_http: bool) -> Result:
     """Withdraw a version: nobody gets it any more who does not name it exactly. Locks can still be restored."""
-    client = app.registry_client(registry, insecure=insecure_http)
+    client = app.registries.client(registry, insecure=insecure_http)
     name, version = _exact(ref)
     changed = client.yank(name, version, reason=reason).get("changed", True)
     told = f"{name} {version} is yanked" if changed else f"{name} {version} was yanked already"
@@ -94,7 +94,7 @@ def yank(app: App, *, ref: str, reason: str, registry: str | None, insecure_http
 @from_registry
 def unyank(app: App, *, ref: str, registry: str | None, insecure_http: bool) -> Result:
     """Take a yank back."""
-    client = app.registry_client(registry, insecure=insecure_http)
+    client = app.registries.client(registry, insecure=insecure_http)
     name, version = _exact(ref)
     changed = client.unyank(name, version).get("changed", True)
     told = f"{name} {version} is there again" if changed else f"{name} {version} was not yanked"

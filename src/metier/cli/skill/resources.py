@@ -23,7 +23,7 @@ __all__ = ["read", "resources"]
 @click.argument("folder", required=False, default="")
 def resources(app: App, *, name: str, folder: str) -> Result:
     """List the files of a skill besides its SKILL.md, or those of one FOLDER such as scripts."""
-    files = app.session(kept=False).resources(name, folder)
+    files = app.sessions.open(kept=False).resources(name, folder)
     rows = [{"path": file.path, "size": file.size, "executable": file.executable} for file in files]
     return Result(
         data={"name": name, "folder": folder, "files": rows}, lines=lambda terminal: _lines(files, terminal), pages=True
@@ -38,7 +38,7 @@ def read(app: App, *, name: str, path: str) -> Result:
 
     With --json a file that is not text is under `base64`.
     """
-    data = app.session(kept=False).read(name, path)
+    data = app.sessions.open(kept=False).read(name, path)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -52,7 +52,7 @@ def run_script(
     stdin = sys.stdin.buffer.read(_LARGEST_INPUT) if with_stdin else None
     _free(app, outputs)
     # Whoever types the command has decided; what the policy forbids stays forbidden.
-    session = app.session(_SESSION, approve=lambda _: ApprovalAnswer.ONCE)
+    session = app.sessions.open(_SESSION, approve=lambda _: ApprovalAnswer.ONCE)
     try:
         work = session.run_script(skill, script, arguments, stdin=stdin, network=network, seconds=timeout, outputs=outputs)
         outcome = asyncio.run(work)

@@ -55,7 +55,7 @@ def search(
 
     A word that is spelt wrong finds what it was meant to be. There is no total: `next` says whether there are more.
     """
-    client = app.registry_client(registry, offline=offline, insecure=insecure_http)
+    client = app.registries.client(registry, offline=offline, insecure=insecure_http)
     page = client.search(
         " ".join(words), limit=limit, cursor=cursor, tag=tag, owner=owner, license=licence, verdict=verdict, sort=sort or ""
     )
@@ -68,7 +68,7 @@ def search(
 @from_registry
 def info(app: App, *, name: str, offline: bool, registry: str | None, insecure_http: bool) -> Result:
     """Show a skill of a registry: what it is, what the scan says, who signed it, what it costs in tokens."""
-    client = app.registry_client(registry, offline=offline, insecure=insecure_http)
+    client = app.registries.client(registry, offline=offline, insecure=insecure_http)
     plain, wanted = split_version(name)
     card = client.skill(plain)
     release = client.version(plain, wanted or str(card.get("version") or "latest"))
@@ -82,7 +82,7 @@ def info(app: App, *, name: str, offline: bool, registry: str | None, insecure_h
 @from_registry
 def versions(app: App, *, name: str, offline: bool, registry: str | None, insecure_http: bool) -> Result:
     """List every version of a skill in a registry, yanked ones too."""
-    client = app.registry_client(registry, offline=offline, insecure=insecure_http)
+    client = app.registries.client(registry, offline=offline, insecure=insecure_http)
     answer = client.versions(split_version(name)[0])
     return Result(data={"registry": client.url, **answer}, lines=lambda terminal: _versions(answer, terminal))
 

@@ -32,7 +32,7 @@ def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool
     from standard input, for whole task descriptions.
     """
     text = request_text(query)
-    selector = app.selector if semantic is None else app.selector_of(app.catalog, semantic=semantic)
+    selector = app.skills.selector if semantic is None else app.skills.selector_for(app.catalog, semantic=semantic)
     selection = selector.select(text, limit=limit)
     return Result(
         data={

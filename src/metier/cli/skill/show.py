@@ -47,7 +47,7 @@ def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Re
     if entry.state is State.UNTRUSTED:
         raise RefusedError(f"{name} is in a folder that is not trusted", rule="trust", hint="run `metier trust` in that folder")
     if with_body:
-        body = load(app.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
+        body = load(app.skills.files_of(entry), folder=entry.folder.rpartition("/")[2]).instructions
         return Result(data={"name": name, "body": body}, lines=lambda terminal: _body_lines(body, terminal), pages=True)
     return _page(app, entry, with_files=with_files)
 
@@ -91,7 +91,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
     from .install_common import entry_row as installed_row
 
     for level in ("project", "user"):
-        store = app.installed(ScopeLevel(level))
+        store = app.installation.store(ScopeLevel(level))
         if not store.exists:
             continue
         for locked in store.lock():
@@ -102,7 +102,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
 
 def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
     origin = _origin(app, entry)
-    held = app.files_of(entry, offline=True)
+    held = app.skills.files_of(entry, offline=True)
     files = list(held.list())
     body = _body(held, entry)
     manifest = entry.manifest

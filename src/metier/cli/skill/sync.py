@@ -40,7 +40,7 @@ def sync(app: App, *, dry_run: bool, agents_md: bool, project: bool, user: bool)
 
     def lines(terminal: Terminal) -> Iterator[str]:
         for _, outcome in done:
-            yield from step_lines(outcome, terminal, app.user_home)
+            yield from step_lines(outcome, terminal, app.paths.user_home)
         if written is not None:
             yield one_line(f"{written['file']}: {written['skills']} skills" + ("" if written["changed"] else ", as it was"))
         count = sum(len(changes(outcome.steps)) for _, outcome in done)
@@ -58,7 +58,7 @@ def _write_agents_md(app: App, *, dry_run: bool) -> dict[str, Any]:
         for entry in app.catalog.entries
         if entry.is_for_models and entry.folder.startswith(below)
     ]
-    with file_lock(str(app.home / "cache" / "agents-md")):
+    with file_lock(app.paths.cache("agents-md")):
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         after = with_skills(before, sorted(skills), file=str(file))
         if after != before and not dry_run:

@@ -48,7 +48,7 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     files, without = _gathered(app, targets, allow_none=allow_none)
     with progress("testing", len(files)) as told:
         runner = runner_for(app, files)
-        limits = app.session_options().limits
+        limits = app.sessions.options().limits
         results = asyncio.run(run_skill_tests(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
@@ -63,10 +63,14 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
 
 def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
     """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
-    if app.permissions().policy.scripts is PolicyVerdict.DENY:
+    if app.sessions.permissions().policy.scripts is PolicyVerdict.DENY:
         raise RefusedError("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
     needs_pytest = any(not suite.steps for suite in suites)
-    return app.runner_with(interpreters_with("pytest", path=app.environment.get("PATH"))) if needs_pytest else app.runner
+    return (
+        app.sessions.runner_with(interpreters_with("pytest", path=app.environment.get("PATH")))
+        if needs_pytest
+        else app.sessions.runner
+    )
 
 
 def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[SkillTestFile], list[str]]:

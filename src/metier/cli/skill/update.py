@@ -75,7 +75,7 @@ def update(
     with fetch_progress() as progress:
         remotes = LockFetcher(access_of(app, **access), progress=progress)
         for store, chosen in groups:
-            done.append((store, *renewed(store, remotes, chosen, how, scan=None if unsafe else app.scan)))
+            done.append((store, *renewed(store, remotes, chosen, how, scan=None if unsafe else app.installation.scan)))
     return _result(app, done, dry_run=dry_run)
 
 
@@ -91,9 +91,9 @@ def _result(app: App, done: list[tuple[SkillStore, tuple[SkillUpdate, ...], Inst
         for _, renewals, outcome in done:
             for renewal in renewals:
                 yield from _renewal_lines(renewal, terminal)
-            yield from step_lines(outcome, terminal, app.user_home)
+            yield from step_lines(outcome, terminal, app.paths.user_home)
         for source, kept in saved:
-            yield one_line(f"kept {short(source, app.user_home)} as {short(kept, app.user_home)}")
+            yield one_line(f"kept {short(source, app.paths.user_home)} as {short(kept, app.paths.user_home)}")
         newer = sum(row["newer"] for row in rows)
         word = "would be updated" if dry_run else "updated"
         yield terminal.paint(f"{newer} {word}, {len(rows) - newer - len(failed)} current, {len(failed)} not reached", "dim")

@@ -1,0 +1,117 @@
+"""The composition root.
+
+The layers above ask an App for what they need; the layers below are handed it. An App is made from three facts
+(environment, current folder, flags) and looks up nothing else, so a test builds one as easily as the command line does.
+
+Its parts are built on first use, and their packages imported then: listing skills does not import what runs scripts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metier.config import Settings, SettingValue, read_settings
+
+from .paths import Paths
+
+if TYPE_CHECKING:
+    from metier.catalog import Catalog
+    from metier.mcp.remote_servers import RemoteServers
+    from metier.sources import Trust
+
+    from .conversations import Conversations
+    from .installation import Installation
+    from .registries import Registries
+    from .sessions import Sessions
+    from .skills import LocalSkills
+
+__all__ = ["App"]
+
+
+class App:
+    def __init__(
+        self, *, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None,
+        flags: Mapping[str, SettingValue] | None = None,
+    ) -> None:  # fmt: skip
+        self.environment = os.environ if environment is None else environment
+        self.folder = os.path.abspath(folder or os.getcwd())
+        self.flags = dict(flags or {})
+        self.paths = Paths.of(self.environment, self.folder)
+
+    @cached_property
+    def trust(self) -> Trust:
+        from metier.sources import Trust
+
+        return Trust(self.paths.at("trust.json"))
+
+    @cached_property
+    def is_trusted(self) -> bool:
+        """Whether skills and settings of the current folder may be used."""
+        return self.environment.get("METIER_TRUST") == "1" or self.trust.covers(self.folder)
+
+    @cached_property
+    def settings(self) -> Settings:
+        files = [self.paths.config_file]
+        if self.is_trusted:
+            files.append(self.paths.project_config_file)
+        defaults = {"skills.user_dir": self.paths.at("skills"), "skills.plugins_dir": self.paths.at("plugins")}
+        return read_settings(files, environment=self.environment, flags=self.flags, defaults=defaults, folder=self.folder)
+
+    @cached_property
+    def user_settings(self) -> Settings:
+        """The settings without the project's file. A folder trusted for its skills must not change the user's policy."""
+        return read_settings([self.paths.config_file], environment=self.environment, flags=self.flags, folder=self.folder)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.skills.catalog
+
+    @cached_property
+    def skills(self) -> LocalSkills:
+        from .skills import LocalSkills
+
+        return LocalSkills(
+            paths=self.paths, settings=self.settings, environment=self.environment, is_trusted=self.is_trusted,
+            installation=self.installation, remote_servers=self.remote_servers,
+        )  # fmt: skip
+
+    @cached_property
+    def installation(self) -> Installation:
+        from .installation import Installation
+
+        return Installation(paths=self.paths, settings=self.settings, environment=self.environment, registries=self.registries)
+
+    @cached_property
+    def registries(self) -> Registries:
+        from .registries import Registries
+
+        return Registries(paths=self.paths, settings=self.settings, environment=self.environment)
+
+    @cached_property
+    def remote_servers(self) -> RemoteServers:
+        """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
+        from metier.mcp.remote_servers import RemoteServers
+
+        table = self.user_settings["skills.mcp"].value
+        return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        from .sessions import Sessions
+
+        return Sessions(
+            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            skills=self.skills,
+        )  # fmt: skip
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        from .conversations import Conversations
+
+        return Conversations(
+            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            skills=self.skills, sessions=self.sessions, installation=self.installation,
+        )  # fmt: skip

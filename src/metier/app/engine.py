@@ -1,0 +1,96 @@
+"""Builds the engine of a conversation from the settings, an agent and the skills that the agent names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from metier.agents import AgentEngine, AgentVersion, Compaction, EngineOptions, TurnLimits
+from metier.agents.agent import fill_instructions
+from metier.agents.prompt import BASE
+from metier.catalog import Catalog, State
+from metier.config.options import one_of
+from metier.disclosure import Budget
+from metier.errors import MetierError
+from metier.values import replace
+
+if TYPE_CHECKING:
+    from metier.runtime import ApprovalHook
+
+    from .conversations import Conversations
+
+__all__ = ["build_engine"]
+
+
+class _Selection(StrEnum):
+    """The values of `engine.selection`."""
+
+    LOCAL = "local"
+    LLM = "llm"
+
+
+def build_engine(
+    conversations: Conversations, id: str | None, *, agent: str, model: str | None, approve: ApprovalHook | None,  # noqa: A002
+    variables: Mapping[str, str] | None, kept: bool,
+) -> AgentEngine:  # fmt: skip
+    version = conversations.agents.get(agent) if agent else None
+    plan = version.agent if version else None
+    only, warnings = _skills(conversations, plan.skills) if plan else (None, ())
+    if plan and not model:
+        choice = conversations.model(plan.model, base_url=plan.base_url, key_variable=plan.key_variable)
+    else:
+        choice = conversations.model(model)
+    options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
+    return AgentEngine(
+        conversations.sessions.open(id, approve=approve, kept=kept, only=only), model=choice,
+        repository=conversations.chats if kept else None, options=replace(options, warnings=warnings),
+    )  # fmt: skip
+
+
+def _options(
+    conversations: Conversations, version: AgentVersion | None, *, model: str, variables: Mapping[str, str] | None
+) -> EngineOptions:
+    user = conversations.user_settings
+    instructions = BASE
+    if version and version.agent.instructions:
+        today = f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005  (the user's own day)
+        instructions = fill_instructions(version.agent, date=today, model=model, given=variables)
+    limits = TurnLimits(
+        steps=user.number("engine.steps"), tokens=user.number("engine.turn_tokens"), retries=user.number("engine.retries"),
+        session_tokens=user.number("engine.session_tokens"), context_tokens=user.number("engine.context_tokens"),
+    )  # fmt: skip
+    return EngineOptions(
+        instructions=instructions, auto_select=conversations.settings.boolean("skills.auto_select"), limits=limits,
+        ask_model=one_of(user, "engine.selection", _Selection) is _Selection.LLM,
+        compaction=one_of(user, "engine.compaction", Compaction), catalog=Budget(tokens=user.number("engine.catalog_tokens")),
+        agent=version.agent.name if version else "", version=version.number if version else 0,
+    )  # fmt: skip
+
+
+def _skills(conversations: Conversations, refs: Iterable[str]) -> tuple[frozenset[str] | None, tuple[str, ...]]:
+    """Returns the names of an agent's skills with their dependencies, and a warning for each that cannot be used."""
+    catalog = conversations.skills.catalog
+    names: list[str] = []
+    warnings: list[str] = []
+    for ref in refs:
+        try:
+            names += conversations.resolve(ref)
+        except MetierError as error:
+            warnings.append(f"the agent's skill {ref!r} is not installed: {error}; {error.hint}")
+    entries = [entry for name in names if (entry := catalog.get(name)) and entry.state is not State.ENABLED]
+    warnings += [f"the agent's skill {entry.name!r} is {entry.state}: {entry.reason}" for entry in entries]
+    return (_with_dependencies(catalog, names) if names or warnings else None), tuple(warnings)
+
+
+def _with_dependencies(catalog: Catalog, names: Iterable[str]) -> frozenset[str]:
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        entry = catalog.get(name)
+        if name not in found and entry is not None:
+            found.add(name)
+            pending += entry.manifest.extensions.dependencies
+    return frozenset(found)

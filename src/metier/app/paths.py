@@ -1,0 +1,44 @@
+"""The files and folders that metier keeps, all derived from the environment and the current folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from metier.values import dataclass
+
+__all__ = ["Paths"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    user_home: str
+    home: str
+    """METIER_HOME: configuration, installed skills, caches."""
+    folder: str
+    """The current folder, which is the project."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], folder: str) -> Paths:
+        user_home = environment.get("HOME") or os.path.expanduser("~")
+        home = environment.get("METIER_HOME") or os.path.join(user_home, ".metier")
+        return cls(user_home=user_home, home=os.path.abspath(home), folder=folder)
+
+    @property
+    def config_file(self) -> str:
+        return self.at("config.toml")
+
+    @property
+    def project_config_file(self) -> str:
+        return os.path.join(self.folder, ".metier", "config.toml")
+
+    @property
+    def catalog_cache(self) -> str:
+        return self.cache("catalog.sqlite")
+
+    def at(self, *names: str) -> str:
+        """Returns a path below `home`."""
+        return os.path.join(self.home, *names)
+
+    def cache(self, *names: str) -> str:
+        return self.at("cache", *names)

@@ -1,0 +1,158 @@
+"""Sessions over the local skills: their store, permissions, limits and script runner."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metier.values import dataclass
+
+if TYPE_CHECKING:
+    from metier.catalog import Catalog
+    from metier.config import Settings
+    from metier.mcp.tools import OpenSession
+    from metier.mcp.watcher import SkillWatcher
+    from metier.runtime import (
+        ApprovalHook,
+        FileApprovals,
+        Interpreters,
+        LazySelector,
+        Permissions,
+        Runner,
+        Session,
+        SessionOptions,
+        SessionServices,
+        SqliteSessionStore,
+        Telemetry,
+    )
+
+    from .paths import Paths
+    from .skills import LocalSkills
+
+__all__ = ["Sessions"]
+
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sessions:
+    paths: Paths
+    settings: Settings
+    user_settings: Settings
+    environment: Mapping[str, str]
+    skills: LocalSkills
+
+    @cached_property
+    def store(self) -> SqliteSessionStore:
+        from metier.runtime import SqliteSessionStore
+
+        return SqliteSessionStore(self.user_settings.path("session.store") or self.paths.at("sessions.sqlite"))
+
+    @cached_property
+    def approvals(self) -> FileApprovals:
+        from metier.runtime import FileApprovals
+
+        return FileApprovals(self.paths.at("approvals.json"))
+
+    def permissions(self, approve: ApprovalHook | None = None) -> Permissions:
+        """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
+        import shutil
+
+        from metier.config.options import one_of, patterns
+        from metier.runtime import Permissions, Policy, PolicyVerdict
+
+        settings = self.user_settings
+        verdicts = {
+            name: one_of(settings, f"policy.{name}", PolicyVerdict) for name in ("scripts", "network", "toolsets", "tools")
+        }
+        allow, deny = (patterns(settings, f"policy.{name}") for name in ("allow", "deny"))
+        return Permissions(
+            policy=Policy(allow=allow, deny=deny, **verdicts), approvals=self.approvals, approve=approve,
+            which=lambda name: shutil.which(name, path=_SYSTEM_PATH),
+        )  # fmt: skip
+
+    def options(self) -> SessionOptions:
+        from metier.config.options import budgets, one_of, tables
+        from metier.runtime import ActivationMode, IsolationLevel, Limits, SessionOptions
+
+        settings, user = self.settings, self.user_settings
+        return SessionOptions(
+            max_active=settings.number("skills.max_active"),
+            mode=one_of(settings, "session.mode", ActivationMode),
+            pinned=frozenset(settings.strings("session.pinned")),
+            instruction_tokens=settings.number("session.instruction_tokens"),
+            parameters=tables(settings, "skills.parameters"),
+            environment={name: text for name, text in self.environment.items() if name in user.strings("sandbox.environment")},
+            limits=Limits(
+                seconds=user.number("skills.script_timeout"), output_bytes=user.number("sandbox.output_bytes"),
+                memory_bytes=user.number("sandbox.memory_bytes"), require=one_of(user, "sandbox.require", IsolationLevel),
+            ),
+            budgets=budgets(user),
+        )  # fmt: skip
+
+    @cached_property
+    def runner(self) -> Runner:
+        return self.runner_with(None)
+
+    def runner_with(self, interpreters: Interpreters | None) -> Runner:
+        from metier.runtime import IsolationLevel, Runner
+
+        runner = Runner(interpreters=interpreters)
+        require = self.options().limits.require
+        if require in (IsolationLevel.LIMITS, IsolationLevel.OFF) and runner.best() is None:
+            # The weak levels are never chosen silently: here the user has named one.
+            return Runner(level=require, interpreters=interpreters)
+        return runner
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        from metier.runtime import otlp_telemetry
+
+        settings = self.user_settings
+        return otlp_telemetry(content=settings.boolean("telemetry.content"), metrics=settings.boolean("telemetry.metrics"))
+
+    def open(
+        self, id: str | None = None, *, approve: ApprovalHook | None = None, kept: bool = True,  # noqa: A002
+        only: Container[str] | None = None,
+    ) -> Session:  # fmt: skip
+        """Opens a session over the skills, or over `only` some. A kept one can be resumed by its id."""
+        from metier.runtime import LazySelector, Session
+
+        skills = self.skills
+        catalog = skills.catalog if only is None else skills.catalog.only(only)
+        selector = LazySelector(lambda: skills.selector if only is None else skills.selector_for(catalog))
+        services = self._services(approve, kept=kept, selector=selector)
+        return Session(catalog, id=id, options=self.options(), services=services)
+
+    def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
+        """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
+        from metier.mcp.watcher import SkillWatcher
+        from metier.runtime import LazySelector, Session
+
+        selectors: dict[int, LazySelector] = {}
+
+        def open_session(catalog: Catalog) -> Session:
+            # One selector for each catalog, of which only the newest is used.
+            if id(catalog) not in selectors:
+                selectors.clear()
+                selectors[id(catalog)] = LazySelector(lambda: self.skills.selector_for(catalog))
+            services = self._services(None, kept=False, selector=selectors[id(catalog)])
+            return Session(catalog, options=self.options(), services=services)
+
+        return SkillWatcher(lambda stop: self.skills.watch(stop, files=True), open_session, scripts=scripts), open_session
+
+    def _services(self, approve: ApprovalHook | None, *, kept: bool, selector: LazySelector) -> SessionServices:
+        from metier.runtime import EventBus, LazyRunner, MemorySessionStore, SessionServices
+
+        bus = EventBus()
+        if self.user_settings.boolean("telemetry.enabled"):
+            bus.subscribe(self.telemetry)
+        return SessionServices(
+            store=self.store if kept else MemorySessionStore(),
+            runner=LazyRunner(lambda: self.runner),
+            permissions=self.permissions(approve),
+            bus=bus,
+            selector=selector,
+            remote_files=lambda entry: self.skills.remote_servers.files(entry),
+        )

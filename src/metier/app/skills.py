@@ -1,0 +1,124 @@
+"""The skills on this machine: where they are searched, which may be used, and which fit a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metier.values import dataclass
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from metier.catalog import Catalog, CatalogFilters, Entry
+    from metier.config import Settings
+    from metier.mcp.remote_servers import RemoteServers
+    from metier.selection import Selector
+    from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, SkillLoader, SourceFolder
+    from metier.spec import Files
+
+    from .installation import Installation
+    from .paths import Paths
+
+__all__ = ["LocalSkills"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSkills:
+    paths: Paths
+    settings: Settings
+    environment: Mapping[str, str]
+    is_trusted: bool
+    installation: Installation
+    remote_servers: RemoteServers
+
+    @cached_property
+    def filters(self) -> CatalogFilters:
+        from metier.catalog import CatalogFilters
+
+        strings = self.settings.strings
+        return CatalogFilters(
+            disabled=frozenset(strings("skills.disabled")) | self.installation.disabled_plugins(),
+            enabled=frozenset(strings("skills.enabled")),
+            disabled_bundled=frozenset(strings("skills.disabled_bundled")),
+            enabled_bundled=frozenset(strings("skills.enabled_bundled")),
+            allow=strings("skills.allow"),
+            deny=strings("skills.deny"),
+        )
+
+    @cached_property
+    def machine(self) -> LocalMachine:
+        from metier.sources import LocalMachine
+
+        return LocalMachine(self.environment.get("PATH"))
+
+    @cached_property
+    def places(self) -> tuple[SourceFolder, ...]:
+        from metier.sources import standard_folders
+
+        return standard_folders(
+            home=self.paths.user_home,
+            user_dir=self.installation.user_dir,
+            plugins_dir=self.installation.plugins_dir,
+            project=self.paths.folder,
+            project_trusted=self.is_trusted,
+            skills_dir=self.settings.path("skills.dir"),
+        )
+
+    @property
+    def limits(self) -> DiscoveryLimits:
+        from metier.sources import DiscoveryLimits
+
+        number = self.settings.number
+        return DiscoveryLimits(depth=number("skills.max_depth"), directories=number("skills.max_directories"))
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        return self.fresh_catalog()
+
+    def fresh_catalog(self) -> Catalog:
+        """Searches the disk again."""
+        from metier.sources import MetadataCache, build_catalog
+
+        return build_catalog(
+            self.places,
+            filters=self.filters,
+            machine=self.machine,
+            cache=MetadataCache(self.paths.catalog_cache) if self.settings.boolean("cache.enabled") else None,
+            limits=self.limits,
+            below=self.remote_servers.offers() if self.settings["skills.mcp"].value else (),
+        )
+
+    def watch(self, stop: Event | None = None, *, files: bool = False) -> Iterator[CatalogUpdate]:
+        """Yields the catalog as it is, then an update for each change on disk."""
+        from metier.sources import watch
+
+        return watch(self.places, self.fresh_catalog, stop=stop, files=files)
+
+    @cached_property
+    def loader(self) -> SkillLoader:
+        from metier.sources import SkillLoader
+
+        return SkillLoader(self.catalog)
+
+    def files_of(self, entry: Entry, *, offline: bool = False) -> Files:
+        from metier.catalog import Source
+        from metier.sources import DiskFiles
+
+        return self.remote_servers.files(entry, offline=offline) if entry.source is Source.MCP else DiskFiles(entry.folder)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """Ranks the skills that a model may use."""
+        return self.selector_for(self.catalog)
+
+    def selector_for(self, catalog: Catalog, *, semantic: bool | None = None) -> Selector:
+        """`semantic` overrides the setting. The index is kept in the cache folder."""
+        # Imported here: numpy costs 80 ms, and only a request needs it.
+        from metier.sources import open_selector
+
+        usable = [entry for entry in catalog if entry.is_for_models]
+        index = self.paths.cache("selection.index") if self.settings.boolean("cache.enabled") else None
+        by_meaning = self.settings.boolean("selection.semantic") if semantic is None else semantic
+        return open_selector(usable, index, semantic=by_meaning)
