@@ -112,7 +112,10 @@ def check_value(
         case SettingKind.PATH if isinstance(value, str) and value and "\0" not in value:
             if home and (value == "~" or value.startswith("~/")):
                 value = home + value[1:]
-            return os.path.join(base, os.path.expanduser(value))
+            # Imported here: most settings are no paths. Not Path.expanduser, which raises for an unknown user.
+            from pathlib import Path
+
+            return str(Path(base, os.path.expanduser(value)))
         case SettingKind.NUMBER if isinstance(value, int) and not isinstance(value, bool):
             if key.least is not None and value < key.least:
                 raise bad(f"{key.least} or more")
