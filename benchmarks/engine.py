@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.corpus import make_skills, scratch
 from benchmarks.measure import Contender, Figure, Report, Sample, Target, child_environment, compete, options, run, script
 from metier.agents import AgentEngine
-from metier.agents.turn import _parameters, _settings
+from metier.agents.turn import _parameters
 from metier.app import App
 
 _LIMITS = {1_000: 15.0, 20_000: 60.0}
@@ -96,13 +96,10 @@ def _turns(report: Report, home: Path, size: int, url: str, rounds: int) -> None
 
 async def _request(engine: AgentEngine) -> None:
     """The last request of the engine again, without the engine."""
-    from pydantic_ai.direct import model_request_stream
-
     assert engine.prompt is not None
-    model, messages = engine._model, engine._sent()[:-1]  # noqa: SLF001  (what the engine sent, without the engine)
-    assert model is not None
-    parameters = _parameters(engine.prompt, cached=False)
-    async with model_request_stream(model, messages, model_settings=_settings(), model_request_parameters=parameters) as stream:
+    client, messages = engine._client, engine._sent()[:-1]  # noqa: SLF001  (what the engine sent, without the engine)
+    assert client is not None
+    async with client.stream(messages, _parameters(engine.prompt, cached=False)) as stream:
         async for _ in stream:
             pass
 

@@ -28,9 +28,9 @@ from benchmarks.measure import Contender, Report, Target, child_environment, com
 from benchmarks.peers import python_peer
 from metier.app import App
 from metier.app.model_judge import JudgeCase, ModelJudge
-from metier.cli.core.models import model_of
+from metier.cli.core.models import required_model
 from metier.errors import MetierError
-from metier.evals.chat import Endpoint, HttpChat
+from metier.models import ModelChoice, ModelClient
 from metier.scan import ScanReport, scan
 from metier.sources import DiskFiles
 
@@ -57,7 +57,7 @@ def main() -> int:
             "metier": _probe(sys.executable, "metier", skills, home),
             "cisco 2.3.2": _probe(str(python_peer(CISCO) / "python"), "cisco", skills, home),
         }
-        _quality(report, answers if judge is None else {**answers, f"metier, {judge.model}": _asked(judge, skills)})
+        _quality(report, answers if judge is None else {**answers, f"metier, {judge.name}": _asked(judge, skills)})
         _speed(report, answers)
         _cold(report, next(iter(sorted(skills.iterdir()))) / _NEUTRAL, home, chosen.rounds)
     return report.finish()
@@ -103,16 +103,15 @@ def _probe(python: str, kind: str, skills: Path, home: Path) -> Rows:
     return rows
 
 
-def _judge() -> Endpoint:
+def _judge() -> ModelChoice:
     try:
-        model = model_of(App(), needed_by="--judge needs")
+        model = required_model(App(), purpose="--judge")
     except MetierError as error:
         raise SystemExit(f"{error}; {error.hint}") from None
-    assert model is not None
     return model
 
 
-def _asked(judge: Endpoint, skills: Path) -> Rows:
+def _asked(judge: ModelChoice, skills: Path) -> Rows:
     """The rules' verdicts with what the model adds. Opinions are kept in your cache, so a second run asks only what is new."""
     folders = sorted(inner for outer in skills.iterdir() for inner in outer.iterdir())
     cases = [
@@ -120,8 +119,8 @@ def _asked(judge: Endpoint, skills: Path) -> Rows:
     ]
 
     async def ask() -> tuple[list[ScanReport], list[str]]:
-        async with HttpChat(judge) as chat:
-            judging = ModelJudge(chat=chat, where=judge, cache=App().installation.cache)
+        async with ModelClient(judge) as model:
+            judging = ModelJudge(model=model, choice=judge, cache=App().installation.cache)
             return await judging(cases), judging.notes
 
     reports, notes = asyncio.run(ask())

@@ -10,7 +10,7 @@ import pytest
 
 import metier
 from builders import python
-from metier.adapters.skills_folder import Mount, SkillsFolder
+from metier.adapters.skills_folder import SkillMount, SkillsFolder
 from metier.errors import ConflictError
 from metier.testing import skill_folder
 
@@ -35,8 +35,8 @@ def test_a_copy_holds_every_file_and_can_not_be_written(skills: Path) -> None:
         assert stat.S_IMODE(root.stat().st_mode) == 0o500
 
 
-@pytest.mark.parametrize("how", Mount)
-def test_nothing_is_left_when_it_closes(skills: Path, tmp_path: Path, how: Mount) -> None:
+@pytest.mark.parametrize("how", SkillMount)
+def test_nothing_is_left_when_it_closes(skills: Path, tmp_path: Path, how: SkillMount) -> None:
     own = tmp_path / "own"
     own.mkdir()
     with SkillsFolder(metier.discover(skills), how=how) as new, SkillsFolder(metier.discover(skills), folder=own, how=how):
@@ -76,8 +76,8 @@ def test_a_link_out_of_a_skill_is_not_copied(skills: Path, tmp_path: Path) -> No
         assert not os.path.lexists(workspace.path_of("chart", "references/out.txt"))
 
 
-@pytest.mark.parametrize("how", Mount)
-def test_a_path_is_known_by_any_of_its_names(skills: Path, how: Mount) -> None:
+@pytest.mark.parametrize("how", SkillMount)
+def test_a_path_is_known_by_any_of_its_names(skills: Path, how: SkillMount) -> None:
     with SkillsFolder(metier.discover(skills), how=how) as workspace:
         for path in (workspace.path_of("chart", "references/deep/a.md"), str(skills / "chart/references/deep/a.md")):
             assert workspace.find(path) == ("chart", "references/deep/a.md")
@@ -89,8 +89,8 @@ def test_a_path_is_known_by_any_of_its_names(skills: Path, how: Mount) -> None:
 def test_it_is_gone_when_python_ends_without_closing_it(skills: Path) -> None:
     code = """
         import sys, metier
-        from metier.adapters.workspace import Workspace
-        workspace = Workspace(metier.discover(sys.argv[1]))
+        from metier.adapters import SkillsFolder
+        workspace = SkillsFolder(metier.discover(sys.argv[1]))
         print(workspace.folder)
     """
     out, err = python(code, skills).communicate(timeout=60)

@@ -24,34 +24,34 @@ def chats(tmp_path: Path) -> ConversationStore:
 
 def said(chats: ConversationStore, chat: str, message: str, answer: str, **more: object) -> None:
     number = chats.begin(chat, message, model="m")
-    turn = Turn(number=number, started=Ticking()(), message=message, answer=answer, ending=TurnStatus.DONE)
+    turn = Turn(number=number, started=Ticking()(), message=message, answer=answer, status=TurnStatus.DONE)
     chats.finish(chat, turn)
 
 
 def test_turns_are_kept_in_order_with_what_they_cost(chats: ConversationStore) -> None:
     number = chats.begin("one", "hello", agent="clerk", version=3, model="m")
-    spent = ModelUsage(requests=1, input_tokens=10, output_tokens=5, cost=0.5)
-    chats.finish("one", Turn(number=number, started=Ticking()(), message="hello", answer="hi", ending=TurnStatus.DONE,
-                             messages=b"[1]", tokens=7, active=("pdf",), spent=spent))  # fmt: skip
+    usage = ModelUsage(requests=1, input_tokens=10, output_tokens=5, cost=0.5)
+    chats.finish("one", Turn(number=number, started=Ticking()(), message="hello", answer="hi", status=TurnStatus.DONE,
+                             messages=b"[1]", tokens=7, active=("pdf",), usage=usage))  # fmt: skip
     said(chats, "one", "and?", "no")
     first, second = chats.turns("one")
     assert (first.message, first.answer, first.active, first.messages, first.tokens) == ("hello", "hi", ("pdf",), b"[1]", 7)
     assert (second.number, second.answer) == (2, "no")
     chat = chats.get("one")
-    assert (chat.title, chat.turns, chat.spent) == ("hello", 2, spent)
+    assert (chat.title, chat.turns, chat.usage) == ("hello", 2, usage)
 
 
 def test_a_turn_that_never_ended_is_there_without_an_answer(chats: ConversationStore) -> None:
     chats.begin("one", "hello")
-    assert [(turn.message, turn.ending) for turn in chats.turns("one")] == [("hello", None)]
+    assert [(turn.message, turn.status) for turn in chats.turns("one")] == [("hello", None)]
 
 
 def test_the_latest_conversation_is_first(chats: ConversationStore) -> None:
     for name in ("a", "b", "c"):
         said(chats, name, f"about {name}", "ok")
     said(chats, "a", "again", "ok")
-    assert [chat.id for chat in chats.chats()] == ["a", "c", "b"]
-    assert [chat.id for chat in chats.chats(1)] == ["a"]
+    assert [chat.id for chat in chats.recent()] == ["a", "c", "b"]
+    assert [chat.id for chat in chats.recent(1)] == ["a"]
     with pytest.raises(NotFoundError):
         chats.get("d")
 
@@ -60,7 +60,7 @@ def test_the_latest_conversation_is_first(chats: ConversationStore) -> None:
 def test_what_was_said_is_found(chats: ConversationStore, word: str) -> None:
     said(chats, "one", "Wir fahren nach Köln, it's a_b", "请检查合同 100% sicher")
     said(chats, "two", "nothing of the sort", "ab 1000")
-    assert [found.chat for found in chats.search(word.replace("KÖLN", "Köln"))] == ["one"]
+    assert [found.conversation for found in chats.search(word.replace("KÖLN", "Köln"))] == ["one"]
 
 
 def test_a_search_does_not_mind_capitals_and_shows_what_is_around(chats: ConversationStore) -> None:
@@ -131,15 +131,15 @@ asyncio.run(main())
             ends = 0
             for line in process.stdout:
                 ends += line.strip() == "TurnFinished"
-                if ends == 2 and line.strip() == "Text":
+                if ends == 2 and line.strip() == "AnswerText":
                     break
             process.send_signal(signal.SIGKILL)
         app = app_of(tmp_path, model)
-        turns = app.conversations.chats.turns("mine")
+        turns = app.conversations.store.turns("mine")
         assert [(turn.message, turn.answer) for turn in turns[:2]] == [
             ("count one", "done: count one"), ("count two", "done: count two"),
         ]  # fmt: skip
-        assert (turns[2].message, turns[2].ending) == ("the endless one", None)
+        assert (turns[2].message, turns[2].status) == ("the endless one", None)
         ((events),) = talk(app, "go on", id="mine")
         sent = [each["content"] for each in model.requests[-1].body["messages"][1:]]
     assert sent == ["count one", "done: count one", "count two", "done: count two", "go on"]

@@ -39,10 +39,10 @@ def test_query_selection_activation_script_answer(tmp_path: Path) -> None:
     assert one(events, ToolCallFinished).level == "namespace"
     assert [event.text for event in of(events, AnswerText)] == ["There ", "are ", "**three** ", "words."]
     end = finished(events)
-    assert (end.answer, end.ending, end.active) == ("There are **three** words.", TurnStatus.DONE, ("word-count",))
-    assert (end.spent.requests, end.spent.calls) == (2, 1)
-    assert end.spent.input_tokens > 100
-    assert end.spent.cost is not None
+    assert (end.answer, end.status, end.active) == ("There are **three** words.", TurnStatus.DONE, ("word-count",))
+    assert (end.usage.requests, end.usage.calls) == (2, 1)
+    assert end.usage.input_tokens > 100
+    assert end.usage.cost is not None
 
     assert "## Active Skills" in first.system
     assert "Do it." in first.system
@@ -153,7 +153,7 @@ def test_an_agent_has_its_own_instructions_model_and_skills(tmp_path: Path) -> N
     assert "<name>fonts</name>" in request.system
     assert "zip" not in request.system
     assert "'gone'" in one(events, WarningIssued).message
-    assert (app.conversations.chats.chats()[0].agent, app.conversations.chats.chats()[0].version) == ("clerk", 1)
+    assert (app.conversations.store.recent()[0].agent, app.conversations.store.recent()[0].version) == ("clerk", 1)
 
 
 def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_without_a_model_everything_but_asking_is_done(tmp_path: Path) -> None:
     (events,) = talk(app_of(tmp_path), "count this")
     prompt = one(events, PromptBuilt).prompt
     end = finished(events)
-    assert (end.ending, end.active) == (TurnStatus.PREVIEW, ("word-count",))
+    assert (end.status, end.active) == (TurnStatus.PREVIEW, ("word-count",))
     assert [part.name for part in prompt.parts] == ["base", "catalog", "active"]
     assert all(part.tokens > 0 for part in prompt.parts)
     assert prompt.tokens == sum(part.tokens for part in prompt.parts) + prompt.tool_tokens

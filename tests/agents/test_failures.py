@@ -38,7 +38,7 @@ def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, call
         (events,) = talk(app_of(tmp_path, model), "count")
         assert told in model.requests[1].results[0]
     assert not one(events, ToolCallFinished).ok
-    assert (finished(events).answer, finished(events).ending) == ("I see.", TurnStatus.DONE)
+    assert (finished(events).answer, finished(events).status) == ("I see.", TurnStatus.DONE)
 
 
 def test_a_skill_loaded_in_the_same_breath_can_be_used(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_a_tool_loop_ends_and_the_user_is_told(tmp_path: Path) -> None:
         # The first three are answered, the rest is told that it repeats itself.
         assert ["repeated" in result for result in model.requests[-1].results] == [False, False, False, True, True]
     end = finished(events)
-    assert end.ending is TurnStatus.LIMITED
-    assert end.reason == "the model called tools in 6 steps and did not come to an answer"
+    assert end.status is TurnStatus.LIMITED
+    assert end.reason == "the model called tools in 6 steps without an answer"
 
 
 def test_after_a_loop_the_conversation_goes_on(tmp_path: Path) -> None:
@@ -75,14 +75,14 @@ def test_a_turn_may_use_so_many_tokens(tmp_path: Path) -> None:
     said = Said(calls=(Call("list_skills", {}),), tokens=(900, 200))
     with ModelServer([said, says("never")]) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_TURN_TOKENS="1000"), "hello")
-    assert finished(events).reason == "this turn has used 1,100 tokens, and may use 1,000"
+    assert finished(events).reason == "this turn used 1,100 tokens; the limit is 1,000"
 
 
 def test_a_conversation_may_use_so_many_tokens(tmp_path: Path) -> None:
     with ModelServer([says("one", tokens=(900, 200))]) as model:
         _, second = talk(app_of(tmp_path, model, METIER_ENGINE_SESSION_TOKENS="1000"), "hello", "and?")
         assert len(model.requests) == 1
-    assert (finished(second).ending, "1,000 tokens" in finished(second).reason) == (TurnStatus.LIMITED, True)
+    assert (finished(second).status, "1,000 tokens" in finished(second).reason) == (TurnStatus.LIMITED, True)
 
 
 FAULTS = [
@@ -102,7 +102,7 @@ def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: Said) -> None:
     assert one(events, ModelRetried).attempt == 1
     end = finished(events)
     # What was said before the stream broke is void.
-    assert (end.answer, end.ending) == ("At last.", TurnStatus.DONE)
+    assert (end.answer, end.status) == ("At last.", TurnStatus.DONE)
 
 
 def test_tools_that_ran_are_not_run_again_by_a_retry(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_patience_ends(tmp_path: Path) -> None:
         (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
         assert len(model.requests) == 3
     end = finished(events)
-    assert (end.ending, "still busy" in end.reason) == (TurnStatus.FAILED, True)
+    assert (end.status, "still busy" in end.reason) == (TurnStatus.FAILED, True)
     assert [event.attempt for event in of(events, ModelRetried)] == [1, 2]
 
 
@@ -138,14 +138,14 @@ def test_a_wait_that_is_too_long_is_told_instead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(401, "did not accept the key"), (404, "there is no model"), (400, "rejected the request")]
+    ("status", "words"), [(401, "rejected the API key"), (404, "unknown model"), (400, "rejected the request")]
 )
 def test_what_will_not_change_is_told_at_once(tmp_path: Path, status: int, words: str) -> None:
     with ModelServer([fails(status, "no, because")]) as model:
         (events,) = talk(app_of(tmp_path, model), "hello")
         assert len(model.requests) == 1
     end = finished(events)
-    assert end.ending is TurnStatus.FAILED
+    assert end.status is TurnStatus.FAILED
     assert words in end.reason
     assert "no, because" in end.reason
     assert end.hint
@@ -155,7 +155,7 @@ def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     model = ModelServer()
     model.close()
     (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
-    assert "cannot be reached" in finished(events).reason
+    assert "cannot reach" in finished(events).reason
 
 
 def test_a_failed_turn_does_not_spoil_the_next(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ def test_a_failed_turn_does_not_spoil_the_next(tmp_path: Path) -> None:
 
 
 def test_a_model_whose_name_nobody_knows_is_a_sentence(tmp_path: Path) -> None:
-    (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="nobody:knows"), "hello")
-    assert (finished(events).ending, "nobody:knows" in finished(events).reason) == (TurnStatus.FAILED, True)
+    (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="unknown:name"), "hello")
+    assert (finished(events).status, "unknown:name" in finished(events).reason) == (TurnStatus.FAILED, True)
     (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="gpt-4o"), "hello")
-    assert "does not say whose model it is" in finished(events).reason
+    assert "has no provider" in finished(events).reason
 
 
 def test_stopping_ends_the_stream_and_keeps_what_was_said(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_stopping_ends_the_stream_and_keeps_what_was_said(tmp_path: Path) -> Non
                 if len(of(events, AnswerText)) == 3:
                     engine.stop()
             end = finished(events)
-            assert (end.ending, end.answer) == (TurnStatus.STOPPED, "once once once ")
+            assert (end.status, end.answer) == (TurnStatus.STOPPED, "once once once ")
             assert finished(await turn(engine, "go on")).answer == "The end."
             assert "once once once" in str(model.requests[1].body["messages"])
             deadline = time.monotonic() + 5
@@ -209,7 +209,7 @@ def test_stopping_kills_the_script_that_is_running(tmp_path: Path) -> None:
                         assert time.monotonic() - started < 20
                         await asyncio.sleep(0.05)
                     engine.stop()
-            assert finished(events).ending is TurnStatus.STOPPED
+            assert finished(events).status is TurnStatus.STOPPED
             assert time.monotonic() - started < 40
             assert not _sleeping("slow.py")
             # The call without an answer is gone from the history, and a provider takes it.
@@ -250,7 +250,7 @@ def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: Approva
         assert ("1 words" in model.requests[1].results[0]) is runs
     assert [(question.skill, str(question.request)) for question in asked] == [("counter", "Script(scripts/count.py)")]
     assert bool(of(events, ActionRefused)) is not runs
-    assert finished(events).ending is TurnStatus.DONE
+    assert finished(events).status is TurnStatus.DONE
 
 
 def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_window_smaller_than_we_thought_is_found_out(tmp_path: Path) -> None:
 
     with ModelServer(script) as model:
         turns = talk(app_of(tmp_path, model, METIER_ENGINE_CONTEXT_TOKENS="8000"), "one", "two", "three")
-    assert [finished(events).ending for events in turns] == [TurnStatus.DONE] * 3
+    assert [finished(events).status for events in turns] == [TurnStatus.DONE] * 3
 
 
 def _sleeping(name: str) -> bool:

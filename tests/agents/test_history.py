@@ -34,7 +34,7 @@ def test_the_oldest_turns_are_dropped_with_a_note_and_stay_in_the_repository(tmp
     assert all(event.after < event.before for event in compacted)
     assert "earlier turns of this conversation are left out" in last.system
     assert "first" not in [each["content"] for each in last.body["messages"]]
-    assert [turn.message for turn in app.conversations.chats.turns("mine")] == ["first", "second", "third", "fourth"]
+    assert [turn.message for turn in app.conversations.store.turns("mine")] == ["first", "second", "third", "fourth"]
 
 
 def test_a_resumed_conversation_does_not_send_again_what_was_dropped(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
         app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
         turns = talk(app, "first", "second", "third", "fourth")
         assert "are left out.]" in model.requests[-1].system
-    assert [finished(events).ending for events in turns] == [TurnStatus.DONE] * 4
+    assert [finished(events).status for events in turns] == [TurnStatus.DONE] * 4
 
 
 def test_the_instructions_of_a_skill_are_never_compacted_away(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from engine_builders import COUNT, app_of, home_skill, now
-from metier.agents import AgentEngine, ModelChoice, TurnStatus
+from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import TurnFinished
-from metier.models.providers import connect
+from metier.models import ModelChoice, connect
 from metier.testing import ModelRequest, ModelServer, Said, calls, says
 
 SESSIONS = 100
@@ -27,7 +27,7 @@ class Where: url = sys.argv[2]
 app = app_of(Path(sys.argv[1]), Where)
 async def main():
     engines = [app.conversations.engine() for _ in range(8)]
-    print([str((await turn).ending) for turn in asyncio.as_completed([engine.ask("hello") for engine in engines])])
+    print([str((await turn).status) for turn in asyncio.as_completed([engine.ask("hello") for engine in engines])])
     for engine in engines: await engine.close()
 asyncio.run(main())
 """
@@ -69,9 +69,9 @@ def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) 
 
     for number, (first, second) in enumerate(answers):
         kind, skill = ("count", "word-count") if number % 10 == 0 else ("letter", "letters")
-        assert (first.answer, first.ending, first.active) == (f"re {kind} {number}", TurnStatus.DONE, (skill,))
+        assert (first.answer, first.status, first.active) == (f"re {kind} {number}", TurnStatus.DONE, (skill,))
         assert second.answer == f"re and {number}"
         if kind == "count":
             assert f"{number} words" in results[f"count {number}"][0]
-    assert len(app.conversations.chats.chats(1_000)) == SESSIONS
-    assert all(len(app.conversations.chats.turns(f"s{number}")) == 2 for number in range(SESSIONS))
+    assert len(app.conversations.store.recent(1_000)) == SESSIONS
+    assert all(len(app.conversations.store.turns(f"s{number}")) == 2 for number in range(SESSIONS))

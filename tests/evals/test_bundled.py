@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import balance, read_cases, read_queries
 from metier.evals.outputs import OutputEval, OutputReport, run_outputs
 from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.results_folder import ResultsFolder
 from metier.evals.skill_tests import find_skill_tests, run_skill_tests
 from metier.evals.triggers import run_triggers
+from metier.models import ModelChoice, ModelClient
 from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.selection import Selector
 from metier.sources import BUNDLED, DiskFiles, discover
@@ -83,16 +83,16 @@ def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) ->
     entry = ENTRIES["data-analysis"]
 
     async def go(server: ModelServer) -> OutputReport:
-        async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
             evaluation = OutputEval(
-                entry=entry, cases=read_cases(DiskFiles(entry.folder)), chat=chat, runner=Runner(), limits=Limits(),
+                entry=entry, cases=read_cases(DiskFiles(entry.folder)), model=model, runner=Runner(), limits=Limits(),
                 permissions=Permissions(approve=lambda _: ApprovalAnswer.ONCE),
             )  # fmt: skip
             return await run_outputs(evaluation, ResultsFolder(str(tmp_path), runs=1))
 
     with ModelServer(script) as server:
         report = run_now(go(server))
-    checked = {(one.case, one.arm): one.grades[0] for one in report.done}
+    checked = {(one.case, one.variant): one.grades[0] for one in report.done}
     assert {place: grade.passed for place, grade in checked.items()} == {
         ("outlier", "with_skill"): True, ("outlier", "without_skill"): False,
         ("chart", "with_skill"): True, ("chart", "without_skill"): False,

@@ -50,12 +50,12 @@ def everything() -> str:
     ]
     arms = ("with_skill", "without_skill")
     done = [
-        GradedRun(case=EVIL, arm=arm, run=run, work=TaskResult(answer=EVIL, tokens=10, seconds=1.0),
+        GradedRun(case=EVIL, variant=arm, run=run, result=TaskResult(answer=EVIL, tokens=10, seconds=1.0),
              grades=(Grade(text=EVIL, passed=arm == arms[0] or run == 2, evidence=EVIL),))
         for arm in arms for run in (1, 2)
     ]  # fmt: skip
     report = OutputReport(
-        skill=EVIL, model=EVIL, arms=arms, done=tuple(done), summary=summarize(done, arms), flags=find_flags(done, arms)
+        skill=EVIL, model=EVIL, variants=arms, done=tuple(done), summary=summarize(done, arms), flags=find_flags(done, arms)
     )
     return render_html(EVIL, triggers=[TriggerReport(skill=EVIL, judge=EVIL, rows=rows)], trials=trials, outputs=[report])
 

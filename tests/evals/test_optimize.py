@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evals.authors import author_skill, entry_of, selector_of
-from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import TriggerQuery
 from metier.evals.optimize import OptimizeResult, optimize_description
 from metier.evals.proposals import CountedWords, ModelProposals, is_fit
 from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.triggers import JudgeChoice, Split, TriggerJudge, TriggerResult, assign_splits
+from metier.models import ModelChoice, ModelClient
 from metier.testing import ModelRequest, ModelServer, Said, run_now, says
 
 NOW = "Waters the plants in the office. Use when the user says that plants are dry. Not for gardens."
@@ -145,9 +145,9 @@ def test_a_copy_of_the_test_is_not_fit() -> None:
 
 def test_a_model_is_told_the_failures_and_only_those() -> None:
     async def go(server: ModelServer) -> Sequence[str]:
-        async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
             rows = [row("missed one"), row("wrong one", should=False), row("fine", passed=True)]
-            return await ModelProposals(chat, "plants")(NOW, rows, [(NOW, 0.25)])
+            return await ModelProposals(model, "plants")(NOW, rows, [(NOW, 0.25)])
 
     answer = "Sure:\n```json\n" + json.dumps({"description": "Better  words.\nHere."}) + "\n```"
     with ModelServer([says(answer)]) as server:
@@ -161,11 +161,11 @@ def test_a_model_is_told_the_failures_and_only_those() -> None:
 
 def test_a_model_that_answers_nonsense_proposes_nothing() -> None:
     async def go(server: ModelServer) -> Sequence[str]:
-        async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
-            return await ModelProposals(chat, "plants")(NOW, [row("missed")], [])
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
+            return await ModelProposals(model, "plants")(NOW, [row("missed")], [])
 
     for text in ("", "no idea", "{}", '{"description": 7}', "[1]", '{"description": '):
-        with ModelServer([says(text)]) as server:
+        with ModelServer([says(text), says(text)]) as server:
             assert run_now(go(server)) == [], text
 
 
@@ -181,10 +181,10 @@ def test_a_model_can_do_the_whole_of_it() -> None:
     from metier.evals.model_judge import ModelTriggerJudge
 
     async def go(server: ModelServer) -> OptimizeResult:
-        async with HttpChat(Endpoint(model="tiny", base_url=server.url)) as chat:
-            judge = lambda text: ModelTriggerJudge(chat, ("plants", text), lambda _: [])  # noqa: E731
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
+            judge = lambda text: ModelTriggerJudge(model, ("plants", text), lambda _: [])  # noqa: E731
             return await optimize_description(
-                "plants", NOW, QUERIES, judge=judge, propose=ModelProposals(chat, "plants"), runs=1
+                "plants", NOW, QUERIES, judge=judge, propose=ModelProposals(model, "plants"), runs=1
             )
 
     with ModelServer(script) as server:

@@ -11,11 +11,11 @@ import pytest
 
 from evals.authors import author_skill, entry_of
 from metier.errors import MetierError, UnavailableError
-from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_cases
 from metier.evals.html_report import render_html
 from metier.evals.outputs import OutputEval, OutputReport, run_outputs
 from metier.evals.results_folder import ResultsFolder
+from metier.models import ModelChoice, ModelClient, RetryPolicy
 from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.sources import DiskFiles
 from metier.testing import Call, ModelRequest, ModelServer, Said, calls, fails, run_now, says
@@ -64,9 +64,9 @@ def evaluated(
     folder = skill(tmp_path / "skills", *tasks)
 
     async def go(server: ModelServer) -> OutputReport:
-        async with HttpChat(Endpoint(model="tiny", base_url=server.url), pause=0.01) as chat:
+        async with ModelClient(ModelChoice(name="tiny", base_url=server.url), retry=RetryPolicy(first_wait=0.01)) as model:
             evaluation = OutputEval(
-                entry=entry_of(folder), cases=read_cases(DiskFiles(folder)), chat=chat, runner=Runner(),
+                entry=entry_of(folder), cases=read_cases(DiskFiles(folder)), model=model, runner=Runner(),
                 limits=Limits(seconds=20), permissions=Permissions(approve=lambda _: ApprovalAnswer.ONCE), runs=runs,
                 old=entry_of(old) if old else None,
             )  # fmt: skip
@@ -81,8 +81,8 @@ def evaluated(
 
 def test_a_skill_that_helps_shows_by_how_much(tmp_path: Path) -> None:
     report, _ = evaluated(tmp_path)
-    assert report.arms == ("with_skill", "without_skill")
-    rates = {one.arm: one.pass_rate for one in report.done}
+    assert report.variants == ("with_skill", "without_skill")
+    rates = {one.variant: one.pass_rate for one in report.done}
     assert rates == {"with_skill": 1.0, "without_skill": 0.0}
     assert report.summary["delta"]["pass_rate"] == 1.0
     assert report.ok
@@ -167,7 +167,7 @@ def test_each_run_starts_with_a_clean_context(tmp_path: Path) -> None:
 def test_an_old_version_can_be_the_other_arm(tmp_path: Path) -> None:
     old = author_skill(tmp_path / "old", "drawing", "Draws. Use when asked.", body="Draw by hand.\n")
     report, server = evaluated(tmp_path, old=old)
-    assert report.arms == ("with_skill", "old_skill")
+    assert report.variants == ("with_skill", "old_skill")
     assert (tmp_path / "drawing-workspace/skill-snapshot/SKILL.md").read_bytes() == (old / "SKILL.md").read_bytes()
     assert any("Draw by hand." in request.system for request in server.requests)
 
@@ -229,9 +229,9 @@ def test_files_are_written_read_and_made_by_python(tmp_path: Path) -> None:
     assert "numbers.csv  6 bytes" in results[0]
     assert results[1] == "1,2,3\n"
     assert all(
-        word in text for word, text in zip(("leaves", "absolute", "no JSON", "There is no tool"), results[4:], strict=True)
+        word in text for word, text in zip(("leaves", "absolute", "not JSON", "there is no tool"), results[4:], strict=True)
     )
-    assert (report.done[0].work.tool_calls, report.done[0].work.errors) == (8, 4)
+    assert (report.done[0].result.tool_calls, report.done[0].result.errors) == (8, 4)
 
 
 def test_a_model_that_never_ends_is_ended(tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ def test_a_model_that_never_ends_is_ended(tmp_path: Path) -> None:
         return grader(False) if "You check" in request.user else calls("list_files")
 
     report, _ = evaluated(tmp_path, script, tasks=({"id": 1, "prompt": "Do it", "assertions": ["x"]},))
-    assert report.done[0].work.tool_calls == 20
+    assert report.done[0].result.tool_calls == 20
 
 
 def test_a_model_that_goes_away_ends_it_with_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match="answered 401"):
+    with pytest.raises(UnavailableError, match="rejected the API key"):
         evaluated(tmp_path, lambda _: fails(401, "no"))
 
 

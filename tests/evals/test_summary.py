@@ -13,7 +13,9 @@ ARMS = ("with_skill", "without_skill")
 
 def done(arm: str, *passed: bool, run: int = 1, seconds: float = 1.0, tokens: int = 100) -> GradedRun:
     grades = tuple(Grade(text=f"claim {number}", passed=each, evidence="x") for number, each in enumerate(passed))
-    return GradedRun(case="a", arm=arm, run=run, work=TaskResult(answer="", tokens=tokens, seconds=seconds), grades=grades)
+    return GradedRun(
+        case="a", variant=arm, run=run, result=TaskResult(answer="", tokens=tokens, seconds=seconds), grades=grades
+    )
 
 
 def test_a_spread_is_the_sample_standard_deviation() -> None:

@@ -1,4 +1,4 @@
-"""Skills in every framework. Each speaks to its SDK in one file and needs one extra; all stand on the same neutral tools.
+"""Skills in other agent frameworks: one module and one extra for each, all over the same `Skills`.
 
 from metier.adapters.openai import OpenAISkills
 from metier.adapters.openai_agents import with_skills
@@ -13,15 +13,15 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .skills import MissingSdkError, Skills
+    from .skills_folder import SkillMount, SkillsFolder
     from .weakincentives import AgentSkillsSection, SkillMetadata
 
-__all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "Skills"]
+_EXPORTS = {
+    "metier.adapters.skills": ("MissingSdkError", "Skills"),
+    "metier.adapters.skills_folder": ("SkillMount", "SkillsFolder"),
+    "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
+}
+__all__ = ["AgentSkillsSection", "MissingSdkError", "SkillMetadata", "SkillMount", "Skills", "SkillsFolder"]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "metier.adapters.skills": ("MissingSdkError", "Skills"),
-            "metier.adapters.weakincentives": ("AgentSkillsSection", "SkillMetadata"),
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

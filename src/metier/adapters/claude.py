@@ -25,7 +25,7 @@ from metier.spec import SKILL_FILE, is_name
 from .chat_completions import extended
 from .prompt import instructions_activated_elsewhere
 from .skills import MissingSdkError, Skills, Source
-from .skills_folder import Mount, SkillsFolder
+from .skills_folder import SkillMount, SkillsFolder
 
 try:
     from claude_agent_sdk import (
@@ -60,7 +60,7 @@ class SkillsWorkspace:
     """
 
     def __init__(
-        self, *skills: Skills | Source, folder: str | os.PathLike[str] | None = None, how: Mount = Mount.COPY,
+        self, *skills: Skills | Source, folder: str | os.PathLike[str] | None = None, how: SkillMount = SkillMount.COPY,
         conversation: str = "",
     ) -> None:  # fmt: skip
         self.skills = Skills.of(*skills)

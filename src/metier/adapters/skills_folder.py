@@ -20,12 +20,12 @@ from metier.errors import ConflictError
 from metier.sources import DiskFiles
 from metier.spec import SKILL_FILE, SkillName
 
-__all__ = ["Mount", "SkillsFolder"]
+__all__ = ["SkillMount", "SkillsFolder"]
 
 _LARGEST_FILE = 64 * 1024 * 1024
 
 
-class Mount(StrEnum):
+class SkillMount(StrEnum):
     """How a skill gets into a workspace."""
 
     COPY = "copy"
@@ -40,7 +40,7 @@ class SkillsFolder:
 
     def __init__(
         self, skills: Iterable[Entry], *, folder: str | os.PathLike[str] | None = None, below: str = ".claude/skills",
-        how: Mount = Mount.COPY,
+        how: SkillMount = SkillMount.COPY,
     ) -> None:  # fmt: skip
         self._made: list[str] = []
         self._whole: list[str] = []
@@ -97,12 +97,12 @@ class SkillsFolder:
             os.mkdir(folder)
             self._made.append(folder)
 
-    def _mount(self, entry: Entry, how: Mount) -> None:
+    def _mount(self, entry: Entry, how: SkillMount) -> None:
         target = os.path.join(self.skills_folder, str(SkillName(entry.name)))
         if os.path.lexists(target):
             if os.path.realpath(target) != os.path.realpath(entry.folder):
                 raise ConflictError(f"{target} is in the way", hint="remove it, or mount the skills into a folder of their own")
-        elif how is Mount.LINK:
+        elif how is SkillMount.LINK:
             os.symlink(entry.folder, target, target_is_directory=True)
             self._made.append(target)
         else:

@@ -1,4 +1,4 @@
-"""Agents that talk: versioned, with skills picked for every message, on any model that pydantic-ai knows.
+"""Versioned agents, and the engine that runs their conversations with skills selected for every message.
 
 engine = AgentEngine(session, model=ModelChoice(name="openai:gpt-5"))
 async for event in engine.process("Chart the sales in sales.csv"): ...
@@ -10,45 +10,114 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from metier.models.providers import ModelChoice
-
-    from .agent import Agent, AgentVersion
-    from .conversations import ConversationStore, ConversationSummary, Turn
+    from .agent import Agent, AgentVersion, diff_versions, fill_instructions, parse_version, rename_agent, render_version
+    from .conversations import ConversationMatch, ConversationStore, ConversationSummary, Turn, to_markdown
     from .engine import AgentEngine, Compaction, EngineOptions
-    from .events import ModelUsage, TurnStatus
-    from .prompt import Prompt
+    from .events import (
+        AnswerText,
+        HistoryCompacted,
+        ModelRetried,
+        ModelUsage,
+        PromptBuilt,
+        SkillsSelected,
+        ThinkingText,
+        ToolCallFinished,
+        ToolCallStarted,
+        TurnFinished,
+        TurnStarted,
+        TurnStatus,
+        WarningIssued,
+    )
+    from .prompt import BASE_INSTRUCTIONS, Prompt, PromptPart
     from .slash_commands import SlashCommand, read_slash_commands
     from .store import AgentStore
     from .turn import TurnLimits
 
 _EXPORTS = {
-    "metier.agents.agent": ("Agent", "AgentVersion"),
-    "metier.agents.conversations": ("ConversationSummary", "ConversationStore", "Turn"),
-    "metier.agents.slash_commands": ("SlashCommand", "read_slash_commands"),
-    "metier.agents.engine": ("AgentEngine", "Compaction", "EngineOptions"),
-    "metier.agents.events": ("TurnStatus", "ModelUsage"),
-    "metier.models.providers": ("ModelChoice",),
-    "metier.agents.prompt": ("Prompt",),
+    "metier.agents.agent": (
+        "Agent",
+        "AgentVersion",
+        "diff_versions",
+        "fill_instructions",
+        "parse_version",
+        "rename_agent",
+        "render_version",
+    ),
+    "metier.agents.conversations": (
+        "ConversationMatch",
+        "ConversationStore",
+        "ConversationSummary",
+        "Turn",
+        "to_markdown",
+    ),
+    "metier.agents.engine": (
+        "AgentEngine",
+        "Compaction",
+        "EngineOptions",
+    ),
+    "metier.agents.events": (
+        "AnswerText",
+        "HistoryCompacted",
+        "ModelRetried",
+        "ModelUsage",
+        "PromptBuilt",
+        "SkillsSelected",
+        "ThinkingText",
+        "ToolCallFinished",
+        "ToolCallStarted",
+        "TurnFinished",
+        "TurnStarted",
+        "TurnStatus",
+        "WarningIssued",
+    ),
+    "metier.agents.prompt": (
+        "BASE_INSTRUCTIONS",
+        "Prompt",
+        "PromptPart",
+    ),
+    "metier.agents.slash_commands": (
+        "SlashCommand",
+        "read_slash_commands",
+    ),
     "metier.agents.store": ("AgentStore",),
     "metier.agents.turn": ("TurnLimits",),
 }
 __all__ = [
+    "BASE_INSTRUCTIONS",
     "Agent",
     "AgentEngine",
     "AgentStore",
     "AgentVersion",
+    "AnswerText",
     "Compaction",
+    "ConversationMatch",
     "ConversationStore",
     "ConversationSummary",
     "EngineOptions",
-    "ModelChoice",
+    "HistoryCompacted",
+    "ModelRetried",
     "ModelUsage",
     "Prompt",
+    "PromptBuilt",
+    "PromptPart",
+    "SkillsSelected",
     "SlashCommand",
+    "ThinkingText",
+    "ToolCallFinished",
+    "ToolCallStarted",
     "Turn",
+    "TurnFinished",
     "TurnLimits",
+    "TurnStarted",
     "TurnStatus",
+    "WarningIssued",
+    "diff_versions",
+    "fill_instructions",
+    "parse_version",
     "read_slash_commands",
+    "rename_agent",
+    "render_version",
+    "to_markdown",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name

@@ -1,8 +1,8 @@
-"""Conversations in one SQLite file: who said what, which skills were active, what it cost.
+"""Conversations in one SQLite file: messages, answers, active skills and cost.
 
-A turn is written twice: when it begins, with what the user said, and when it ends, whole, in one transaction. A process
-that is killed in between loses that turn's answer and nothing else. The skills that are active *now* are the
-session's own (see `metier.runtime`), under the same id.
+A turn is written twice: when it begins, with the user's message, and when it ends, whole, in one transaction. A process
+that is killed in between loses that turn's answer and nothing else. The skills that are active *now* belong to the
+session of the same id (see `metier.runtime`).
 """
 
 from __future__ import annotations
@@ -10,42 +10,44 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from metier.errors import NotFoundError
 from metier.runtime import Database
+from metier.values import dataclass, field
 
 from .events import ModelUsage, TurnStatus
 
 __all__ = ["ConversationMatch", "ConversationStore", "ConversationSummary", "Turn", "to_markdown"]
 
 _SCHEMA = """
-create table chat (id text primary key, created text, updated text, agent text, version integer, model text, title text,
-                   summary text default '', summarised integer default 0);
-create table turn (chat text, number integer, started text, ended text, message text, answer text default '',
-                   ending text default '', reason text default '', messages blob default '[]', tokens integer default 0,
-                   active text default '[]', spent text default '{}', primary key (chat, number)) without rowid;
-create virtual table words using fts5(text, chat unindexed, number unindexed, tokenize = 'trigram')
+create table conversation (id text primary key, created text, updated text, agent text, version integer, model text, title text,
+                   summary text default '', summarized integer default 0);
+create table turn (conversation text, number integer, started text, ended text, message text, answer text default '',
+                   status text default '', reason text default '', messages blob default '[]', tokens integer default 0,
+                   active text default '[]', usage text default '{}',
+                   primary key (conversation, number)) without rowid;
+create virtual table words using fts5(text, conversation unindexed, number unindexed, tokenize = 'trigram')
 """
 _TITLE = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSummary:
-    """One conversation as a list shows it."""
+    """A conversation without its turns."""
 
     id: str
     created: datetime
     updated: datetime
     title: str
-    """What was said first."""
+    """The beginning of the first message."""
     turns: int = 0
     agent: str = ""
     version: int = 0
     model: str = ""
-    spent: ModelUsage = field(default_factory=ModelUsage)
+    usage: ModelUsage = field(default_factory=ModelUsage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,24 +56,24 @@ class Turn:
     started: datetime
     message: str
     answer: str = ""
-    ending: TurnStatus | None = None
-    """None: it never ended, because its process did."""
+    status: TurnStatus | None = None
+    """None if the process ended during the turn."""
     reason: str = ""
     messages: bytes = b"[]"
-    """As the model was sent them and answered, in pydantic-ai's JSON."""
+    """The messages sent and received, as JSON of pydantic-ai."""
     tokens: int = 0
-    """Of those messages."""
+    """Of `messages`."""
     active: tuple[str, ...] = ()
-    spent: ModelUsage = field(default_factory=ModelUsage)
+    usage: ModelUsage = field(default_factory=ModelUsage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationMatch:
-    chat: str
+    conversation: str
     number: int
     title: str
     text: str
-    """Around what was looked for."""
+    """The match with some text around it."""
 
 
 class ConversationStore:
@@ -81,113 +83,121 @@ class ConversationStore:
 
     @property
     def damaged_copy(self) -> str | None:
-        """Where a damaged file was moved, if that happened."""
+        """The path that a damaged file was moved to, if it was."""
         return self._db.damaged_copy
 
-    def begin(self, chat: str, message: str, *, agent: str = "", version: int = 0, model: str = "") -> int:
-        """A turn has begun; its number."""
+    def begin(self, conversation: str, message: str, *, agent: str = "", version: int = 0, model: str = "") -> int:
+        """Stores the start of a turn and returns its number."""
         now = self._clock().isoformat()
         title = " ".join(message.split())[:_TITLE]
         with self._db.writing() as db:
             db.execute(
-                "insert into chat (id, created, updated, agent, version, model, title) values (?, ?, ?, ?, ?, ?, ?) "
+                "insert into conversation (id, created, updated, agent, version, model, title) values (?, ?, ?, ?, ?, ?, ?) "
                 "on conflict do update set updated = excluded.updated, agent = excluded.agent, version = excluded.version, "
                 "model = excluded.model",
-                (chat, now, now, agent, version, model, title),
+                (conversation, now, now, agent, version, model, title),
             )
-            number = db.execute("select coalesce(max(number), 0) + 1 from turn where chat = ?", (chat,)).fetchone()[0]
-            db.execute("insert into turn (chat, number, started, message) values (?, ?, ?, ?)", (chat, number, now, message))
-            self._index(db, chat, number, message)
-        return int(number)
+            last = db.execute("select coalesce(max(number), 0) from turn where conversation = ?", (conversation,)).fetchone()
+            number = int(last[0]) + 1
+            db.execute(
+                "insert into turn (conversation, number, started, message) values (?, ?, ?, ?)",
+                (conversation, number, now, message),
+            )
+            self._index(db, conversation, number, message)
+        return number
 
-    def finish(self, chat: str, turn: Turn) -> None:
-        """All of a turn that has ended, in one piece."""
+    def finish(self, conversation: str, turn: Turn) -> None:
+        """Stores a turn that has ended."""
         now = self._clock().isoformat()
         with self._db.writing() as db:
             db.execute(
-                "update turn set ended = ?, answer = ?, ending = ?, reason = ?, messages = ?, tokens = ?, active = ?, "
-                "spent = ? where chat = ? and number = ?",
-                (now, turn.answer, turn.ending or "", turn.reason, turn.messages, turn.tokens, json.dumps(turn.active),
-                 json.dumps(asdict(turn.spent)), chat, turn.number),
+                "update turn set ended = ?, answer = ?, status = ?, reason = ?, messages = ?, tokens = ?, active = ?, "
+                "usage = ? where conversation = ? and number = ?",
+                (now, turn.answer, turn.status or "", turn.reason, turn.messages, turn.tokens, json.dumps(turn.active),
+                 json.dumps(asdict(turn.usage)), conversation, turn.number),
             )  # fmt: skip
-            db.execute("update chat set updated = ? where id = ?", (now, chat))
-            self._index(db, chat, turn.number, turn.answer)
+            db.execute("update conversation set updated = ? where id = ?", (now, conversation))
+            self._index(db, conversation, turn.number, turn.answer)
 
-    def turns(self, chat: str) -> tuple[Turn, ...]:
-        """All of them, oldest first; also those that never ended."""
+    def turns(self, conversation: str) -> tuple[Turn, ...]:
+        """Every turn, oldest first, unfinished ones included."""
         with self._db.reading() as db:
             rows = db.execute(
-                "select number, started, message, answer, ending, reason, messages, tokens, active, spent from turn "
-                "where chat = ? order by number", (chat,)
+                "select number, started, message, answer, status, reason, messages, tokens, active, usage from turn "
+                "where conversation = ? order by number", (conversation,)
             ).fetchall()  # fmt: skip
         return tuple(_turn(row) for row in rows)
 
-    def get(self, chat: str) -> ConversationSummary:
-        for found in self._chats("where chat.id = ?", chat):
+    def get(self, conversation: str) -> ConversationSummary:
+        for found in self._summaries("where id = ?", conversation):
             return found
-        raise NotFoundError(f"no conversation is named {chat!r}", hint="see `metier chat --list`")
+        raise NotFoundError(f"unknown conversation {conversation!r}", hint="see `metier chat --list`")
 
-    def chats(self, limit: int = 50) -> tuple[ConversationSummary, ...]:
+    def recent(self, limit: int = 50) -> tuple[ConversationSummary, ...]:
         """The most recent first."""
-        return tuple(self._chats("order by updated desc limit ?", limit))
+        return tuple(self._summaries("order by updated desc limit ?", limit))
 
     def search(self, text: str, limit: int = 20) -> tuple[ConversationMatch, ...]:
-        """Where this was said, by either side, the latest first; capitals do not matter."""
-        # The index knows runs of three characters, and takes % and _ for wildcards; for the rest the rows are read.
+        """Messages and answers that hold this text, the latest first, ignoring case."""
+        # The index holds runs of three characters and takes % and _ for wildcards; other searches read every row.
         indexed = len(text) >= 3 and not {"%", "_"} & set(text)
         where = "words.text like '%' || ? || '%'" if indexed else "instr(lower(words.text), lower(?))"
         with self._db.reading() as db:
             rows = db.execute(
-                f"select words.chat, number, title, text from words join chat on chat.id = words.chat where {where} "  # noqa: S608
-                "order by words.rowid desc limit ?",
+                "select words.conversation, number, title, text from words "  # noqa: S608 - one of the two texts above
+                f"join conversation on conversation.id = words.conversation where {where} order by words.rowid desc limit ?",
                 (text, limit),
             ).fetchall()
-        return tuple(ConversationMatch(chat=row[0], number=row[1], title=row[2], text=_around(row[3], text)) for row in rows)
+        return tuple(
+            ConversationMatch(conversation=row[0], number=row[1], title=row[2], text=_around(row[3], text)) for row in rows
+        )
 
-    def summary(self, chat: str) -> tuple[int, str]:
-        """Up to which turn the history was compacted, and what stands for it."""
+    def summary(self, conversation: str) -> tuple[int, str]:
+        """The last turn that was compacted, and the summary of all up to it."""
         with self._db.reading() as db:
-            row = db.execute("select summarised, summary from chat where id = ?", (chat,)).fetchone()
+            row = db.execute("select summarized, summary from conversation where id = ?", (conversation,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
 
-    def summarise(self, chat: str, upto: int, summary: str) -> None:
+    def set_summary(self, conversation: str, last_turn: int, summary: str) -> None:
         with self._db.writing() as db:
-            db.execute("update chat set summarised = ?, summary = ? where id = ?", (upto, summary, chat))
+            db.execute(
+                "update conversation set summarized = ?, summary = ? where id = ?", (last_turn, summary, conversation)
+            )  # fmt: skip
 
-    def delete(self, chat: str) -> bool:
+    def delete(self, conversation: str) -> bool:
         with self._db.writing() as db:
-            db.execute("delete from words where chat = ?", (chat,))
-            db.execute("delete from turn where chat = ?", (chat,))
-            return db.execute("delete from chat where id = ?", (chat,)).rowcount > 0
+            db.execute("delete from words where conversation = ?", (conversation,))
+            db.execute("delete from turn where conversation = ?", (conversation,))
+            return db.execute("delete from conversation where id = ?", (conversation,)).rowcount > 0
 
     def close(self) -> None:
         self._db.close()
 
-    def _chats(self, where: str, value: object) -> Iterator[ConversationSummary]:
+    def _summaries(self, where: str, value: object) -> Iterator[ConversationSummary]:
         with self._db.reading() as db:
             rows = db.execute(
-                f"select id, created, updated, agent, version, model, title from chat {where}", (value,)  # noqa: S608
+                f"select id, created, updated, agent, version, model, title from conversation {where}", (value,)  # noqa: S608
             ).fetchall()  # fmt: skip
-            spent = {
-                row[0]: db.execute("select spent from turn where chat = ?", (row[0],)).fetchall() for row in rows
+            usages = {
+                row[0]: db.execute("select usage from turn where conversation = ?", (row[0],)).fetchall() for row in rows
             }  # fmt: skip
         for row in rows:
-            used = [_spent(each[0]) for each in spent[row[0]]]
+            used = [_usage(each[0]) for each in usages[row[0]]]
             yield ConversationSummary(
                 id=row[0], created=datetime.fromisoformat(row[1]), updated=datetime.fromisoformat(row[2]), agent=row[3],
-                version=row[4], model=row[5], title=row[6], turns=len(used), spent=sum(used, ModelUsage()),
+                version=row[4], model=row[5], title=row[6], turns=len(used), usage=sum(used, ModelUsage()),
             )  # fmt: skip
 
-    def _index(self, db: Any, chat: str, number: int, text: str) -> None:  # Any: a connection
+    def _index(self, db: Any, conversation: str, number: int, text: str) -> None:  # Any: a connection
         if text:
-            db.execute("insert into words (text, chat, number) values (?, ?, ?)", (text, chat, number))
+            db.execute("insert into words (text, conversation, number) values (?, ?, ?)", (text, conversation, number))
 
 
-def to_markdown(chat: ConversationSummary, turns: tuple[Turn, ...]) -> str:
-    """A conversation to read, keep or send."""
-    lines = [f"# {chat.title or chat.id}", "", f"{chat.created:%Y-%m-%d %H:%M} UTC, {chat.model or 'no model'}, `{chat.id}`"]
+def to_markdown(conversation: ConversationSummary, turns: tuple[Turn, ...]) -> str:
+    when = f"{conversation.created:%Y-%m-%d %H:%M} UTC, {conversation.model or 'no model'}, `{conversation.id}`"
+    lines = [f"# {conversation.title or conversation.id}", "", when]
     for turn in turns:
-        lines += ["", "## You", "", turn.message, "", f"## {chat.agent or 'metier'}", ""]
+        lines += ["", "## You", "", turn.message, "", f"## {conversation.agent or 'metier'}", ""]
         if turn.active:
             lines += [f"*Skills: {', '.join(turn.active)}*", ""]
         lines.append(turn.answer or "*(no answer)*")
@@ -197,16 +207,16 @@ def to_markdown(chat: ConversationSummary, turns: tuple[Turn, ...]) -> str:
 
 
 def _turn(row: tuple[Any, ...]) -> Turn:  # Any: what SQLite holds
-    number, started, message, answer, ending, reason, messages, tokens, active, spent = row
+    number, started, message, answer, status, reason, messages, tokens, active, usage = row
     return Turn(
         number=number, started=datetime.fromisoformat(started), message=message, answer=answer,
-        ending=TurnStatus(ending) if ending else None, reason=reason,
+        status=TurnStatus(status) if status else None, reason=reason,
         messages=bytes(messages, "utf-8") if isinstance(messages, str) else messages, tokens=tokens,
-        active=tuple(json.loads(active)), spent=_spent(spent),
+        active=tuple(json.loads(active)), usage=_usage(usage),
     )  # fmt: skip
 
 
-def _spent(text: str) -> ModelUsage:
+def _usage(text: str) -> ModelUsage:
     row: Mapping[str, Any] = json.loads(text)
     return ModelUsage(**row)
 

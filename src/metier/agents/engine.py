@@ -1,11 +1,11 @@
-"""An agent that talks: for each message it picks skills, activates them, asks its model and runs what that calls for.
+"""The agent engine: for each message it selects skills, activates them, asks the model and runs the tools it calls.
 
     engine = App().conversations.engine(model="openai:gpt-5")
     async for event in engine.process("Chart the sales in sales.csv"):
         print(event)
 
-Each turn has five steps: select, activate, build the prompt, run, record. Each can be had alone: a framework that
-brings its own loop takes `system_prompt(message)` and `tools()`.
+A turn has five steps: select, activate, build the prompt, run, record. A framework with its own loop uses
+`system_prompt(message)` and `tools()` instead of `process`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from metier.disclosure import Budget
 from metier.errors import ConflictError, MetierError
-from metier.models.providers import HOW_TO_SET_A_MODEL, ModelChoice, connect, explained
+from metier.models import HOW_TO_SET_A_MODEL, ChatMessage, ModelChoice, ModelClient, RetryPolicy, Sleep, explain_failure
 from metier.runtime import ActivatedBy, Session, SkillSelector, Tool, activated_by, in_thread, wait_for
 from metier.selection import LlmSelector, Selection
+from metier.values import dataclass, field, replace
 
 from . import events, history
 from .conversations import ConversationStore, Turn
 from .events import Event, ModelUsage, TurnFinished, TurnStatus
 from .history import PastTurn
-from .prompt import BASE, MOST_RANKED, Prompt, build_prompt, decide
-from .turn import Sleep, TurnLimitError, TurnLimits, TurnRun, ask_once
+from .prompt import BASE_INSTRUCTIONS, MOST_RANKED, Prompt, build_prompt, decide
+from .turn import TurnLimitError, TurnLimits, TurnRun
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -41,33 +41,31 @@ _NAMED = re.compile(r"(?<![\w$])\$([a-z0-9]+(?:-[a-z0-9]+)*)\b")
 
 
 class Compaction(StrEnum):
-    """What stands for the turns that no longer fit."""
+    """The replacement for turns that no longer fit the context."""
 
     DROP = "drop"
-    """A note that they are missing."""
+    """A note that they were removed."""
     MODEL = "model"
-    """A summary by the model; the note, if that fails."""
+    """A summary by the model; the note if that fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """How an engine behaves."""
-
-    instructions: str = BASE
+    instructions: str = BASE_INSTRUCTIONS
     auto_select: bool = True
-    """Pick skills for each message. Without, the model and the user do."""
+    """Select skills for each message. Otherwise the model and the user do."""
     ask_model: bool = False
     """Let the model choose from the ranker's shortlist, which costs a request."""
     compaction: Compaction = Compaction.DROP
     catalog: Budget = field(default_factory=Budget)
     limits: TurnLimits = field(default_factory=TurnLimits)
     agent: str = ""
-    """Under which name and version turns are recorded."""
+    """The name that turns are recorded with."""
     version: int = 0
     warnings: tuple[str, ...] = ()
-    """Told at the first turn: a skill of the agent that is not here, say."""
+    """Shown with the first turn, such as a skill of the agent that is not installed."""
     sleep: Sleep = asyncio.sleep
-    """How the time until a retry is waited out."""
+    """Waits before a retry."""
 
 
 class AgentEngine:
@@ -78,21 +76,21 @@ class AgentEngine:
         session: Session,
         *,
         model: ModelChoice | Model | None = None,
-        repository: ConversationStore | None = None,
+        conversations: ConversationStore | None = None,
         options: EngineOptions | None = None,
     ) -> None:
         self.session = session
         self.options = options or EngineOptions()
         self.selection: Selection | None = None
-        """Of the last message: why these skills."""
+        """The skills selected for the last message, with reasons."""
         self.prompt: Prompt | None = None
-        """What the model was told last."""
-        self._repository = repository
+        """The prompt of the last request."""
+        self._store = conversations
         self._choice: ModelChoice | Model | None = model
-        self._model: Model | None = None
+        self._client: ModelClient | None = None
         self._past: list[PastTurn] | None = None
         self._count = 0
-        self._spent = ModelUsage()
+        self._usage = ModelUsage()
         self._summary = (0, "")
         self._warnings = list(self.options.warnings)
         self._turn: asyncio.Task[TurnFinished] | None = None
@@ -103,72 +101,72 @@ class AgentEngine:
 
     @property
     def model_name(self) -> str:
-        """Empty when there is none."""
+        """Empty without a model."""
         if self._choice is None:
             return ""
         return self._choice.name if isinstance(self._choice, ModelChoice) else self._choice.model_name
 
     @property
-    def spent(self) -> ModelUsage:
-        """By the whole conversation, also in earlier processes."""
-        return self._spent
+    def usage(self) -> ModelUsage:
+        """Of the whole conversation, earlier processes included."""
+        return self._usage
 
     def tools(self) -> tuple[Tool, ...]:
-        """What a model can call now. Ask again after every call."""
+        """The tools that the model can call now. They change with the active skills, so ask again after every call."""
         return self.session.tools()
 
     def system_prompt(self, message: str) -> str:
-        """Select and activate skills for this message, and what a model should then be told."""
+        """Selects and activates skills for this message and returns the system prompt."""
         return self.prepare(message).text
 
     def prepare(self, message: str) -> Prompt:
-        """The same with its parts and what each costs."""
+        """Like `system_prompt`, with the parts of the prompt and their tokens."""
         self._select(message)
         return self._build()
 
     async def process(self, message: str) -> AsyncGenerator[Event, None]:
-        """One turn, told as it happens; the last event is TurnFinished. Leaving the loop early stops the turn.
+        """Runs one turn and yields its events; the last one is TurnFinished. Leaving the loop early stops the turn.
 
-        Errors of the model and of skills are events. What is raised is a mistake of the caller, or of the machine.
+        Failures of the model and of skills are events. Exceptions are mistakes of the caller or of the machine.
         """
         if self._turn is not None:
-            raise ConflictError("this conversation is in the middle of a turn", hint="wait for it, or call stop()")
-        heard: asyncio.Queue[Event | None] = asyncio.Queue()
+            raise ConflictError("a turn of this conversation is running", hint="wait for it, or call stop()")
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        # The session works in threads too; through the loop, everything arrives in the order in which it happened.
-        unsubscribe = self.session.services.bus.subscribe(lambda event: _arrive(loop, heard, event))
-        self._turn = turn = asyncio.create_task(self._run(message, heard.put_nowait))
-        turn.add_done_callback(lambda _: heard.put_nowait(None))
+        # The session emits events from threads; going through the loop keeps them in order.
+        unsubscribe = self.session.services.bus.subscribe(lambda event: _enqueue(loop, queue, event))
+        self._turn = turn = asyncio.create_task(self._run(message, queue.put_nowait))
+        turn.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (event := await heard.get()) is not None:
+            while (event := await queue.get()) is not None:
                 yield event
         finally:
             unsubscribe()
             await self._ended(turn)
-        # Only now, so that whoever stops listening at the last event can go on with the next turn.
+        # Only now, so that a caller that leaves at the last event can start the next turn.
         yield turn.result()
 
     async def ask(self, message: str) -> TurnFinished:
-        """One turn, and only its end."""
+        """Runs one turn and returns its last event."""
         events = [event async for event in self.process(message)]
         assert isinstance(events[-1], TurnFinished)  # noqa: S101  (what `process` promises)
         return events[-1]
 
     def stop(self) -> None:
-        """End the turn that is under way: its request is dropped, its scripts are killed, what was said is kept."""
+        """Ends the running turn: drops its request, kills its scripts, and keeps the text so far."""
         if self._turn is not None:
             self._turn.cancel()
 
     def use_model(self, choice: ModelChoice | Model | None) -> None:
-        """Go on with another model."""
-        self._choice, self._model = choice, None
+        """Continues the conversation with another model."""
+        self._choice, self._client = choice, None
 
     async def close(self) -> None:
         self.stop()
         self.session.close()
-        if self._model is not None and self._model is not self._choice:
-            await self._model.__aexit__(None, None, None)
-        self._model = None
+        if self._client is not None:
+            await self._client.close()
+        self._client = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -181,97 +179,94 @@ class AgentEngine:
     async def _ended(self, turn: asyncio.Task[TurnFinished]) -> None:
         turn.cancel()
         try:
-            # Shielded: whoever leaves in a hurry must not leave a script behind.
+            # Shielded, so that a second cancellation does not leave a script running.
             await asyncio.shield(asyncio.wait([turn]))
         finally:
             self._turn = None
 
     async def _run(self, message: str, put: Callable[[Event], None]) -> TurnFinished:
-        def tell(kind: type[Event], **values: object) -> None:
+        def emit(kind: type[Event], **values: object) -> None:
             put(kind(session=self.id, timestamp=self.session.services.clock(), **values))
 
-        tell(events.TurnStarted, message=message)
+        emit(events.TurnStarted, message=message)
         for warning in self._warnings:
-            tell(events.WarningIssued, message=warning)
+            emit(events.WarningIssued, message=warning)
         self._warnings = []
         number = await in_thread(self._begin, message)
         running: TurnRun | None = None
         try:
-            model = await self._connected()
+            client = await self._connect()
             await in_thread(self._load)
-            for warning in await in_thread(self._select, message, model):
-                tell(events.WarningIssued, message=warning)
+            for warning in await in_thread(self._select, message, client):
+                emit(events.WarningIssued, message=warning)
             if self.selection is not None:
-                tell(events.SkillsSelected, selection=self.selection)
-            if model is None:
+                emit(events.SkillsSelected, selection=self.selection)
+            if client is None:
                 prompt = self.prompt = await in_thread(self._build)
-                tell(events.PromptBuilt, prompt=prompt)
-                finished = self._finished(
-                    "", TurnStatus.PREVIEW, reason="no model is set, so nobody was asked", hint=HOW_TO_SET_A_MODEL
-                )
+                emit(events.PromptBuilt, prompt=prompt)
+                finished = self._finished("", TurnStatus.PREVIEW, reason="no model is set", hint=HOW_TO_SET_A_MODEL)
             else:
-                running = TurnRun(
-                    model, self.session, self.options.limits, put, name=self.model_name, message=message,
-                    sleep=self.options.sleep,
-                )  # fmt: skip
-                finished = await self._answered(running, tell)
+                limits = self.options.limits
+                retry = RetryPolicy(retries=limits.retries, first_wait=limits.first_wait, sleep=self.options.sleep)
+                running = TurnRun(client, self.session, limits, put, message=message, retry=retry)
+                finished = await self._answer(running, emit)
         except asyncio.CancelledError:
-            # Our own task, and only `stop` and leaving the loop cancel it: the turn is over, and is kept as far as it got.
+            # Only `stop` and leaving the loop cancel this task. The turn is recorded as far as it got.
             finished = self._finished(running.answer if running else "", TurnStatus.STOPPED, reason="stopped by the user")
         except MetierError as error:
             finished = self._finished(running.answer if running else "", TurnStatus.FAILED, reason=str(error), hint=error.hint)
         if running is not None:
-            finished = replace(finished, spent=running.spent)
+            finished = replace(finished, usage=running.usage)
         await asyncio.shield(in_thread(self._record, number, message, running, finished))
         return finished
 
-    async def _answered(self, running: TurnRun, tell: Callable[..., None]) -> TurnFinished:
+    async def _answer(self, running: TurnRun, emit: Callable[..., None]) -> TurnFinished:
         from pydantic_ai.exceptions import AgentRunError, ModelContextWindowExceededError
 
         limits = self.options.limits
-        room = limits.context_tokens
+        limit = limits.context_tokens
         try:
-            if limits.session_tokens and self._spent.tokens >= limits.session_tokens:
-                raise TurnLimitError(f"this conversation has used its {limits.session_tokens:,} tokens")
+            if limits.session_tokens and self._usage.tokens >= limits.session_tokens:
+                raise TurnLimitError(f"this conversation has used its limit of {limits.session_tokens:,} tokens")
             for step in range(limits.steps or 1_000_000):
-                prompt = await self._fitted(running, room, tell)
+                prompt = await self._fit(running, limit, emit)
                 if not step or prompt.text != (self.prompt.text if self.prompt else ""):
-                    tell(events.PromptBuilt, prompt=prompt)
+                    emit(events.PromptBuilt, prompt=prompt)
                 self.prompt = prompt
                 try:
                     done = await running.step(prompt, self._sent())
                 except ModelContextWindowExceededError:
-                    if room <= 2_000:
+                    if limit <= 2_000:
                         raise
-                    # Its window is smaller than we were told.
-                    room //= 2
+                    # The model's window is smaller than engine.context_tokens.
+                    limit //= 2
                     continue
                 if done:
                     return self._finished(running.answer, TurnStatus.DONE)
-            raise TurnLimitError(f"the model called tools in {limits.steps} steps and did not come to an answer")
+            raise TurnLimitError(f"the model called tools in {limits.steps} steps without an answer")
         except TurnLimitError as over:
-            hint = "say how to go on, or raise the limit in engine.*"
+            hint = "continue with another message, or raise the limit in engine.*"
             return self._finished(running.answer, TurnStatus.LIMITED, reason=str(over), hint=hint)
         except AgentRunError as error:
-            raise explained(error, self.model_name) from error
+            raise explain_failure(error, self.model_name) from error
 
-    async def _fitted(self, running: TurnRun, room: int, tell: Callable[..., None]) -> Prompt:
-        """The prompt, once everything that is sent with it fits the room."""
+    async def _fit(self, running: TurnRun, limit: int, emit: Callable[..., None]) -> Prompt:
+        """Builds the prompt, and drops or shortens history until everything that is sent fits the limit."""
         count = self.session.options.count
         prompt = await in_thread(self._build, running.messages)
         current = history.tokens_of(running.messages, count)
         before = sum(past.turn.tokens for past in self._past or ())
-        gone = history.turns_to_drop([past.turn.tokens for past in self._past or ()], room - prompt.tokens - current)
+        gone = history.turns_to_drop([past.turn.tokens for past in self._past or ()], limit - prompt.tokens - current)
         if gone:
             await self._compact(running, gone)
             after = sum(past.turn.tokens for past in self._past or ())
-            tell(events.HistoryCompacted, turns=gone, before=before, after=after, summary=self._summary[1])
+            emit(events.HistoryCompacted, turns=gone, before=before, after=after, summary=self._summary[1])
             prompt = await in_thread(self._build, running.messages)
-        left = room - prompt.tokens - sum(past.turn.tokens for past in self._past or ())
+        left = limit - prompt.tokens - sum(past.turn.tokens for past in self._past or ())
         if current > left:
             running.messages = history.shorten(running.messages, left, count)
             if history.tokens_of(running.messages, count) > left:
-                raise TurnLimitError(f"this turn no longer fits into {room:,} tokens")
+                raise TurnLimitError(f"this turn no longer fits into {limit:,} tokens")
         return prompt
 
     async def _compact(self, running: TurnRun, gone: int) -> None:
@@ -281,40 +276,42 @@ class AgentEngine:
         if self.options.compaction is Compaction.MODEL:
             request = history.summary_request(self._summary[1], [each.turn for each in leaving])
             try:
-                summary = (await ask_once(running.model, request)).strip()
-            except Exception:  # a provider's client: without a summary the conversation still goes on
+                summary = (await running.client.ask([ChatMessage.user(request)])).text.strip()
+            except MetierError:  # the conversation continues without a summary
                 summary = ""
         self._summary = (leaving[-1].turn.number, summary)
-        if self._repository is not None:
-            await in_thread(self._repository.summarise, self.id, *self._summary)
+        if self._store is not None:
+            await in_thread(self._store.set_summary, self.id, *self._summary)
 
-    async def _connected(self) -> Model | None:
-        if self._model is None and self._choice is not None:
-            if isinstance(self._choice, ModelChoice):
-                # Importing a provider's client takes half a second, and must not hold up a loop.
-                model = await in_thread(connect, self._choice)
-                self._model = await model.__aenter__()
-            else:
-                self._model = self._choice
-        return self._model
+    async def _connect(self) -> ModelClient | None:
+        if self._client is None and self._choice is not None:
+            # Without a time limit: a turn is stopped by its user, and models may think for minutes.
+            self._client = ModelClient(self._choice, seconds=None)
+        if self._client is not None:
+            await self._client.connect()
+        return self._client
 
-    def _select(self, message: str, model: Model | None = None) -> list[str]:
-        """Activate what the message calls for: what it names as `$skill`, then what fits it. Returns what went amiss."""
+    def _select(self, message: str, client: ModelClient | None = None) -> list[str]:
+        """Activates the skills that the message names as `$skill`, then those that fit it. Returns warnings."""
         self.selection = None
-        # `$HOME` in a question about shells is no skill, and no error.
+        # `$HOME` in a question about shells is not a skill, and not an error.
         known = [name for name in dict.fromkeys(_NAMED.findall(message)) if name in self.session.catalog]
         new = [name for name in known if name not in self.session.active_names]
         activated = [self.session.activate(name, by=ActivatedBy.USER) for name in new]
         if self.options.auto_select and self.session.services.selector is not None:
-            self.selection = self._selected(message, self.session.services.selector, model)
+            self.selection = self._selected(message, self.session.services.selector, client)
             activated += self.session.activate_selected(self.selection)
         return [warning for activation in activated for warning in activation.warnings]
 
-    def _selected(self, message: str, selector: SkillSelector, model: Model | None) -> Selection:
+    def _selected(self, message: str, selector: SkillSelector, client: ModelClient | None) -> Selection:
         found = decide(self.session.select(message, MOST_RANKED))
-        if not self.options.ask_model or model is None:
+        if not self.options.ask_model or client is None:
             return found
-        chooser = LlmSelector(selector, lambda prompt: wait_for(ask_once(model, prompt)))
+
+        def ask(prompt: str) -> str:
+            return wait_for(client.ask([ChatMessage.user(prompt)])).text
+
+        chooser = LlmSelector(selector, ask)
         recent = [row.folder for row in self.session.active]
         return _with_triggered(found, chooser.select(message, self.session.options.max_active, recent=recent))
 
@@ -329,53 +326,53 @@ class AgentEngine:
         return [message for past in self._past or () for message in past.messages]
 
     def _load(self) -> None:
-        """What was said in earlier processes, once."""
+        """Reads the turns of earlier processes, once."""
         if self._past is not None:
             return
         self._past = []
-        if self._repository is None:
+        if self._store is None:
             return
-        self._summary = self._repository.summary(self.id)
-        turns = self._repository.turns(self.id)
-        self._spent = sum((turn.spent for turn in turns), ModelUsage())
+        self._summary = self._store.summary(self.id)
+        turns = self._store.turns(self.id)
+        self._usage = sum((turn.usage for turn in turns), ModelUsage())
         if self._choice is None:
-            # Nobody is asked, so nothing has to be read that only a model's client can read.
+            # No model is asked, so pydantic-ai need not be imported to read the messages.
             self._past = None
             return
-        kept = [turn for turn in turns if turn.ending not in (None, TurnStatus.PREVIEW) and turn.number > self._summary[0]]
+        kept = [turn for turn in turns if turn.status not in (None, TurnStatus.PREVIEW) and turn.number > self._summary[0]]
         self._past = [PastTurn(turn, messages) for turn in kept if (messages := history.load_messages(turn.messages))]
 
     def _begin(self, message: str) -> int:
         self._count += 1
-        if self._repository is None:
+        if self._store is None:
             return self._count
         options = self.options
-        return self._repository.begin(self.id, message, agent=options.agent, version=options.version, model=self.model_name)
+        return self._store.begin(self.id, message, agent=options.agent, version=options.version, model=self.model_name)
 
     def _record(self, number: int, message: str, running: TurnRun | None, finished: TurnFinished) -> None:
         messages = running.closed(f"[{finished.reason}]" if finished.reason else "") if running is not None else []
         turn = Turn(
             number=number, started=self.session.services.clock(), message=message, answer=finished.answer,
-            ending=finished.ending, reason=finished.reason,
-            messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
-            tokens=history.tokens_of(messages, self.session.options.count), spent=finished.spent,
+            status=finished.status,
+            reason=finished.reason, messages=history.dump_messages(messages) if messages else b"[]", active=finished.active,
+            tokens=history.tokens_of(messages, self.session.options.count), usage=finished.usage,
         )  # fmt: skip
         if messages and self._past is not None:
             self._past.append(PastTurn(turn, tuple(messages)))
-        self._spent += finished.spent
-        if self._repository is not None:
-            self._repository.finish(self.id, turn)
+        self._usage += finished.usage
+        if self._store is not None:
+            self._store.finish(self.id, turn)
         self.session.end_turn()
 
-    def _finished(self, answer: str, ending: TurnStatus, *, reason: str = "", hint: str = "") -> TurnFinished:
+    def _finished(self, answer: str, status: TurnStatus, *, reason: str = "", hint: str = "") -> TurnFinished:
         return TurnFinished(
-            session=self.id, timestamp=self.session.services.clock(), answer=answer, ending=ending, reason=reason, hint=hint,
+            session=self.id, timestamp=self.session.services.clock(), answer=answer, status=status, reason=reason, hint=hint,
             active=self.session.active_names,
         )  # fmt: skip
 
 
 def _with_triggered(local: Selection, chosen: Selection) -> Selection:
-    """What the model chose, behind what the user named and what a trigger calls for: those are not a matter of opinion."""
+    """The skills that the user named or a trigger demands, then those that the model chose."""
     called = [match for match in local.selected if activated_by(match) is not ActivatedBy.RANKER]
     known = {match.id for match in called}
     selected = (*called, *(match for match in chosen.selected if match.id not in known))
@@ -384,12 +381,12 @@ def _with_triggered(local: Selection, chosen: Selection) -> Selection:
     return Selection(selected=selected, rejected=tuple(rest), considered=local.considered)
 
 
-def _arrive(loop: asyncio.AbstractEventLoop, heard: asyncio.Queue[Event | None], event: Event) -> None:
+def _enqueue(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Event | None], event: Event) -> None:
     try:
         inside = asyncio.get_running_loop() is loop
     except RuntimeError:
         inside = False
     if inside:
-        heard.put_nowait(event)
+        queue.put_nowait(event)
     else:
-        loop.call_soon_threadsafe(heard.put_nowait, event)
+        loop.call_soon_threadsafe(queue.put_nowait, event)

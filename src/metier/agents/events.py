@@ -1,6 +1,7 @@
-"""What a turn tells while it runs, beside the events of the runtime (a skill activated, a script started, …).
+"""Events of a turn, beside those of the runtime (a skill was activated, a script started, …).
 
-All are plain values with a time and the conversation's id; a consumer matches on their types.
+All are plain values with a time and the conversation's id; a consumer matches on their types. They inherit from the
+runtime's `Event`, so they are dataclasses of the standard library.
 """
 
 from __future__ import annotations
@@ -32,32 +33,32 @@ __all__ = [
 
 
 class TurnStatus(StrEnum):
-    """How a turn ended."""
+    """The way a turn ended."""
 
     DONE = "done"
     LIMITED = "limited"
-    """A limit stopped it: steps, tokens. The reason says which."""
+    """A limit of steps or tokens ended it; the reason names it."""
     STOPPED = "stopped"
-    """The user did."""
+    """The user stopped it."""
     FAILED = "failed"
-    """The model could not be reached, or answered with what nobody can use."""
+    """The model could not be reached, or its answer could not be read."""
     PREVIEW = "preview"
-    """There is no model: everything up to asking one was done."""
+    """No model is set: the prompt was built and not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """What the model was asked for, by one turn or several."""
+    """Requests, tokens and cost of one turn or several."""
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Of the input, those that the provider had already."""
+    """The part of the input that came from the provider's cache."""
     calls: int = 0
-    """Of tools."""
+    """Tool calls."""
     cost: float | None = None
-    """In US dollars, where prices are known."""
+    """In US dollars; None if the price is unknown."""
 
     @property
     def tokens(self) -> int:
@@ -82,7 +83,7 @@ class TurnStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillsSelected(Event):
-    """Which skills fit the message, and which nearly did: every match has its score and its reason."""
+    """The skills that fit the message and those that nearly do, each with score and reason."""
 
     selection: Selection
 
@@ -101,7 +102,7 @@ class AnswerText(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingText(Event):
-    """A piece of what the model thinks aloud, where it does."""
+    """A piece of the model's visible reasoning."""
 
     text: str
 
@@ -111,7 +112,7 @@ class ToolCallStarted(Event):
     id: str
     tool: str
     arguments: str
-    """As the model wrote them; not always JSON."""
+    """As the model wrote them; not always valid JSON."""
     skill: str = ""
 
 
@@ -124,12 +125,12 @@ class ToolCallFinished(Event):
     code: str = ""
     duration: float = 0.0
     level: str = ""
-    """How the script was isolated, where one ran."""
+    """The isolation of the script, if one ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRetried(Event):
-    """The model is asked again; whatever text came since the last tool is void."""
+    """The request is sent again; text since the last tool call is void."""
 
     attempt: int
     seconds: float
@@ -138,7 +139,7 @@ class ModelRetried(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCompacted(Event):
-    """Earlier turns were taken out of what the model is sent. They are still kept, and can be searched."""
+    """Earlier turns are no longer sent to the model. They stay stored and searchable."""
 
     turns: int
     before: int
@@ -155,10 +156,10 @@ class WarningIssued(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished(Event):
     answer: str
-    ending: TurnStatus = TurnStatus.DONE
+    status: TurnStatus = TurnStatus.DONE
     reason: str = ""
-    """Why it ended, when not because the model was done; a sentence for the user."""
+    """For the user, if the turn did not end with an answer."""
     hint: str = ""
-    spent: ModelUsage = field(default_factory=ModelUsage)
+    usage: ModelUsage = field(default_factory=ModelUsage)
     active: tuple[str, ...] = ()
-    """Skills that are active after it."""
+    """The skills that are active after the turn."""

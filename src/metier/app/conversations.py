@@ -11,8 +11,9 @@ from metier.spec import is_name
 from metier.values import dataclass
 
 if TYPE_CHECKING:
-    from metier.agents import AgentEngine, AgentStore, ConversationStore, ModelChoice
+    from metier.agents import AgentEngine, AgentStore, ConversationStore
     from metier.config import Settings
+    from metier.models import ModelChoice
     from metier.runtime import ApprovalHook
 
     from .installation import Installation
@@ -40,24 +41,23 @@ class Conversations:
         return AgentStore(self.paths.at("agents"))
 
     @cached_property
-    def chats(self) -> ConversationStore:
+    def store(self) -> ConversationStore:
         from metier.agents import ConversationStore
 
-        return ConversationStore(self.paths.at("chats.sqlite"))
+        return ConversationStore(self.paths.at("conversations.sqlite"))
 
     def model(self, name: str | None = None, *, base_url: str = "", key_variable: str = "") -> ModelChoice | None:
         """Returns the model of that name, or the one of the settings; None when there is neither."""
-        from metier.agents import ModelChoice
+        from metier.models import choose_model
 
         settings = self.user_settings
-        chosen = name or settings["model.name"].value
+        chosen = name or settings.path("model.name")
         if not chosen:
             return None
         # The settings' server serves bare names; a name with its provider goes to that provider.
-        own = settings["model.base_url"].value or ""
-        server = base_url or (own if not name or ":" not in name else "")
-        variable = key_variable or settings["model.key_variable"].value or ("OPENAI_API_KEY" if server else "")
-        return ModelChoice(name=chosen, base_url=server, key=self.environment.get(variable, ""))
+        server = base_url or ((settings.path("model.base_url") or "") if not name or ":" not in name else "")
+        variable = key_variable or settings.path("model.key_variable") or ""
+        return choose_model(chosen, base_url=server, key_variable=variable, environment=self.environment)
 
     def engine(
         self, id: str | None = None, *, agent: str = "", model: str | None = None, approve: ApprovalHook | None = None,  # noqa: A002

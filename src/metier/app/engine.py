@@ -7,9 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from metier.agents import AgentEngine, AgentVersion, Compaction, EngineOptions, TurnLimits
-from metier.agents.agent import fill_instructions
-from metier.agents.prompt import BASE
+from metier.agents import BASE_INSTRUCTIONS, AgentEngine, AgentVersion, Compaction, EngineOptions, TurnLimits, fill_instructions
 from metier.catalog import Catalog, State
 from metier.config.options import one_of
 from metier.disclosure import Budget
@@ -45,7 +43,7 @@ def build_engine(
     options = _options(conversations, version, model=choice.name if choice else "", variables=variables)
     return AgentEngine(
         conversations.sessions.open(id, approve=approve, kept=kept, only=only), model=choice,
-        repository=conversations.chats if kept else None, options=replace(options, warnings=warnings),
+        conversations=conversations.store if kept else None, options=replace(options, warnings=warnings),
     )  # fmt: skip
 
 
@@ -53,7 +51,7 @@ def _options(
     conversations: Conversations, version: AgentVersion | None, *, model: str, variables: Mapping[str, str] | None
 ) -> EngineOptions:
     user = conversations.user_settings
-    instructions = BASE
+    instructions = BASE_INSTRUCTIONS
     if version and version.agent.instructions:
         today = f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005  (the user's own day)
         instructions = fill_instructions(version.agent, date=today, model=model, given=variables)

@@ -1,24 +1,24 @@
-"""A model's opinion of skills that were scanned: asked at once, remembered by what was asked, and done without where it fails.
+"""A model's opinion of scanned skills: several requests at once, each answer cached by its question.
 
-The rules' answer is always there. A model that is away, slow, or answers something else takes nothing from it; what went
-wrong is told in one sentence, and once for all skills when the model itself is the reason.
+The findings of the rules always stand. If the model is unavailable, slow, or its answer cannot be read, a note says so:
+one for the skill, or one for all skills if the model itself failed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
 from metier.errors import MetierError
-from metier.evals.chat import Chat, Endpoint
-from metier.evals.parallel import run_parallel
+from metier.evals import run_parallel
 from metier.install.fetch.cache import SkillCache
+from metier.models import ChatMessage, ChatModel, ModelChoice
 from metier.scan import JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
 from metier.scan.model_opinion import PROMPT_VERSION
 from metier.spec import Files
+from metier.values import dataclass, field
 
 __all__ = ["JudgeCase", "ModelJudge"]
 
@@ -28,7 +28,7 @@ _SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class JudgeCase:
-    """A skill, and what the rules say of it."""
+    """A skill with the report of the rules."""
 
     name: str
     files: Files
@@ -37,66 +37,71 @@ class JudgeCase:
 
 @dataclass(slots=True, kw_only=True)
 class ModelJudge:
-    chat: Chat
-    where: Endpoint
+    model: ChatModel
+    choice: ModelChoice
+    """Part of the cache key."""
     cache: SkillCache
     seconds: float = _SECONDS
-    """How long one skill may take, with every retry."""
+    """The time limit for one skill, with all retries."""
     notes: list[str] = field(default_factory=list)
-    """What went wrong, in whole sentences."""
-    _away: str = ""
+    """Failures, in whole sentences."""
+    _failure: str = ""
 
-    async def __call__(self, cases: Sequence[JudgeCase], told: Callable[[int], None] = lambda _: None) -> list[ScanReport]:
-        """Their reports, in order, each with the model's findings where it had an answer."""
+    async def __call__(
+        self, cases: Sequence[JudgeCase], on_progress: Callable[[int], None] = lambda _: None
+    ) -> list[ScanReport]:
+        """Returns the reports in order, each with the model's findings if it answered."""
 
         async def one(case: JudgeCase) -> ScanReport:
-            report = await self._judged(case)
-            told(1)
+            report = await self._judge(case)
+            on_progress(1)
             return report
 
         reports = await run_parallel([partial(one, case) for case in cases], at_once=_AT_ONCE)
-        if self._away:
+        if self._failure:
             without = sum(report.opinion is None for report in reports)
             which = cases[0].name if len(cases) == 1 else f"{without} of {len(cases)} skills"
-            self.notes.append(f"no model judged {which}: {self._away}; the rules' answer stands")
+            self.notes.append(f"no model judged {which}: {self._failure}; the result is from the rules alone")
         return reports
 
-    async def _judged(self, case: JudgeCase) -> ScanReport:
-        # In a thread: a skill of a few megabytes must not keep the answers for others waiting.
+    async def _judge(self, case: JudgeCase) -> ScanReport:
+        # In a thread, because reading a skill of several megabytes would hold up the other requests.
         question = await asyncio.to_thread(judge_question, case.files, case.report)
         key = self._key(question)
         try:
-            opinion = question.read(str((self.cache.recall(key) or {}).get("answer", "")), model=self.chat.name)
+            opinion = question.read(str((self.cache.recall(key) or {}).get("answer", "")), model=self.model.name)
             return add_opinion(case.report, opinion)
         except NoOpinionError:
-            answer = await self._asked(question)
+            answer = await self._ask(question)
         if answer is None:
             return case.report
         try:
-            opinion = question.read(answer, model=self.chat.name)
+            opinion = question.read(answer, model=self.model.name)
         except NoOpinionError as error:
-            self.notes.append(f"the model {self.chat.name} did not judge {case.name}: {error}; the rules' answer stands")
+            self.notes.append(
+                f"the model {self.model.name} did not judge {case.name}: {error}; the result is from the rules alone"
+            )
             return case.report
         self.cache.remember(key, {"answer": answer})
         if opinion.discarded and not opinion.findings:
-            said = f"the model {self.chat.name} says {opinion.verdict} of {case.name}"
-            self.notes.append(f"{said} and quotes nothing that stands in its files; the rules' answer stands")
+            said = f"the model {self.model.name} rated {case.name} {opinion.verdict}"
+            self.notes.append(f"{said} without a quote from its files; the result is from the rules alone")
         return add_opinion(case.report, opinion)
 
-    async def _asked(self, question: JudgeQuestion) -> str | None:
-        if self._away:
+    async def _ask(self, question: JudgeQuestion) -> str | None:
+        if self._failure:
             return None
-        messages = [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}]
+        messages = [ChatMessage.system(question.system), ChatMessage.user(question.user)]
         try:
             async with asyncio.timeout(self.seconds):
-                return (await self.chat(messages)).text
+                return (await self.model.ask(messages)).text
         except TimeoutError:
-            self._away = f"{self.chat.name} did not answer within {self.seconds:g} seconds"
+            self._failure = f"{self.model.name} did not answer within {self.seconds:g} seconds"
         except MetierError as error:
-            self._away = str(error)
+            self._failure = str(error)
         return None
 
     def _key(self, question: JudgeQuestion) -> str:
-        """Of all that an answer depends on. The question holds the contents; what is not in it the model has not seen."""
+        """Covers everything that an answer depends on: the question holds all of the skill that the model sees."""
         asked = sha256(f"{question.system}\0{question.user}".encode("utf-8", "surrogatepass")).hexdigest()
-        return f"opinion {PROMPT_VERSION} {self.where.base_url} {self.where.model} {asked}"
+        return f"opinion {PROMPT_VERSION} {self.choice.base_url} {self.choice.name} {asked}"

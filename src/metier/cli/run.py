@@ -89,7 +89,7 @@ def _level(app: App) -> str:
 
 def _result(talk: Conversation, record: TurnRecord, *, live: bool) -> Result:
     row = record.row
-    ending = TurnStatus(row["ending"])
+    ending = TurnStatus(row["status"])
     if ending is TurnStatus.FAILED:
         raise failure(row)
     data: dict[str, Any] = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, **row}

@@ -1,7 +1,7 @@
-"""Does a skill trigger when it should, does it help when it does, and do its scripts do what they say?
+"""Evals of skills: trigger evals, output evals, a skill's own tests, conflicts, and better descriptions.
 
 queries = read_queries(DiskFiles(folder))
-report = asyncio.run(run_triggers(name, queries, Ranking(selector, entry)))
+report = asyncio.run(run_triggers(name, queries, RankerTriggerJudge(selector, entry)))
 """
 
 from __future__ import annotations
@@ -10,52 +10,110 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .chat import Answer, Call, Chat, Endpoint, HttpChat, endpoint
-    from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, read_cases, read_queries
+    from .conflicts import ConflictReport, SkillConflict, find_conflicts
+    from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
     from .grading import Grade, grade
-    from .model_judge import ModelTriggerJudge
+    from .html_report import render_html
+    from .interpreters import interpreters_with
+    from .junit import junit_tests, junit_triggers
+    from .model_judge import ModelTriggerJudge, NamedDescription
     from .optimize import Candidate, OptimizeResult, optimize_description
     from .outputs import OutputEval, OutputReport, run_outputs
+    from .parallel import run_parallel
     from .proposals import CountedWords, ModelProposals, Propose
-    from .ranker_judge import RankerTriggerJudge, selector_with
+    from .ranker_judge import RankerTriggerJudge, RedescribedSkill, selector_with
     from .results_folder import ResultsFolder
     from .skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
     from .triggers import JudgeChoice, Split, TriggerJudge, TriggerReport, TriggerResult, run_triggers
 
 _EXPORTS = {
-    "metier.evals.model_judge": ("ModelTriggerJudge",),
-    "metier.evals.chat": ("Answer", "Call", "Chat", "Endpoint", "HttpChat", "endpoint"),
-    "metier.evals.files": ("Assertion", "EvalFileError", "EvalCase", "TriggerQuery", "read_cases", "read_queries"),
-    "metier.evals.grading": ("Grade", "grade"),
-    "metier.evals.optimize": ("Candidate", "OptimizeResult", "optimize_description"),
-    "metier.evals.outputs": ("OutputEval", "OutputReport", "run_outputs"),
-    "metier.evals.proposals": ("CountedWords", "ModelProposals", "Propose"),
-    "metier.evals.ranker_judge": ("RankerTriggerJudge", "selector_with"),
-    "metier.evals.skill_tests": ("SkillTestStatus", "SkillTestFile", "SkillTestResult", "find_skill_tests", "run_skill_tests"),
-    "metier.evals.triggers": ("JudgeChoice", "TriggerJudge", "TriggerResult", "Split", "TriggerReport", "run_triggers"),
+    "metier.evals.conflicts": (
+        "ConflictReport",
+        "SkillConflict",
+        "find_conflicts",
+    ),
+    "metier.evals.files": (
+        "Assertion",
+        "EvalCase",
+        "EvalFileError",
+        "TriggerQuery",
+        "balance",
+        "meant_for_others",
+        "read_cases",
+        "read_queries",
+    ),
+    "metier.evals.grading": (
+        "Grade",
+        "grade",
+    ),
+    "metier.evals.html_report": ("render_html",),
+    "metier.evals.interpreters": ("interpreters_with",),
+    "metier.evals.junit": (
+        "junit_tests",
+        "junit_triggers",
+    ),
+    "metier.evals.model_judge": (
+        "ModelTriggerJudge",
+        "NamedDescription",
+    ),
+    "metier.evals.optimize": (
+        "Candidate",
+        "OptimizeResult",
+        "optimize_description",
+    ),
+    "metier.evals.outputs": (
+        "OutputEval",
+        "OutputReport",
+        "run_outputs",
+    ),
+    "metier.evals.parallel": ("run_parallel",),
+    "metier.evals.proposals": (
+        "CountedWords",
+        "ModelProposals",
+        "Propose",
+    ),
+    "metier.evals.ranker_judge": (
+        "RankerTriggerJudge",
+        "RedescribedSkill",
+        "selector_with",
+    ),
     "metier.evals.results_folder": ("ResultsFolder",),
+    "metier.evals.skill_tests": (
+        "SkillTestFile",
+        "SkillTestResult",
+        "SkillTestStatus",
+        "find_skill_tests",
+        "run_skill_tests",
+    ),
+    "metier.evals.triggers": (
+        "JudgeChoice",
+        "Split",
+        "TriggerJudge",
+        "TriggerReport",
+        "TriggerResult",
+        "run_triggers",
+    ),
 }
 __all__ = [
-    "Answer",
     "Assertion",
-    "Call",
     "Candidate",
-    "Chat",
+    "ConflictReport",
     "CountedWords",
-    "Endpoint",
     "EvalCase",
     "EvalFileError",
     "Grade",
-    "HttpChat",
     "JudgeChoice",
     "ModelProposals",
     "ModelTriggerJudge",
+    "NamedDescription",
     "OptimizeResult",
     "OutputEval",
     "OutputReport",
     "Propose",
     "RankerTriggerJudge",
+    "RedescribedSkill",
     "ResultsFolder",
+    "SkillConflict",
     "SkillTestFile",
     "SkillTestResult",
     "SkillTestStatus",
@@ -64,13 +122,20 @@ __all__ = [
     "TriggerQuery",
     "TriggerReport",
     "TriggerResult",
-    "endpoint",
+    "balance",
+    "find_conflicts",
     "find_skill_tests",
     "grade",
+    "interpreters_with",
+    "junit_tests",
+    "junit_triggers",
+    "meant_for_others",
     "optimize_description",
     "read_cases",
     "read_queries",
+    "render_html",
     "run_outputs",
+    "run_parallel",
     "run_skill_tests",
     "run_triggers",
     "selector_with",

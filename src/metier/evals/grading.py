@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import MetierError
+from metier.models import ChatMessage, ChatModel
 from metier.runtime import ScriptRun
 from metier.spec import resource_path
 
-from .chat import Chat
 from .files import Assertion, EvalCase
 from .task_workspace import TaskWorkspace
 
@@ -48,25 +48,26 @@ class Grade:
         return {"text": self.text, "passed": self.passed, "evidence": self.evidence}
 
 
-async def grade(case: EvalCase, answer: str, desk: TaskWorkspace, chat: Chat, *, folder: str) -> tuple[Grade, ...]:
+async def grade(case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel, *, folder: str) -> tuple[Grade, ...]:
     """Every assertion of the case, in its order. One that says nothing but what a good result is, is graded by that."""
     assertions = case.assertions or ((Assertion(text=case.expected),) if case.expected else ())
     by_model = [one for one in assertions if not one.command]
-    judged = iter(await _by_model(case, answer, desk, chat, by_model) if by_model else ())
-    return tuple([await _by_command(one, answer, desk, folder) if one.command else next(judged) for one in assertions])
+    judged = iter(await _by_model(case, answer, workspace, model, by_model) if by_model else ())
+    return tuple([await _by_command(one, answer, workspace, folder) if one.command else next(judged) for one in assertions])
 
 
-async def _by_command(assertion: Assertion, answer: str, desk: TaskWorkspace, folder: str) -> Grade:
+async def _by_command(assertion: Assertion, answer: str, workspace: TaskWorkspace, folder: str) -> Grade:
     """A file of the skill, run in the sandbox: exit code 0 is a pass, what it prints the evidence. Its input is the answer."""
     script, *words = assertion.command
     try:
         path = resource_path(script)
         run = ScriptRun(
             folder=folder, script=path, named=(path,), stdin=answer.encode("utf-8", "replace"),
-            arguments=tuple(word.replace("{outputs}", desk.outputs) for word in words), inputs=(desk.outputs, desk.inputs),
-            environment={"OUTPUTS": desk.outputs, "INPUTS": desk.inputs}, limits=desk.limits,
+            arguments=tuple(word.replace("{outputs}", workspace.outputs) for word in words),
+            inputs=(workspace.outputs, workspace.inputs),
+            environment={"OUTPUTS": workspace.outputs, "INPUTS": workspace.inputs}, limits=workspace.limits,
         )  # fmt: skip
-        outcome = await desk.runner.run(run)
+        outcome = await workspace.runner.run(run)
     except MetierError as error:
         return Grade(text=assertion.text, passed=False, evidence=f"the check could not be run: {error}")
     printed = [line for line in (outcome.stdout + "\n" + outcome.stderr).splitlines() if line.strip()]
@@ -76,13 +77,13 @@ async def _by_command(assertion: Assertion, answer: str, desk: TaskWorkspace, fo
 
 
 async def _by_model(
-    case: EvalCase, answer: str, desk: TaskWorkspace, chat: Chat, assertions: Sequence[Assertion]
+    case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel, assertions: Sequence[Assertion]
 ) -> list[Grade]:
-    result = _shown(answer, desk)
+    result = _shown(answer, workspace)
     claims = "\n".join(f"{number}. {one.text}" for number, one in enumerate(assertions, start=1))
     prompt = _PROMPT.format(prompt=case.prompt, expected=case.expected or "not described", result=result, claims=claims)
-    said = await chat([{"role": "user", "content": prompt}])
-    rows = _read(said.text)
+    reply = await model.ask([ChatMessage.user(prompt)])
+    rows = _read(reply.text)
     if len(rows) != len(assertions):
         why = f"the grader answered {len(rows)} of {len(assertions)} claims"
         return [Grade(text=one.text, passed=False, evidence=why) for one in assertions]
@@ -100,9 +101,9 @@ def _graded(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
     return Grade(text=assertion.text, passed=passed, evidence=(told or "none given")[:_LONGEST_EVIDENCE])
 
 
-def _shown(answer: str, desk: TaskWorkspace) -> str:
+def _shown(answer: str, workspace: TaskWorkspace) -> str:
     parts = [f"<answer>\n{answer}\n</answer>"]
-    parts += [f"<file path={json.dumps(path)}>\n{text}\n</file>" for path, text in desk.written()]
+    parts += [f"<file path={json.dumps(path)}>\n{text}\n</file>" for path, text in workspace.written()]
     # What the model wrote must not end the block that it is shown in.
     return "\n".join(parts)[:_MOST_SHOWN].replace("</result>", "&lt;/result>")
 

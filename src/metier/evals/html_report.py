@@ -124,45 +124,47 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
             yield _table(("eval", "what", "means"), rows)
         for one in report.done:
             yield (
-                f"<details><summary>{as_text(one.case)}, {as_text(_arm(one.arm))}, run {one.run}: "
+                f"<details><summary>{as_text(one.case)}, {as_text(_variant(one.variant))}, run {one.run}: "
                 f"{f'{one.pass_rate:.0%}' if one.grades else 'not checked'}, "
-                f"{one.work.seconds:.1f} s, {one.work.tokens:,} tokens</summary>"
+                f"{one.result.seconds:.1f} s, {one.result.tokens:,} tokens</summary>"
             )
             yield _table(
                 ("", "assertion", "evidence"), ([_sign(g.passed), as_text(g.text), as_text(g.evidence)] for g in one.grades)
             )
-            yield f"<pre>{as_text(one.work.answer)}</pre></details>"
+            yield f"<pre>{as_text(one.result.answer)}</pre></details>"
 
 
 def _compared(report: OutputReport) -> str:
     rows = []
     for case in dict.fromkeys(one.case for one in report.done if one.grades):
-        both = [_rate_bar(report, case, arm, style) for arm, style in zip(report.arms, ("good", "other"), strict=True)]
+        both = [
+            _rate_bar(report, case, variant, style) for variant, style in zip(report.variants, ("good", "other"), strict=True)
+        ]
         rows.append((case, both[0], both[1]))
-    return pairs(rows, "Assertions that passed, by eval and arm")
+    return pairs(rows, "Assertions that passed, by eval and variant")
 
 
-def _rate_bar(report: OutputReport, case: str, arm: str, style: str) -> Bar:
-    found = spread([one.pass_rate for one in report.done if one.case == case and one.arm == arm])
-    return Bar(label=arm, share=found.mean, text=f"{found.mean:.0%} {_arm(arm)}", style=style, spread=found.stddev)
+def _rate_bar(report: OutputReport, case: str, variant: str, style: str) -> Bar:
+    found = spread([one.pass_rate for one in report.done if one.case == case and one.variant == variant])
+    return Bar(label=variant, share=found.mean, text=f"{found.mean:.0%} {_variant(variant)}", style=style, spread=found.stddev)
 
 
 def _summary(report: OutputReport) -> str:
     units = {"pass_rate": "passed", "time_seconds": "seconds", "tokens": "tokens"}
     rows = []
     for name, label in units.items():
-        arms = [Spread(**report.summary[arm][name]) for arm in report.arms]
-        shown = [_number(f"{_measure(name, one.mean)} ± {_measure(name, one.stddev)}") for one in arms]
+        measured = [Spread(**report.summary[variant][name]) for variant in report.variants]
+        shown = [_number(f"{_measure(name, one.mean)} ± {_measure(name, one.stddev)}") for one in measured]
         delta = report.summary["delta"][name]
         rows.append([label, *shown, _number(f"{'+' if delta >= 0 else '−'}{_measure(name, abs(delta))}")])
-    return _table(("", *map(_arm, report.arms), "difference"), rows)
+    return _table(("", *map(_variant, report.variants), "difference"), rows)
 
 
 def _measure(name: str, value: float) -> str:
     return f"{value:.0%}" if name == "pass_rate" else f"{value:.1f}" if name == "time_seconds" else f"{value:,.0f}"
 
 
-def _arm(name: str) -> str:
+def _variant(name: str) -> str:
     return name.replace("_", " ")
 
 

@@ -1,14 +1,14 @@
-"""A model as a judge: it sees a catalog and a request, as in an agent, and either loads the skill or does not."""
+"""A model as a trigger judge: it sees a catalog and a request, as in an agent, and loads the skill or does not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from metier.disclosure import CatalogFormat, render_block
-from metier.runtime import Tool, ToolReply, object_schema
+from metier.models import ChatMessage, ChatModel
+from metier.runtime import BadArgumentsError, Tool, ToolReply, object_schema, read_arguments
 from metier.spec import Json
 
-from .chat import Chat
 from .triggers import JudgeChoice
 
 __all__ = ["ModelTriggerJudge", "NamedDescription"]
@@ -23,38 +23,45 @@ When a skill fits the user's request, call load_skill with its name before anyth
 
 
 class ModelTriggerJudge:
-    """`near` gives the other skills that stand in the catalog for a request."""
+    """`nearby` returns the other skills that the catalog shows for a request."""
 
     steady = False
 
-    def __init__(self, chat: Chat, skill: NamedDescription, near: Callable[[str], Sequence[NamedDescription]]) -> None:
-        self.name = f"model {chat.name}"
-        self._chat = chat
+    def __init__(self, model: ChatModel, skill: NamedDescription, nearby: Callable[[str], Sequence[NamedDescription]]) -> None:
+        self.name = f"model {model.name}"
+        self._model = model
         self._skill = skill
-        self._near = near
+        self._nearby = nearby
 
     async def __call__(self, query: str) -> JudgeChoice:
-        others = [each for each in self._near(query) if each[0] != self._skill[0]]
+        others = [each for each in self._nearby(query) if each[0] != self._skill[0]]
         offered = sorted([*others, self._skill])
         lines = [(name, description, "") for name, description in offered]
         system = _SYSTEM.format(catalog=render_block(lines, (), CatalogFormat.XML))
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": query}]
-        answer = await self._chat(messages, (_load([name for name, _ in offered]),))
-        loaded = [str((call.arguments or {}).get("skill_name", "")) for call in answer.calls if call.tool == "load_skill"]
-        said = " ".join(answer.text.split())[:200]
+        messages = [ChatMessage.system(system), ChatMessage.user(query)]
+        reply = await self._model.ask(messages, (_load_skill([name for name, _ in offered]),))
+        loaded = [_skill_name(call.arguments) for call in reply.calls if call.tool == "load_skill"]
+        text = " ".join(reply.text.split())[:200]
         return JudgeChoice(
             triggered=self._skill[0] in loaded,
             winner=loaded[0] if loaded else "",
-            why=said or ("the model loaded it" if loaded else "the model answered without a skill"),
+            why=text or ("the model loaded it" if loaded else "the model answered without a skill"),
             own="loaded" if self._skill[0] in loaded else "not loaded",
         )
 
 
-def _load(names: Sequence[str]) -> Tool:
+def _skill_name(arguments: str) -> str:
+    try:
+        return str(read_arguments(arguments).get("skill_name", ""))
+    except BadArgumentsError:
+        return ""
+
+
+def _load_skill(names: Sequence[str]) -> Tool:
     about = "Activate a skill: returns its instructions, which you then follow."
     schema = object_schema({"skill_name": {"type": "string", "enum": list(names)}}, ("skill_name",))
-    return Tool(name="load_skill", description=about, schema=schema, work=_never)
+    return Tool(name="load_skill", description=about, schema=schema, work=_not_called)
 
 
-async def _never(_: dict[str, Json]) -> ToolReply:
-    raise AssertionError("a judge only looks at what was called")
+async def _not_called(_: dict[str, Json]) -> ToolReply:
+    raise AssertionError("a judge reads the calls and runs none")

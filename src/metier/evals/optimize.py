@@ -53,13 +53,13 @@ class OptimizeResult:
 async def optimize_description(
     skill: str, description: str, queries: Sequence[TriggerQuery], *, judge: Callable[[str], TriggerJudge],
     propose: Propose, runs: int = 3,
-    rounds: int = _MOST_ROUNDS, told: Callable[[], None] = lambda: None,
+    rounds: int = _MOST_ROUNDS, on_progress: Callable[[], None] = lambda: None,
 ) -> OptimizeResult:  # fmt: skip
-    """`judge` gives the judge of a description. `told` is called after each description that was tried."""
+    """`judge` gives the judge of a description. `on_progress` is called after each description that was tried."""
 
     async def tried_with(text: str) -> Candidate:
         report = await run_triggers(skill, queries, judge(text), runs=runs)
-        told()
+        on_progress()
         return Candidate(description=text, report=report)
 
     before = await tried_with(description)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from metier.catalog import Entry
+from metier.models import ChatModel
 from metier.runtime import Limits, Permissions, ScriptRunner
 
-from .chat import Chat
 from .files import EvalCase
 from .grading import grade
 from .parallel import run_parallel
@@ -26,20 +26,18 @@ _WORKERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputEval:
-    """What is evaluated, and with what."""
-
     entry: Entry
     cases: tuple[EvalCase, ...]
-    chat: Chat
+    model: ChatModel
     runner: ScriptRunner
     permissions: Permissions
     limits: Limits
     runs: int = 1
     old: Entry | None = None
-    """Compared with this version instead of with no skill."""
+    """The version to compare with instead of no skill."""
 
     @property
-    def arms(self) -> tuple[Variant, Variant]:
+    def variants(self) -> tuple[Variant, Variant]:
         other = Variant(name="old_skill", entry=self.old) if self.old else Variant(name="without_skill")
         return Variant(name="with_skill", entry=self.entry), other
 
@@ -48,7 +46,7 @@ class OutputEval:
 class OutputReport:
     skill: str
     model: str
-    arms: tuple[str, str]
+    variants: tuple[str, str]
     done: tuple[GradedRun, ...]
     summary: dict[str, Any]
     flags: tuple[EvalFlag, ...]
@@ -56,7 +54,7 @@ class OutputReport:
 
     @property
     def ok(self) -> bool:
-        """Did the skill help, or at least not harm?"""
+        """True unless results are worse with the skill."""
         return bool(self.summary["delta"]["pass_rate"] >= 0)
 
     def data(self) -> dict[str, Any]:
@@ -68,11 +66,11 @@ class OutputReport:
         }
         runs = [
             {
-                "eval_name": one.case, "configuration": one.arm, "run_number": one.run,
+                "eval_name": one.case, "configuration": one.variant, "run_number": one.run,
                 "result": {
                     "pass_rate": round(one.pass_rate, 3), "passed": sum(grade.passed for grade in one.grades),
-                    "total": len(one.grades), "time_seconds": round(one.work.seconds, 3), "tokens": one.work.tokens,
-                    "tool_calls": one.work.tool_calls, "errors": one.work.errors,
+                    "total": len(one.grades), "time_seconds": round(one.result.seconds, 3), "tokens": one.result.tokens,
+                    "tool_calls": one.result.tool_calls, "errors": one.result.errors,
                 },
                 "assertion_results": [grade.data() for grade in one.grades],
             }
@@ -85,35 +83,35 @@ class OutputReport:
 
 
 async def run_outputs(
-    evaluation: OutputEval, workspace: ResultsFolder, *, told: Callable[[], None] = lambda: None
+    evaluation: OutputEval, results: ResultsFolder, *, on_progress: Callable[[], None] = lambda: None
 ) -> OutputReport:
-    """Every case in both arms, as often as asked. `told` is called after each run."""
+    """Runs every case in both variants. `on_progress` is called after each run."""
     skill = evaluation.entry.folder
     if evaluation.old:
-        workspace.snapshot(evaluation.old.folder)
-    inputs = {case.name: workspace.inputs(case, skill) for case in evaluation.cases}
+        results.snapshot(evaluation.old.folder)
+    inputs = {case.name: results.inputs(case, skill) for case in evaluation.cases}
 
-    async def one(case: EvalCase, arm: Variant, run: int) -> GradedRun:
-        desk = TaskWorkspace(
-            inputs=inputs[case.name], outputs=workspace.outputs(case, arm.name, run), runner=evaluation.runner,
+    async def one(case: EvalCase, variant: Variant, run: int) -> GradedRun:
+        task_workspace = TaskWorkspace(
+            inputs=inputs[case.name], outputs=results.outputs(case, variant.name, run), runner=evaluation.runner,
             limits=evaluation.limits,
         )  # fmt: skip
-        made = await run_task(case, arm, evaluation.chat, desk, evaluation.permissions)
-        grades = await grade(case, made.answer, desk, evaluation.chat, folder=skill)
-        done = GradedRun(case=case.name, arm=arm.name, run=run, work=made, grades=grades)
-        workspace.record(done)
-        told()
+        result = await run_task(case, variant, evaluation.model, task_workspace, evaluation.permissions)
+        grades = await grade(case, result.answer, task_workspace, evaluation.model, folder=skill)
+        done = GradedRun(case=case.name, variant=variant.name, run=run, result=result, grades=grades)
+        results.record(done)
+        on_progress()
         return done
 
     runs = range(1, evaluation.runs + 1)
-    jobs = (partial(one, case, arm, run) for case in evaluation.cases for arm in evaluation.arms for run in runs)
+    jobs = (partial(one, case, variant, run) for case in evaluation.cases for variant in evaluation.variants for run in runs)
     done = await run_parallel(jobs, at_once=_WORKERS)
-    return _report(evaluation, done, workspace)
+    return _report(evaluation, done, results)
 
 
-def _report(evaluation: OutputEval, done: Sequence[GradedRun], workspace: ResultsFolder) -> OutputReport:
-    first, second = (arm.name for arm in evaluation.arms)
+def _report(evaluation: OutputEval, done: Sequence[GradedRun], results: ResultsFolder) -> OutputReport:
+    first, second = (variant.name for variant in evaluation.variants)
     return OutputReport(
-        skill=evaluation.entry.name, model=evaluation.chat.name, arms=(first, second), done=tuple(done),
-        summary=summarize(done, (first, second)), flags=find_flags(done, (first, second)), folder=workspace.iteration,
+        skill=evaluation.entry.name, model=evaluation.model.name, variants=(first, second), done=tuple(done),
+        summary=summarize(done, (first, second)), flags=find_flags(done, (first, second)), folder=results.iteration,
     )  # fmt: skip

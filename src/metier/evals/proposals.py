@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from metier.models import ChatMessage, ChatModel
 from metier.selection import word_terms, words
 
-from .chat import Chat
 from .triggers import TriggerResult
 
 __all__ = ["LONGEST", "CountedWords", "ModelProposals", "Propose", "is_fit"]
@@ -112,8 +112,8 @@ class CountedWords:
 class ModelProposals:
     steady = False
 
-    def __init__(self, chat: Chat, name: str) -> None:
-        self._chat = chat
+    def __init__(self, model: ChatModel, name: str) -> None:
+        self._model = model
         self._name = name
 
     async def __call__(
@@ -126,8 +126,8 @@ class ModelProposals:
             wrong=_bulleted(row.query for row in failed if not row.should_trigger),
             tried=_bulleted(f"{rate:.0%}: {text}" for text, rate in tried),
         )  # fmt: skip
-        answer = await self._chat([{"role": "user", "content": prompt}])
-        proposal = _read(answer.text)
+        reply = await self._model.ask([ChatMessage.user(prompt)])
+        proposal = _read(reply.text)
         return [proposal] if proposal else []
 
 

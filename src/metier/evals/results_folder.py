@@ -74,30 +74,30 @@ class ResultsFolder:
             self._write(os.path.join(target, os.path.basename(path)), DiskFiles(skill).read(path, limit=1 << 26))
         return target
 
-    def outputs(self, case: EvalCase, arm: str, run: int) -> str:
-        self._begun.append(place := self._place(case.name, arm, run))
+    def outputs(self, case: EvalCase, variant: str, run: int) -> str:
+        self._begun.append(place := self._place(case.name, variant, run))
         os.makedirs(target := os.path.join(place, "outputs"))
         return target
 
     def record(self, done: GradedRun) -> None:
         """What one run took, how it was graded, and all that was said."""
-        place = self._place(done.case, done.arm, done.run)
+        place = self._place(done.case, done.variant, done.run)
         grades = [grade.data() for grade in done.grades]
         passed = sum(grade.passed for grade in done.grades)
         counts = {"passed": passed, "failed": len(grades) - passed, "total": len(grades), "pass_rate": round(done.pass_rate, 3)}
-        timing = {"total_tokens": done.work.tokens, "duration_ms": round(done.work.seconds * 1000)}
+        timing = {"total_tokens": done.result.tokens, "duration_ms": round(done.result.seconds * 1000)}
         self._json(place, "timing.json", timing)
         self._json(place, "grading.json", {"assertion_results": grades, "summary": counts})
-        self._json(place, _LAST_OF_A_RUN, list(done.work.transcript))
+        self._json(place, _LAST_OF_A_RUN, list(done.result.transcript))
 
     def finish(self, benchmark: dict[str, Any], cases: Sequence[EvalCase], page: str) -> None:
         self._json(self.iteration, "benchmark.json", benchmark)
         self._json(self.iteration, "feedback.json", {case.name: "" for case in cases})
         self._write(os.path.join(self.iteration, "report.html"), page.encode())
 
-    def _place(self, case: str, arm: str, run: int) -> str:
+    def _place(self, case: str, variant: str, run: int) -> str:
         below = (f"run-{run}",) if self._runs > 1 else ()
-        return os.path.join(self.iteration, case, arm, *below)
+        return os.path.join(self.iteration, case, variant, *below)
 
     def _next(self) -> str:
         """A folder that did not exist before; two evaluations at once get two."""

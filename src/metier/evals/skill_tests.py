@@ -90,13 +90,13 @@ def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
 
 async def run_skill_tests(
     suites: Sequence[SkillTestFile], runner: ScriptRunner, *, limits: Limits | None = None, at_once: int | None = None,
-    told: Callable[[Sequence[SkillTestResult]], None] = lambda _: None,
+    on_progress: Callable[[Sequence[SkillTestResult]], None] = lambda _: None,
 ) -> tuple[SkillTestResult, ...]:  # fmt: skip
-    """All of them, as many at once as there are processors. `told` is called with what came of each file."""
+    """All of them, as many at once as there are processors. `on_progress` is called with what came of each file."""
 
     async def one(file: SkillTestFile) -> Sequence[SkillTestResult]:
         results = await (_commands if file.steps else _pytest)(file, runner, limits or Limits())
-        told(results)
+        on_progress(results)
         return results
 
     done = await run_parallel((partial(one, file) for file in suites), at_once=at_once or os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""What the runs of both arms come to: means, spreads, differences, and what an author should look at."""
+"""The summary of the runs of both variants: means, spreads, differences, and flags for the author."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MEASURES = ("pass_rate", "time_seconds", "tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRun:
-    """One run of one case in one arm, graded."""
+    """One run of one case in one variant, graded."""
 
     case: str
-    arm: str
+    variant: str
     run: int
-    work: TaskResult
+    result: TaskResult
     grades: tuple[Grade, ...]
 
     @property
@@ -34,7 +34,7 @@ class GradedRun:
 
     @property
     def measures(self) -> dict[str, float]:
-        return {"pass_rate": self.pass_rate, "time_seconds": self.work.seconds, "tokens": float(self.work.tokens)}
+        return {"pass_rate": self.pass_rate, "time_seconds": self.result.seconds, "tokens": float(self.result.tokens)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +73,49 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(fmean(values) if values else 0.0, stdev(values) if len(values) > 1 else 0.0)
 
 
-def summarize(done: Sequence[GradedRun], arms: Sequence[str]) -> dict[str, Any]:
-    """`run_summary` as other tools read it: each arm's measures, and the first arm's difference to the second."""
-    means = {arm: {name: spread(_values(done, arm, name)) for name in _MEASURES} for arm in arms}
-    first, second = arms
+def summarize(done: Sequence[GradedRun], variants: Sequence[str]) -> dict[str, Any]:
+    """`run_summary` as other tools read it: each variant's measures, and the first variant's difference to the second."""
+    means = {variant: {name: spread(_values(done, variant, name)) for name in _MEASURES} for variant in variants}
+    first, second = variants
     delta = {name: round(means[first][name].mean - means[second][name].mean, 3) for name in _MEASURES}
-    return {**{arm: {name: one.data() for name, one in each.items()} for arm, each in means.items()}, "delta": delta}
+    return {**{variant: {name: one.data() for name, one in each.items()} for variant, each in means.items()}, "delta": delta}
 
 
-def _values(done: Sequence[GradedRun], arm: str, name: str) -> list[float]:
+def _values(done: Sequence[GradedRun], variant: str, name: str) -> list[float]:
     # What nobody checked has neither passed nor failed.
-    return [one.measures[name] for one in done if one.arm == arm and (one.grades or name != "pass_rate")]
+    return [one.measures[name] for one in done if one.variant == variant and (one.grades or name != "pass_rate")]
 
 
-def find_flags(done: Sequence[GradedRun], arms: Sequence[str]) -> tuple[EvalFlag, ...]:
+def find_flags(done: Sequence[GradedRun], variants: Sequence[str]) -> tuple[EvalFlag, ...]:
     cases = dict.fromkeys(one.case for one in done)
-    return tuple(flag for case in cases for flag in _of_case([one for one in done if one.case == case], case, arms))
+    return tuple(flag for case in cases for flag in _of_case([one for one in done if one.case == case], case, variants))
 
 
-def _of_case(done: Sequence[GradedRun], case: str, arms: Sequence[str]) -> Iterable[EvalFlag]:
+def _of_case(done: Sequence[GradedRun], case: str, variants: Sequence[str]) -> Iterable[EvalFlag]:
     claims = dict.fromkeys(grade.text for one in done for grade in one.grades)
     if not claims:
         yield EvalFlag(kind=FlagKind.UNCHECKED, case=case, what="no assertions")
     for text in claims:
-        rates = [_rate(done, arm, text) for arm in arms]
+        rates = [_rate(done, variant, text) for variant in variants]
         kind = _kind(*rates)
         if kind:
             yield EvalFlag(kind=kind, case=case, what=text)
-    for arm in arms:
-        runs = [one for one in done if one.arm == arm]
+    for variant in variants:
+        runs = [one for one in done if one.variant == variant]
         if spread([one.pass_rate for one in runs]).stddev > _FLAKY:
-            yield EvalFlag(kind=FlagKind.FLAKY, case=case, what=arm)
+            yield EvalFlag(kind=FlagKind.FLAKY, case=case, what=variant)
     for kind, values in (
-        (FlagKind.SLOW, [one.work.seconds for one in done]),
-        (FlagKind.DEAR, [one.work.tokens for one in done]),
+        (FlagKind.SLOW, [one.result.seconds for one in done]),
+        (FlagKind.DEAR, [one.result.tokens for one in done]),
     ):
         usual = median(values)
         for one, value in zip(done, values, strict=True):
             if len(values) > 2 and usual > 0 and value > _OUTLIER * usual:
-                yield EvalFlag(kind=kind, case=case, what=f"{one.arm}, run {one.run}")
+                yield EvalFlag(kind=kind, case=case, what=f"{one.variant}, run {one.run}")
 
 
-def _rate(done: Sequence[GradedRun], arm: str, text: str) -> float:
-    truths = [grade.passed for one in done if one.arm == arm for grade in one.grades if grade.text == text]
+def _rate(done: Sequence[GradedRun], variant: str, text: str) -> float:
+    truths = [grade.passed for one in done if one.variant == variant for grade in one.grades if grade.text == text]
     return sum(truths) / len(truths) if truths else 0.0
 
 

@@ -1,6 +1,6 @@
-"""The place where an agent does the task of an eval: files to read, files to leave behind, and nothing else.
+"""The workspace of one task of an eval: files to read, files to write, and tools for both.
 
-Both arms of an eval get the same desk, so that what differs is the skill.
+Both variants of an eval get the same workspace, so that only the skill differs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_READ = 20_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWorkspace:
     inputs: str
-    """Folder of the task's files, which nobody changes."""
+    """The folder of the task's files, which are never changed."""
     outputs: str
     runner: ScriptRunner
     limits: Limits
@@ -57,7 +57,7 @@ class TaskWorkspace:
         )
 
     def written(self) -> Iterator[tuple[str, str]]:
-        """Every file of the result with its text, cut; `(binary)` for what is none."""
+        """Every file of the result with its text, shortened; `(binary)` for other files."""
         files = DiskFiles(self.outputs)
         for entry in list(files.list())[:_MOST_FILES]:
             data = files.read(entry.path, limit=1 << 26)
@@ -67,8 +67,8 @@ class TaskWorkspace:
                 yield entry.path, f"(binary, {len(data):,} bytes)"
 
     def around(self, runner: ScriptRunner) -> ScriptRunner:
-        """The runner of the skill's own scripts, which may then read the desk's files and leave some there."""
-        return _Near(self, runner)
+        """A runner for the skill's own scripts: they can read the workspace's files and add to them."""
+        return _WorkspaceRunner(self, runner)
 
     def keep(self, produced: OutputFile) -> None:
         self._put(produced.path, produced.data)
@@ -103,7 +103,7 @@ class TaskWorkspace:
         outcome = await self.runner.run(run)
         for file in outcome.files:
             self.keep(file)
-        return ToolReply(text=_told(outcome), ok=outcome.ok, outcome=outcome)
+        return ToolReply(text=_describe(outcome), ok=outcome.ok, outcome=outcome)
 
     def _put(self, name: str, data: bytes) -> None:
         path = resource_path(name)
@@ -117,26 +117,26 @@ class TaskWorkspace:
             stream.write(data)
 
 
-class _Near:
-    def __init__(self, desk: TaskWorkspace, runner: ScriptRunner) -> None:
-        self._desk = desk
+class _WorkspaceRunner:
+    def __init__(self, workspace: TaskWorkspace, runner: ScriptRunner) -> None:
+        self._workspace = workspace
         self._runner = runner
 
     async def run(self, run: ScriptRun) -> Outcome:
-        # A skill's script is told where to write by its arguments, and only those names can be asked back.
+        # A script gets its output paths as arguments, and only files named in advance can be collected.
         named = {os.path.basename(word.rpartition("=")[2]) for word in run.arguments if "." in os.path.basename(word)}
         outputs = tuple(sorted({*run.outputs, *(name for name in named if not name.startswith("."))}))[:20]
         outcome = await self._runner.run(
-            replace(run, inputs=(*run.inputs, self._desk.inputs, self._desk.outputs), outputs=outputs)
+            replace(run, inputs=(*run.inputs, self._workspace.inputs, self._workspace.outputs), outputs=outputs)
         )
         for file in outcome.files:
-            self._desk.keep(file)
+            self._workspace.keep(file)
         return outcome
 
 
-def _told(outcome: Outcome) -> str:
+def _describe(outcome: Outcome) -> str:
     parts = [escape_output(outcome.stdout[:_MOST_READ]), escape_output(outcome.stderr[-2_000:])]
-    ended = "its time was up" if outcome.timed_out else f"exit code {outcome.exit_code}"
+    ended = "timed out" if outcome.timed_out else f"exit code {outcome.exit_code}"
     parts += [f"{path} was not kept: {why}" for path, why in outcome.refused_files]
     return "\n".join([*(part for part in parts if part.strip()), f"[{ended}]"])
 

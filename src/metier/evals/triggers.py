@@ -120,14 +120,15 @@ class TriggerReport:
 
 
 async def run_triggers(
-    skill: str, queries: Sequence[TriggerQuery], judge: TriggerJudge, *, runs: int = 3, told: Callable[[], None] = lambda: None,
+    skill: str, queries: Sequence[TriggerQuery], judge: TriggerJudge, *, runs: int = 3,
+    on_progress: Callable[[], None] = lambda: None,
     notes: Iterable[str] = (),
 ) -> TriggerReport:  # fmt: skip
-    """Every request to the judge, some at a time. `told` is called after each."""
+    """Every request to the judge, some at a time. `on_progress` is called after each."""
 
     async def one(query: TriggerQuery, split: Split) -> TriggerResult:
         row = await _asked(query, judge, 1 if judge.steady else runs, split)
-        told()
+        on_progress()
         return row
 
     asked = zip(queries, assign_splits(queries), strict=True)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .tools.script_tools import script_reply
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
+    from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
     from .usage import Allowance, Budgets, Usage
 
 _EXPORTS = {
@@ -170,6 +171,7 @@ _EXPORTS = {
         "Tool",
         "ToolFunction",
     ),
+    "metier.runtime.tools.tool_calls": ("UnknownToolError", "call_tool", "error_reply", "read_arguments"),
     "metier.runtime.usage": (
         "Allowance",
         "Budgets",
@@ -239,11 +241,14 @@ __all__ = [
     "ToolPattern",
     "ToolReply",
     "ToolRequest",
+    "UnknownToolError",
     "Usage",
     "UsageRow",
     "activated_by",
+    "call_tool",
     "check_argument_limits",
     "check_health",
+    "error_reply",
     "error_text",
     "in_thread",
     "object_schema",
@@ -251,6 +256,7 @@ __all__ = [
     "parse_patterns",
     "printable",
     "provider_telemetry",
+    "read_arguments",
     "read_file_text",
     "script_reply",
     "static_tools",

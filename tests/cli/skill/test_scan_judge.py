@@ -12,8 +12,8 @@ import pytest
 
 from cli.shell import Ran, Shell
 from metier.app.model_judge import JudgeCase, ModelJudge
-from metier.evals.chat import Endpoint, HttpChat
 from metier.install.fetch.cache import SkillCache
+from metier.models import ModelChoice, ModelClient
 from metier.scan import ScanReport, ScanVerdict, scan
 from metier.spec import MemoryFiles
 from metier.testing import Fault, ModelRequest, ModelServer, Said, fails, run_now, says
@@ -235,9 +235,9 @@ def test_an_interrupt_while_the_model_thinks_is_clean(shell: Shell) -> None:
 
 def ask_all(server: ModelServer, cases: list[JudgeCase], folder: Path, seconds: float) -> tuple[list[ScanReport], list[str]]:
     async def go() -> tuple[list[ScanReport], list[str]]:
-        where = Endpoint(model="tiny", base_url=server.url)
-        async with HttpChat(where) as chat:
-            judging = ModelJudge(chat=chat, where=where, cache=SkillCache(str(folder)), seconds=seconds)
+        choice = ModelChoice(name="tiny", base_url=server.url)
+        async with ModelClient(choice) as model:
+            judging = ModelJudge(model=model, choice=choice, cache=SkillCache(str(folder)), seconds=seconds)
             return await judging(cases), judging.notes
 
     return run_now(go())

@@ -49,7 +49,7 @@ def chat(app: App, *, agent: str, session_id: str | None, model: str | None, var
     if answer := _kept(app, **kept):
         return answer
     if session_id and not agent:
-        known = [each for each in app.conversations.chats.chats(1000) if each.id == session_id]
+        known = [each for each in app.conversations.store.recent(1000) if each.id == session_id]
         agent = known[0].agent if known and known[0].agent in app.conversations.agents.names() else ""
     talk = Conversation(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables), **_commands(app))
     if agent:
@@ -71,8 +71,8 @@ def _kept(app: App, *, listed: bool, search: str | None, export_id: str | None, 
     if export_id is not None:
         return _export(app, export_id)
     if delete_id is not None:
-        app.conversations.chats.get(delete_id)
-        app.conversations.chats.delete(delete_id)
+        app.conversations.store.get(delete_id)
+        app.conversations.store.delete(delete_id)
         app.sessions.store.clear(delete_id)
         return Result(data={"deleted": delete_id}, lines=lambda _: (f"forgot {delete_id}",))
     return None
@@ -96,13 +96,13 @@ def _piped(talk: Conversation) -> Result:
     known = {*COMMANDS, *talk.commands, *(entry.name for entry in talk.app.catalog)}
     entries = asyncio.run(_all_of(talk, list(_parts(text, known))))
     data = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, "entries": entries}
-    turns = [entry for entry in entries if "ending" in entry]
-    if turns and turns[-1]["ending"] == TurnStatus.FAILED:
+    turns = [entry for entry in entries if "status" in entry]
+    if turns and turns[-1]["status"] == TurnStatus.FAILED:
         raise failure(turns[-1])
     notes = [*talk.warnings, *(warning for turn in turns for warning in turn["warnings"])]
-    notes += [turn["reason"] for turn in turns if turn["ending"] in (TurnStatus.LIMITED, TurnStatus.STOPPED)]
-    hints = [turn["hint"] for turn in turns if turn["ending"] == TurnStatus.PREVIEW]
-    stopped = turns and turns[-1]["ending"] == TurnStatus.STOPPED
+    notes += [turn["reason"] for turn in turns if turn["status"] in (TurnStatus.LIMITED, TurnStatus.STOPPED)]
+    hints = [turn["hint"] for turn in turns if turn["status"] == TurnStatus.PREVIEW]
+    stopped = turns and turns[-1]["status"] == TurnStatus.STOPPED
     return Result(
         data=data, lines=lambda terminal: _lines(entries, terminal), notes=tuple(notes), info=hints[-1] if hints else "",
         status=130 if stopped else 0,
@@ -139,7 +139,7 @@ async def _all_of(talk: Conversation, parts: list[str]) -> list[dict[str, Any]]:
                 async for event in stoppable(talk.engine, entered.message):
                     record(event)
                 entries.append(record.row)
-            if entered.leave or (entries and entries[-1].get("ending") == TurnStatus.STOPPED):
+            if entered.leave or (entries and entries[-1].get("status") == TurnStatus.STOPPED):
                 break
     finally:
         await talk.close()
@@ -152,7 +152,7 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
             yield ""
         if "lines" in entry:
             yield from entry["lines"]
-        elif entry["ending"] == TurnStatus.PREVIEW:
+        elif entry["status"] == TurnStatus.PREVIEW:
             yield from preview_lines(entry, terminal)
         else:
             # A model may have been talked into anything, also into moving the cursor.
@@ -160,10 +160,10 @@ def _lines(entries: list[dict[str, Any]], terminal: Terminal) -> Iterator[str]:
 
 
 def _list(app: App) -> Result:
-    chats = app.conversations.chats.chats()
+    chats = app.conversations.store.recent()
     rows = [
         {"id": each.id, "title": each.title, "agent": each.agent, "model": each.model, "turns": each.turns,
-         "created": each.created.isoformat(), "updated": each.updated.isoformat(), "tokens": each.spent.tokens}
+         "created": each.created.isoformat(), "updated": each.updated.isoformat(), "tokens": each.usage.tokens}
         for each in chats
     ]  # fmt: skip
 
@@ -180,14 +180,14 @@ def _list(app: App) -> Result:
 def _search(app: App, words: str) -> Result:
     if not words.strip():
         raise UsageError("there is nothing to look for", hint="metier chat --search WORDS")
-    found = app.conversations.chats.search(words)
-    rows = [{"id": each.chat, "turn": each.number, "title": each.title, "text": each.text} for each in found]
+    found = app.conversations.store.search(words)
+    rows = [{"id": each.conversation, "turn": each.number, "title": each.title, "text": each.text} for each in found]
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not found:
             yield "nobody has said that"
         for each in found:
-            yield f"{terminal.paint(pad(each.chat, 12), 'bold')}  {one_line(each.text)}"
+            yield f"{terminal.paint(pad(each.conversation, 12), 'bold')}  {one_line(each.text)}"
 
     return Result(data={"found": rows}, lines=lines, pages=True)
 
@@ -195,5 +195,5 @@ def _search(app: App, words: str) -> Result:
 def _export(app: App, chat_id: str) -> Result:
     import json
 
-    found, turns = app.conversations.chats.get(chat_id), app.conversations.chats.turns(chat_id)
+    found, turns = app.conversations.store.get(chat_id), app.conversations.store.turns(chat_id)
     return Result(data=json.loads(exported(app, chat_id)), lines=lambda _: (), text=to_markdown(found, turns))

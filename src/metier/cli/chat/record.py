@@ -21,7 +21,7 @@ class TurnRecord:
 
     def __init__(self, message: str) -> None:
         self.row: dict[str, Any] = {
-            "message": message, "answer": "", "ending": "", "reason": "", "hint": "", "selected": [], "activated": [],
+            "message": message, "answer": "", "status": "", "reason": "", "hint": "", "selected": [], "activated": [],
             "deactivated": [], "active": [], "prompt": None, "tools": [], "retries": 0, "compacted": 0, "warnings": [],
             "usage": None,
         }  # fmt: skip
@@ -49,8 +49,8 @@ class TurnRecord:
             case events.WarningIssued(message=message):
                 row["warnings"].append(message)
             case TurnFinished():
-                row |= {"answer": event.answer, "ending": event.ending, "reason": event.reason, "hint": event.hint}
-                row |= {"active": list(event.active), "usage": asdict(event.spent)}
+                row |= {"answer": event.answer, "status": event.status, "reason": event.reason, "hint": event.hint}
+                row |= {"active": list(event.active), "usage": asdict(event.usage)}
 
     def _answered(self, event: events.ToolCallFinished) -> None:
         for call in self.row["tools"]:

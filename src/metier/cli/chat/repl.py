@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import Event, TurnFinished
 from metier.cli.core.terminal import Terminal, one_line, truncate
-from metier.models.providers import load_client, missing_extra
+from metier.models import load_client, missing_extra
 from metier.runtime import ApprovalAnswer, ApprovalHook, Question
 
 from .preview import preview_lines
@@ -84,7 +84,7 @@ async def _prompt(text: str) -> str:
     try:
         from prompt_toolkit import PromptSession
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise missing_extra(error, "agents") from error
     return await PromptSession[str]().prompt_async(text)
 
 
@@ -102,7 +102,7 @@ class _Desk:
         try:
             self._reader = _reader(talk, self._status)
         except ImportError as error:
-            raise missing_extra(error) from error
+            raise missing_extra(error, "agents") from error
         self.talk = talk
         self._view: View | None = None
         self._asleep = threading.Thread(target=self._warm_up, daemon=True)
@@ -143,7 +143,7 @@ class _Desk:
         async for event in stoppable(self.talk.engine, message):
             record(event)
             self.view(event)
-            if isinstance(event, TurnFinished) and event.ending is TurnStatus.PREVIEW:
+            if isinstance(event, TurnFinished) and event.status is TurnStatus.PREVIEW:
                 for line in (*preview_lines(record.row, self.talk.terminal), "", one_line(event.hint)):
                     _say(line)
         _say("")
@@ -157,7 +157,7 @@ class _Desk:
             for line in resumed(talk):
                 _say(line)
         elif not (talk.model or talk.agent or model):
-            from metier.models.providers import HOW_TO_SET_A_MODEL
+            from metier.models import HOW_TO_SET_A_MODEL
 
             _say(paint(f"no model is set, so you will see what one would receive; {HOW_TO_SET_A_MODEL}", "yellow"))
         for warning in talk.warnings:
@@ -188,11 +188,11 @@ class _Desk:
         parts = [engine.options.agent, engine.model_name or "no model"]
         active = engine.session.active_names
         parts.append(f"skills: {', '.join(active)}" if active else "no active skill")
-        spent = engine.spent
-        if spent.requests:
-            parts.append(f"{spent.tokens:,} tokens")
-        if spent.cost is not None:
-            parts.append(money(spent.cost))
+        usage = engine.usage
+        if usage.requests:
+            parts.append(f"{usage.tokens:,} tokens")
+        if usage.cost is not None:
+            parts.append(money(usage.cost))
         return truncate(" " + " · ".join(filter(None, map(one_line, parts))), self.talk.terminal.width)
 
 

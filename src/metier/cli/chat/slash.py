@@ -198,7 +198,7 @@ def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
 
 def _usage(talk: Conversation, _: str) -> SlashResult:
     engine = talk.engine
-    lines = [spent_line(engine.spent)]
+    lines = [usage_line(engine.usage)]
     for name, used in engine.session.usage.items():
         if name:
             scripts = f"{used.runs} scripts ({used.seconds:.1f} s)"
@@ -206,12 +206,12 @@ def _usage(talk: Conversation, _: str) -> SlashResult:
     return SlashResult(lines=tuple(lines))
 
 
-def spent_line(spent: ModelUsage) -> str:
-    cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
-    price = f", {money(spent.cost)}" if spent.cost is not None else ""
+def usage_line(usage: ModelUsage) -> str:
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    price = f", {money(usage.cost)}" if usage.cost is not None else ""
     return (
-        f"{spent.requests} requests, {spent.input_tokens:,} tokens in{cached}, {spent.output_tokens:,} out, "
-        f"{spent.calls} tool calls{price}"
+        f"{usage.requests} requests, {usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out, "
+        f"{usage.calls} tool calls{price}"
     )
 
 
@@ -221,7 +221,7 @@ def money(cost: float) -> str:
 
 def _save(talk: Conversation, rest: str) -> SlashResult:
     engine = talk.engine
-    chat, turns = talk.app.conversations.chats.get(engine.id), talk.app.conversations.chats.turns(engine.id)
+    chat, turns = talk.app.conversations.store.get(engine.id), talk.app.conversations.store.turns(engine.id)
     name = rest or f"chat-{engine.id}.md"
     file = os.path.join(talk.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
@@ -234,11 +234,11 @@ def exported(app: App, chat: str) -> str:
     """A whole conversation as JSON."""
     turns = [
         {"number": turn.number, "started": turn.started.isoformat(), "message": turn.message, "answer": turn.answer,
-         "ending": turn.ending, "reason": turn.reason, "active": list(turn.active), "usage": asdict(turn.spent),
+         "status": turn.status, "reason": turn.reason, "active": list(turn.active), "usage": asdict(turn.usage),
          "messages": json.loads(turn.messages)}
-        for turn in app.conversations.chats.turns(chat)
+        for turn in app.conversations.store.turns(chat)
     ]  # fmt: skip
-    found = app.conversations.chats.get(chat)
+    found = app.conversations.store.get(chat)
     head = {"id": found.id, "title": found.title, "created": found.created.isoformat(), "agent": found.agent,
             "version": found.version, "model": found.model}  # fmt: skip
     return json.dumps({**head, "turns": turns}, ensure_ascii=False, indent=2) + "\n"
@@ -246,26 +246,26 @@ def exported(app: App, chat: str) -> str:
 
 async def _resume(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
-        chats = talk.app.conversations.chats.chats(10)
+        chats = talk.app.conversations.store.recent(10)
         rows = [(chat.id, f"{chat.updated.astimezone():%Y-%m-%d %H:%M}  {chat.title}") for chat in chats]
         return SlashResult(
             lines=(*_table(talk.terminal, rows), "/resume ID goes on with one") if rows else ("nothing was said yet",)
         )
-    chat = talk.app.conversations.chats.get(rest)
+    chat = talk.app.conversations.store.get(rest)
     await talk.switch(chat.id, agent=chat.agent)
     return SlashResult(lines=tuple(resumed(talk)))
 
 
 def resumed(talk: Conversation) -> Iterator[str]:
     """Where a conversation was left."""
-    turns = talk.app.conversations.chats.turns(talk.engine.id)
+    turns = talk.app.conversations.store.turns(talk.engine.id)
     if not turns:
         return
     last = turns[-1]
     active = ", ".join(talk.engine.session.active_names) or "none"
     yield talk.terminal.paint(one_line(f"{len(turns)} turns so far; active skills: {active}"), "dim")
     yield f"> {truncate(one_line(last.message), talk.terminal.width)}"
-    if last.ending is None:
+    if last.status is None:
         yield talk.terminal.paint("this turn was not finished; say it again if you still want it", "yellow")
     else:
         yield one_line(last.answer or last.reason)
@@ -274,8 +274,8 @@ def resumed(talk: Conversation) -> Iterator[str]:
 def _search(talk: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("what should be found?", hint="/search WORDS")
-    found = talk.app.conversations.chats.search(rest)
-    rows = [(each.chat, each.text) for each in found]
+    found = talk.app.conversations.store.search(rest)
+    rows = [(each.conversation, each.text) for each in found]
     return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
 
 

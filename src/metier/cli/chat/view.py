@@ -107,8 +107,8 @@ class View:
         self._busy = {}
         self._flush()
         self.hold()
-        if event.ending not in (TurnStatus.DONE, TurnStatus.PREVIEW):
-            colour = "red" if event.ending is TurnStatus.FAILED else "yellow"
+        if event.status not in (TurnStatus.DONE, TurnStatus.PREVIEW):
+            colour = "red" if event.status is TurnStatus.FAILED else "yellow"
             self.console.print(Line(one_line(event.reason), style=colour))
             if event.hint:
                 self.console.print(Line(f"hint: {one_line(event.hint)}", style="dim"))

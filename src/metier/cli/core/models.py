@@ -1,4 +1,4 @@
-"""The model that evals and the judge of the scan ask: the one of an option, or of the user's settings."""
+"""The model of an option or of the user's settings, for evals and for the judge of the scan."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metier.app import App
-from metier.errors import MetierError, UsageError
-from metier.evals.chat import Endpoint, HttpChat, endpoint
+from metier.errors import UsageError
+from metier.models import HOW_TO_SET_A_MODEL, ModelChoice, ModelClient
 
 from .progress import progress
 
@@ -16,38 +16,31 @@ if TYPE_CHECKING:
     from metier.app.model_judge import JudgeCase
     from metier.scan import ScanReport
 
-__all__ = ["judged", "model_of"]
+__all__ = ["judge_reports", "required_model"]
 
 
-def model_of(app: App, name: str | None = None, *, offline: bool = False, needed_by: str = "") -> Endpoint | None:
-    """That model, or the one of the user's own settings; a project's file has no say in where requests and keys go."""
-    settings = app.user_settings
-    chosen = name or settings.path("model.name")
-    if offline or not chosen:
-        if needed_by:
-            raise UsageError(f"{needed_by} a model", hint="`metier config set model.name openai:NAME`; see docs/evals.md")
-        return None
-    # A model that names its provider is not asked at the settings' server; a bare name belongs to a server.
-    base_url = (settings.path("model.base_url") or "") if not name or ":" not in name else ""
-    return endpoint(
-        chosen, base_url=base_url, key_variable=settings.path("model.key_variable") or "", environment=app.environment
-    )
+def required_model(app: App, name: str | None = None, *, purpose: str) -> ModelChoice:
+    """Returns the model of that name or of the settings. UsageError if neither names one."""
+    model = app.conversations.model(name)
+    if model is None:
+        raise UsageError(f"{purpose} needs a model", hint=HOW_TO_SET_A_MODEL)
+    return model
 
 
-def judged(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:
-    """The reports with a model's findings, and what there is to say about those without."""
+def judge_reports(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:
+    """Adds a model's findings to the reports. Returns them with a note for each that the model did not judge."""
     from metier.app.model_judge import ModelJudge
 
     try:
-        model = model_of(app, name, needed_by="--judge needs")
-        assert model is not None  # noqa: S101 - it is needed
-    except MetierError as error:
-        return [case.report for case in cases], (f"no model judged: {error}; the rules' answer stands. {error.hint}",)
+        choice = required_model(app, name, purpose="--judge")
+    except UsageError as error:
+        note = f"no model judged the skills: {error}; the result is from the rules alone. Hint: {error.hint}"
+        return [case.report for case in cases], (note,)
 
-    async def ask() -> tuple[list[ScanReport], tuple[str, ...]]:
-        with progress("asking", len(cases)) as told:
-            async with HttpChat(model) as chat:
-                judging = ModelJudge(chat=chat, where=model, cache=app.installation.cache)
-                return await judging(cases, told), tuple(judging.notes)
+    async def judge() -> tuple[list[ScanReport], tuple[str, ...]]:
+        with progress("asking", len(cases)) as advance:
+            async with ModelClient(choice) as model:
+                judging = ModelJudge(model=model, choice=choice, cache=app.installation.cache)
+                return await judging(cases, advance), tuple(judging.notes)
 
-    return asyncio.run(ask())
+    return asyncio.run(judge())

@@ -14,13 +14,12 @@ from metier.app import App
 from metier.catalog import Entry
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
-from metier.cli.core.models import model_of
+from metier.cli.core.models import required_model
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
-from metier.errors import NotFoundError
-from metier.evals.chat import Chat, Endpoint, HttpChat
+from metier.errors import NotFoundError, UsageError
 from metier.evals.files import EvalCase, TriggerQuery, balance, meant_for_others, read_cases, read_queries
 from metier.evals.html_report import render_html
 from metier.evals.junit import junit_triggers
@@ -29,6 +28,7 @@ from metier.evals.ranker_judge import selector_with
 from metier.evals.results_folder import ResultsFolder
 from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
 from metier.evals.triggers import TriggerReport, run_triggers
+from metier.models import ChatModel, ModelChoice, ModelClient
 from metier.runtime import ApprovalAnswer
 from metier.sources import DiskFiles, replace_bytes
 from metier.values import dataclass
@@ -68,7 +68,11 @@ def evaluate(
     with the skill and without. Ends with 1 when a request fails, a test fails, or the skill makes results worse.
     """
     entries = entries_named(app, targets)
-    model = model_of(app, offline=offline, needed_by="output evals need" if outputs else "")
+    model = None if offline else app.conversations.model()
+    if outputs and model is None:
+        if offline:
+            raise UsageError("--outputs needs a model, and --offline forbids one", hint="leave one of them out")
+        model = required_model(app, purpose="--outputs")
     jobs = _Jobs(
         queries=_having(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
         cases=_having(entries, lambda files, name: read_cases(files, skill=name))
@@ -134,44 +138,48 @@ def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> li
     return found
 
 
-async def _done(app: App, jobs: _Jobs, model: Endpoint | None) -> _Done:
-    with progress("evaluating", jobs.total) as told:
+async def _done(app: App, jobs: _Jobs, choice: ModelChoice | None) -> _Done:
+    with progress("evaluating", jobs.total) as advance:
         async with AsyncExitStack() as stack:
-            chat = await stack.enter_async_context(HttpChat(model)) if model else None
-            triggers = await _triggered(app, jobs, chat, lambda: told(1))
+            model = await stack.enter_async_context(ModelClient(choice)) if choice else None
+            triggers = await _triggered(app, jobs, model, lambda: advance(1))
             suites = [suite for _, found in jobs.suites for suite in found]
             limits = app.sessions.options().limits
             trials = (
-                await run_skill_tests(suites, runner_for(app, suites), limits=limits, told=lambda _: told(1)) if suites else ()
+                await run_skill_tests(suites, runner_for(app, suites), limits=limits, on_progress=lambda _: advance(1))
+                if suites
+                else ()
             )
-            outputs = await _helped(app, jobs, chat, lambda: told(1)) if chat else []
+            outputs = await _helped(app, jobs, model, lambda: advance(1)) if model else []
     return _Done(triggers=triggers, trials=trials, outputs=outputs)
 
 
-async def _triggered(app: App, jobs: _Jobs, chat: Chat | None, told: Callable[[], None]) -> list[TriggerReport]:
+async def _triggered(app: App, jobs: _Jobs, model: ChatModel | None, on_progress: Callable[[], None]) -> list[TriggerReport]:
     if not jobs.queries:
         return []
     selector = selector_with(app.skills.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
     reports = []
     for entry, queries in jobs.queries:
-        judge = judge_of(app, selector, entry, chat)(entry.description)
-        reports.append(await run_triggers(entry.name, queries, judge, runs=jobs.runs, told=told, notes=balance(queries)))
+        judge = judge_of(app, selector, entry, model)(entry.description)
+        reports.append(
+            await run_triggers(entry.name, queries, judge, runs=jobs.runs, on_progress=on_progress, notes=balance(queries))
+        )
     return reports
 
 
-async def _helped(app: App, jobs: _Jobs, chat: Chat, told: Callable[[], None]) -> list[OutputReport]:
+async def _helped(app: App, jobs: _Jobs, model: ChatModel, on_progress: Callable[[], None]) -> list[OutputReport]:
     # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
     permissions = app.sessions.permissions(lambda _: ApprovalAnswer.ONCE)
     reports = []
     for entry, cases in jobs.cases:
         evaluation = OutputEval(
-            entry=entry, cases=cases, chat=chat, runner=app.sessions.runner, permissions=permissions,
+            entry=entry, cases=cases, model=model, runner=app.sessions.runner, permissions=permissions,
             runs=jobs.runs, old=jobs.old,
             limits=app.sessions.options().limits,
         )  # fmt: skip
         folder = jobs.workspace or f"{entry.name}-workspace"
         with ResultsFolder(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
-            report = await run_outputs(evaluation, workspace, told=told)
+            report = await run_outputs(evaluation, workspace, on_progress=on_progress)
             workspace.finish(report.data(), cases, render_html(f"Evals of {entry.name}", outputs=[report]))
         reports.append(report)
     return reports

@@ -40,10 +40,10 @@ def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterato
     for report in reports:
         name = terminal.paint(one_line(report.skill), "bold")
         yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs by {one_line(report.model)}"
-        heads = [arm.replace("_", " ") for arm in report.arms]
+        heads = [variant.replace("_", " ") for variant in report.variants]
         yield "  " + pad("", 8) + "".join(f"{head:>22}" for head in heads) + f"{'difference':>14}"
         for measure, label in _MEASURES.items():
-            cells = [_spread(report.summary[arm][measure], measure) for arm in report.arms]
+            cells = [_spread(report.summary[variant][measure], measure) for variant in report.variants]
             delta = report.summary["delta"][measure]
             yield f"  {pad(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_signed(delta, measure):>14}"
         for flag in report.flags:

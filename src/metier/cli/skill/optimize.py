@@ -14,18 +14,17 @@ from metier.app import App
 from metier.catalog import Entry
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
-from metier.cli.core.models import model_of
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import AmbiguousError, RefusedError
-from metier.evals.chat import Endpoint, HttpChat
 from metier.evals.files import read_queries
 from metier.evals.optimize import Candidate, OptimizeResult
 from metier.evals.optimize import optimize_description as improved
 from metier.evals.proposals import CountedWords, ModelProposals, Propose
 from metier.evals.ranker_judge import selector_with
+from metier.models import ModelChoice, ModelClient
 from metier.sources import BUNDLED, DiskFiles, replace_bytes
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, replace_description
 
@@ -51,9 +50,9 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
         raise RefusedError(
             f"{entry.name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
         )
-    model = model_of(app, offline=offline)
-    with progress("trying descriptions", rounds) as told:
-        found = asyncio.run(_improved(app, entry, model, runs=runs, rounds=rounds, told=lambda: told(1)))
+    model = None if offline else app.conversations.model()
+    with progress("trying descriptions", rounds) as advance:
+        found = asyncio.run(_improved(app, entry, model, runs=runs, rounds=rounds, on_progress=lambda: advance(1)))
     data = DiskFiles(entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
     changed = replace_description(data, found.best.description) if found.is_better else data
     if write and changed != data:
@@ -68,13 +67,13 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     )  # fmt: skip
 
 
-async def _improved(app: App, entry: Entry, model: Endpoint | None, **options: object) -> OptimizeResult:
+async def _improved(app: App, entry: Entry, choice: ModelChoice | None, **options: object) -> OptimizeResult:
     queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
     selector = selector_with(app.skills.selector, [entry], app.catalog.entries)
     async with AsyncExitStack() as stack:
-        chat = await stack.enter_async_context(HttpChat(model)) if model else None
-        propose: Propose = ModelProposals(chat, entry.name) if chat else CountedWords(entry.name)
-        judge = judge_of(app, selector, entry, chat)
+        model = await stack.enter_async_context(ModelClient(choice)) if choice else None
+        propose: Propose = ModelProposals(model, entry.name) if model else CountedWords(entry.name)
+        judge = judge_of(app, selector, entry, model)
         return await improved(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
 
 

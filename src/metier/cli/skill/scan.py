@@ -106,9 +106,10 @@ def _reports(
         return reports, ()
     # Imported here: a plain scan needs no loop, no HTTP and no cache.
     from metier.app.model_judge import JudgeCase
-    from metier.cli.core.models import judged
+    from metier.cli.core.models import judge_reports
 
-    return judged(app, [JudgeCase(one.name, one.files, report) for one, report in zip(subjects, reports, strict=True)], model)
+    cases = [JudgeCase(one.name, one.files, report) for one, report in zip(subjects, reports, strict=True)]
+    return judge_reports(app, cases, model)
 
 
 def _on_disk(folder: str) -> _Subject:

@@ -46,10 +46,10 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
     runs like a script of the skill: its folder read-only, a scratch folder, no network. Ends with 1 when a test fails.
     """
     files, without = _gathered(app, targets, allow_none=allow_none)
-    with progress("testing", len(files)) as told:
+    with progress("testing", len(files)) as advance:
         runner = runner_for(app, files)
         limits = app.sessions.options().limits
-        results = asyncio.run(run_skill_tests(files, runner, limits=limits, at_once=jobs, told=lambda _: told(1)))
+        results = asyncio.run(run_skill_tests(files, runner, limits=limits, at_once=jobs, on_progress=lambda _: advance(1)))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
     counts = _counts(results)

@@ -48,7 +48,7 @@ def test_one_request_is_done(desk: Shell) -> None:
 
 def test_a_program_gets_everything_that_happened(desk: Shell) -> None:
     data = desk("run", "count them", "--json").data
-    assert (data["answer"], data["ending"], data["model"]) == ("You said **count them**.", "done", "gpt-4o")
+    assert (data["answer"], data["status"], data["model"]) == ("You said **count them**.", "done", "gpt-4o")
     assert [match["name"] for match in data["selected"]] == ["word-count"]
     (call,) = data["tools"]
     assert (call["tool"], call["ok"], call["level"], "3 words" in call["text"]) == ("word-count_count", True, "namespace", True)
@@ -83,7 +83,7 @@ def test_without_a_model_you_see_what_it_would_receive(desk: Shell) -> None:
     assert "### word-count" in ran.out
     assert ran.err == "set a model with `metier config set model.name openai:NAME` (or anthropic:NAME, ollama:NAME, …)\n"
     data = desk("run", "count them", "--json", METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None).data
-    assert (data["ending"], data["model"], data["active"]) == ("preview", "", ["word-count"])
+    assert (data["status"], data["model"], data["active"]) == ("preview", "", ["word-count"])
     assert data["prompt"]["tokens"] == sum(data["prompt"][name] for name in ("base", "catalog", "active", "tools"))
 
 
