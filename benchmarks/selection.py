@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.abstention import crossed, plot
 from benchmarks.measure import Report, Target
-from metier.disclosure import Budget, catalog_within
+from metier.disclosure import Budget, render_catalog
 from metier.selection import Selector, SelectorOptions
 from metier.selection.confidence import confidence, fit, rank_features
 from metier.selection.container import Array, unpack
@@ -409,7 +409,7 @@ def on_page(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled]
             page = [listed[name] for name in ranked] + list(listed.values())[:20]
             right = {listed[name].name for name in query.skills if name in listed}
             for budget in budgets:
-                hits[who, budget] += bool(right & set(catalog_within(page, Budget(tokens=budget)).on_page))
+                hits[who, budget] += bool(right & set(render_catalog(page, Budget(tokens=budget)).on_page))
     share = {key: 100 * count / len(queries) for key, count in hits.items()}
     rows = [(f"{budget:,}", f"{share['metier', budget]:.1f}", f"{share['FTS5', budget]:.1f}") for budget in budgets]
     report.add_table("The right skill is on the page, %", ("tokens", "metier", "FTS5"), rows)

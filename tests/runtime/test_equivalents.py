@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import metier
-from metier.disclosure import provider
+from metier.disclosure import render_provider
 from metier.errors import NotFoundError
 from metier.runtime import Session, SessionServices, SqliteSessionStore
 from metier.testing import FakeRunner, run_now, skill_folder
@@ -33,7 +33,7 @@ def session(root: Path) -> Session:
 
 class TestSeed001SkillContextProvider:
     def test_get_tier_1_context(self, session: Session) -> None:
-        text = provider(session.catalog).text
+        text = render_provider(session.catalog).text
         assert text.startswith("<available_skills>\n<skill>\n<name>plain</name>\n")
 
     def test_get_tier_2_context(self, session: Session) -> None:

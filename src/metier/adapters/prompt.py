@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.disclosure import ActivationMethod, Budget, catalog_within, left_out
+from metier.disclosure import ActivationMethod, Budget, CatalogStyle, left_out_sentence, render_catalog
 from metier.errors import MetierError
 from metier.runtime import ActivatedBy, Session
 
@@ -11,17 +11,18 @@ __all__ = ["activated_elsewhere", "catalog_text", "instructions_activated_elsewh
 
 def catalog_text(session: Session, budget: Budget, request: str) -> str:
     entries = session.skills.for_models
-    count = session.options.count
-    page = catalog_within(entries, budget, how=ActivationMethod.TOOL, count=count)
+    style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
+    page = render_catalog(entries, budget, style)
     selector = session.services.selector
     if request and selector is not None and set(page.full) != {entry.name for entry in entries}:
         by_folder = {entry.folder: entry for entry in entries}
         matches = selector.select(request, len(entries)).selected
         best = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
-        page = catalog_within([*best, *by_folder.values()], budget, how=ActivationMethod.TOOL, count=count)
+        page = render_catalog([*best, *by_folder.values()], budget, style)
     if selector is None and page.left_out:
         # Nobody is sent to a tool that is not there.
-        return page.text.replace(left_out(page.left_out, ActivationMethod.TOOL), f"{page.left_out:,} more: call list_skills.")
+        sentence = left_out_sentence(page.left_out, ActivationMethod.TOOL)
+        return page.text.replace(sentence, f"{page.left_out:,} more: call list_skills.")
     return page.text
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from metier.catalog import Entry
-from metier.disclosure import SectionVisibility, section
+from metier.disclosure import SectionVisibility, render_section
 from metier.errors import NotFoundError
 from metier.sources import discover
 from metier.spec import resource_path
@@ -100,7 +100,7 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         # Where a lenient name is not its folder's, or the skill lies deeper, the model must be sent to the folder.
         folders = {entry.name: os.path.relpath(entry.folder, self._root) for entry in entries}
         self._texts = {
-            visibility: section(entries, mount_path=self._mount, folders=folders, visibility=visibility).text
+            visibility: render_section(entries, mount_path=self._mount, folders=folders, visibility=visibility).text
             for visibility in SectionVisibility
         }
         super().__init__(

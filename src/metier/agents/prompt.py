@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metier.catalog import Entry
-from metier.disclosure import ActivationMethod, Budget, Disclosure, catalog_within
+from metier.disclosure import ActivationMethod, Budget, CatalogStyle, Disclosure, render_catalog
 from metier.runtime import Session, Tool
 from metier.selection import MatchDecision, Selection
 
@@ -101,7 +101,8 @@ def _with_ended(active: str, ended: Iterable[str]) -> str:
 def _catalog(session: Session, selection: Selection | None, budget: Budget) -> Disclosure:
     listed = session.skills.for_models
     ranked, more = _ranked(listed, selection)
-    return catalog_within(ranked, budget, how=ActivationMethod.TOOL, count=session.options.count, more=more)
+    style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
+    return render_catalog(ranked, budget, style, more=more)
 
 
 def _ranked(listed: Sequence[Entry], selection: Selection | None) -> tuple[Sequence[Entry], int]:

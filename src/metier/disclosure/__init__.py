@@ -1,46 +1,54 @@
 """The text that a model is given about skills: how much, in which format, within which token budget."""
 
-from .budget import Budget, catalog_within
-from .catalog_block import CatalogLine, render_block
-from .escaping import (
-    escape_instructions,
-    escape_markdown,
-    escape_output,
-    escape_xml,
-    one_line,
-    replace_invisible,
+from .budget import Budget, CatalogStyle, render_catalog
+from .catalog_block import ActivationMethod, CatalogLine, left_out_sentence, render_block
+from .escaping import escape_instructions, escape_markdown, escape_output, escape_xml, one_line, replace_invisible
+from .presets import (
+    Preset,
+    SectionVisibility,
+    SkillInstructions,
+    asks_for_skills,
+    render_active,
+    render_by_trigger,
+    render_compat,
+    render_provider,
+    render_section,
 )
-from .presets import ActiveSkill, Preset, SectionVisibility, active, asks_for_skills, by_trigger, compat, provider, section
-from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter
-from .tokenizer import exact_token_counter
-from .wording import ActivationMethod, left_out
+from .prompt import PromptOptions, RankedSkill, RequestSelector, WholeSkillLoader, render_prompt
+from .tiers import CatalogFormat, Disclosure, PromptSkill, Tier, TokenCounter, exact_token_counter
 
 __all__ = [
     "ActivationMethod",
-    "ActiveSkill",
     "Budget",
     "CatalogFormat",
     "CatalogLine",
+    "CatalogStyle",
     "Disclosure",
     "Preset",
+    "PromptOptions",
     "PromptSkill",
+    "RankedSkill",
+    "RequestSelector",
     "SectionVisibility",
+    "SkillInstructions",
     "Tier",
     "TokenCounter",
-    "active",
+    "WholeSkillLoader",
     "asks_for_skills",
-    "by_trigger",
-    "catalog_within",
-    "compat",
     "escape_instructions",
     "escape_markdown",
     "escape_output",
     "escape_xml",
     "exact_token_counter",
-    "left_out",
+    "left_out_sentence",
     "one_line",
-    "provider",
+    "render_active",
     "render_block",
+    "render_by_trigger",
+    "render_catalog",
+    "render_compat",
+    "render_prompt",
+    "render_provider",
+    "render_section",
     "replace_invisible",
-    "section",
 ]

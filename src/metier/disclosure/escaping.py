@@ -1,9 +1,8 @@
-"""Text from a skill, made unable to speak as anyone else.
+"""Escaping of text from a skill, so that it cannot pose as another part of the prompt.
 
-A description that closes its tag, a name with a line break, an invisible instruction: whatever an author writes must
-stay inside the place we give it. Values are escaped for the format they stand in; whole instructions keep their
-Markdown but lose the tags by which a prompt is structured; characters that nobody can see are shown as U+FFFD. What a
-script printed is treated the same way: it is data, and may not imitate the envelope in which it is handed over.
+A description may close its tag, a name may hold a line break, an instruction may be invisible. Values are escaped for the
+format they stand in. Instructions keep their Markdown but lose the tags that structure a prompt. Invisible characters become
+U+FFFD. The output of a script is escaped in the same way: it is data, and must not imitate the tags around it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from unicodedata import category
 
 __all__ = ["escape_instructions", "escape_markdown", "escape_output", "escape_xml", "one_line", "replace_invisible"]
 
-# The tags by which agents mark skills and turns. Only these: instructions may teach HTML.
+# Tags that agents use for skills and turns. Other tags stay, because instructions may teach HTML.
 _TAGS = (
     "available_skills|skill|skills|skill_content|skill_resources|active_skills|also_available|system|user|assistant"
     "|human|tool|tool_call|tool_use|tool_result|tool_response|function_calls|function_results|antml"
@@ -22,15 +21,15 @@ _TAGS = (
 _STRUCTURE = re.compile(rf"<(?=\s*/?\s*(?:{_TAGS})\b)", re.IGNORECASE)
 _ENVELOPE = re.compile(rf"<(?=\s*/?\s*(?:{_TAGS}|script_result|skill_resource|stdout|stderr|file)\b)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>])")
-# Joiners hold emoji and several scripts together; beside an ASCII letter they only split a word or a tag unseen.
+# Emoji and several scripts need joiners. Beside an ASCII letter a joiner only splits a word or a tag invisibly.
 _JOINER = re.compile(r"(?<=[!-~])[\u200c\u200d]|[\u200c\u200d](?=[!-~])")
-# One variation selector chooses a glyph; a row of them carries bytes.
+# One variation selector chooses a glyph; several in a row can carry hidden bytes.
 _SELECTORS = re.compile(r"([\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def replace_invisible(text: str) -> str:
-    """The text with everything invisible replaced, line breaks and tabs kept."""
+    """Replaces invisible characters; keeps line breaks and tabs."""
     if text.isascii():
         return _CONTROL.sub("\ufffd", text)
     text = _SELECTORS.sub("\\1\ufffd", text)
@@ -38,13 +37,12 @@ def replace_invisible(text: str) -> str:
         text = _JOINER.sub("\ufffd", text)
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    # Line by line: nearly all are printable, and asking each character of a long text takes milliseconds.
-    return "\n".join(line if line.isprintable() else _seen_line(line) for line in text.split("\n"))
+    # Line by line, because nearly all lines are printable, and testing each character of a long text takes milliseconds.
+    return "\n".join(line if line.isprintable() else _replace_in_line(line) for line in text.split("\n"))
 
 
-def _seen_line(line: str) -> str:
-    # The spaces of every script (Zs) are kept, though Python does not call them printable: they are how people write, in
-    # French before a colon and in Chinese everywhere.
+def _replace_in_line(line: str) -> str:
+    # The spaces of every script (Zs) stay, although Python does not call them printable: French uses them before a colon.
     return "".join(
         char if char.isprintable() or char in "\t\u200c\u200d" or category(char) == "Zs" else "\ufffd" for char in line
     )
@@ -59,7 +57,7 @@ def escape_xml(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A value inside a line of Markdown: it can neither start a list nor a link nor a tag."""
+    """Escapes a value inside a line of Markdown, so that it cannot start a list, a link or a tag."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
@@ -68,5 +66,5 @@ def escape_instructions(body: str) -> str:
 
 
 def escape_output(text: str) -> str:
-    """What a script or a file says, unable to close the tags that we put around it."""
+    """Escapes the output of a script or the text of a file, so that it cannot close the tags around it."""
     return _ENVELOPE.sub("&lt;", replace_invisible(text.replace("\r\n", "\n")))

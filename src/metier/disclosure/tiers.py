@@ -1,21 +1,22 @@
-"""How much a model is told: one ladder for every design.
+"""How much a model is shown of the skills: the tiers, and the `Disclosure` that every renderer returns.
 
-Each rung costs more tokens than the one below it. Who stands on which rung is decided elsewhere; here is what each rung is.
+Each tier costs more tokens than the one before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from metier.errors import UnavailableError
 from metier.spec import estimate_tokens
+from metier.values import dataclass
 
-__all__ = ["CatalogFormat", "Disclosure", "PromptSkill", "Tier", "TokenCounter"]
+__all__ = ["CatalogFormat", "Disclosure", "PromptSkill", "Tier", "TokenCounter", "exact_token_counter"]
 
 TokenCounter = Callable[[str], int]
-"""Tokens of a text; the estimate by default, a tokenizer where one is installed."""
+"""Counts the tokens of a text: `estimate_tokens` by default, `exact_token_counter()` where the extra is installed."""
 
 
 class Tier(StrEnum):
@@ -36,7 +37,7 @@ class CatalogFormat(StrEnum):
 
 
 class PromptSkill(Protocol):
-    """What the catalog shows of a skill."""
+    """The part of a skill that a catalog shows. `metier.catalog.Entry` is one."""
 
     @property
     def name(self) -> str: ...
@@ -46,12 +47,12 @@ class PromptSkill(Protocol):
 
     @property
     def location(self) -> str:
-        """Where its SKILL.md can be read."""
+        """Path of its SKILL.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """Exactly what a model gets, and what that cost."""
+    """The exact text for a model, its cost, and which skills it shows."""
 
     text: str = ""
     tier: Tier = Tier.NOTHING
@@ -61,7 +62,7 @@ class Disclosure:
     shortened: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     left_out: int = 0
-    """Skills that the model does not see at all; the text says so."""
+    """Skills that are not shown at all; the text gives their number."""
 
     @property
     def on_page(self) -> tuple[str, ...]:
@@ -77,7 +78,22 @@ class Disclosure:
         named: tuple[str, ...] = (),
         count: TokenCounter = estimate_tokens,
     ) -> Disclosure:
-        """Nothing at all when there is nothing to say."""
+        """Returns the empty disclosure if the text is empty."""
         if not text:
             return cls()
         return cls(text=text, tier=tier, tokens=count(text), full=full, named=named)
+
+
+def exact_token_counter(vocabulary: str = "o200k_base") -> TokenCounter:
+    """Returns a counter for that vocabulary, which ships with the extra `tokenizer`; nothing is downloaded."""
+    try:
+        from splintr import Tokenizer
+    except ImportError:
+        raise UnavailableError(
+            "exact token counts need a tokenizer, which is not installed",
+            hint="pip install 'metier[tokenizer]'",
+            retryable=False,
+        ) from None
+    # `encode_ordinary`, because a special token that a skill spells out is plain text.
+    encode = Tokenizer.from_pretrained(vocabulary).encode_ordinary
+    return lambda text: len(encode(text))

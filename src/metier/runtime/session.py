@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from metier.catalog import Catalog, State
-from metier.disclosure import ActiveSkill as Shown
 from metier.disclosure import Disclosure
-from metier.disclosure import active as active_block
+from metier.disclosure import SkillInstructions as Shown
+from metier.disclosure import render_active as active_block
 from metier.errors import MetierError, RefusedError
 from metier.selection import Match, Selection
 from metier.selection import MatchDecision as Choice
