@@ -42,7 +42,7 @@ def test_a_skill_that_is_closed_to_models_is_in_no_preset(root: Path, preset: Pr
 
 def test_a_request_is_ranked_by_the_selector(root: Path) -> None:
     # The preset without locations, so that the budget does not depend on the length of a path.
-    options = PromptOptions(preset=Preset.TOOL, budget=Budget(tokens=TOKENS))
+    options = PromptOptions(preset=Preset.TOOL, budget=Budget(tokens=115))
     for best in ("charts", "pdf"):
         shown = render_prompt(discover(root), "anything", options, selector=FixedSelector(str(root / best)))
         assert shown.full + shown.shortened == (best,)

@@ -63,8 +63,10 @@ def prompt(
         mount_path=mount,
         count=exact_token_counter() if exact else estimate_tokens,
     )
-    selector = app.selector if request else None
-    return _result(render_prompt(app.catalog, request, options, selector=selector, loader=app.loader), options, exact=exact)
+    selector = app.skills.selector if request else None
+    return _result(
+        render_prompt(app.catalog, request, options, selector=selector, loader=app.skills.loader), options, exact=exact
+    )
 
 
 def _result(shown: Disclosure, options: PromptOptions, *, exact: bool) -> Result:

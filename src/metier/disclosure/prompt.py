@@ -106,6 +106,10 @@ def render_prompt(
             return render_active(_load_activated(shown, request, selector, loader), count=count)
 
 
+def _has_triggers(entry: Entry) -> bool:
+    return "triggers" in entry.offer.frontmatter and entry.manifest.extensions.triggers.any
+
+
 def _rank(entries: Sequence[Entry], request: str, selector: RequestSelector | None) -> Sequence[Entry]:
     """Returns the entries best first if there is a request to rank by, else by name."""
     if not request or selector is None:
