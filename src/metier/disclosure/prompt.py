@@ -6,8 +6,8 @@ render_prompt(catalog, "plot the sales", PromptOptions(preset=Preset.ACTIVE), se
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from metier.catalog import Catalog, Entry, Source
@@ -144,5 +144,4 @@ def _script_tools(skill: Skill) -> Iterable[tuple[str, str]]:
     for file in skill.resources("scripts"):
         if file.size <= _MAX_SCRIPT_BYTES:
             source = skill.resource(file.path).decode("utf-8", "replace")
-            stem = os.path.splitext(os.path.basename(file.path))[0]
-            yield f"{skill.name}_{stem}", script_summary(source) or file.path
+            yield f"{skill.name}_{PurePosixPath(file.path).stem}", script_summary(source) or file.path
