@@ -7,7 +7,6 @@ render_prompt(catalog, "plot the sales", PromptOptions(preset=Preset.ACTIVE), se
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
 from typing import Protocol
 
 from metier.catalog import Catalog, Entry, Source
@@ -144,4 +143,5 @@ def _script_tools(skill: Skill) -> Iterable[tuple[str, str]]:
     for file in skill.resources("scripts"):
         if file.size <= _MAX_SCRIPT_BYTES:
             source = skill.resource(file.path).decode("utf-8", "replace")
-            yield f"{skill.name}_{PurePosixPath(file.path).stem}", script_summary(source) or file.path
+            file_name = file.path.rpartition("/")[2]
+            yield f"{skill.name}_{file_name.rpartition('.')[0] or file_name}", script_summary(source) or file.path
