@@ -131,6 +131,9 @@ def _tell(report: Report, size: int, figures: Mapping[str, Figure], rounds: int)
     )
     ratio = _worse(figures[_WARM], gh)
     report.targets.append(Target(what=f"{size:,} skills, warm, against gh", value=ratio, limit=0.25 if size == 10_000 else 1.0))
+    if size == 100:
+        ratio = _worse(figures[_CHANGED], gh)
+        report.targets.append(Target(what="100 skills, after a change, against gh", value=ratio, limit=1.5))
 
 
 def _worse(ours: Figure, theirs: Figure) -> float:
