@@ -1,10 +1,10 @@
 """Makes src/metier/scan/data/wording.tsv: `python -m training.wording`.
 
-A logistic regression of sentences: 640 of ours that turn an agent against its user (`harmful.tsv`, by family) against all those
-of 12,000 published skills, a few of which are attacks themselves and are left out by name, and 800 of ours that are honest and
-sound alike (`harmless.txt`). Cross-validation leaves out
-publishers on one side and every fourth sentence of each family, or whole families, on the other; the threshold comes from the
-publishers that a fold has not seen, so that the share of ordinary skills that alarm is what a stranger's skill would meet.
+A logistic regression over sentences. 640 sentences that turn an agent against its user (`harmful.tsv`, by family) stand
+against those of 12,000 published skills and 800 harmless sentences that sound alike (`harmless.txt`). Published skills that are
+attacks on purpose are left out. Cross-validation holds out publishers on one side, and every fourth sentence of each family or
+whole families on the other. The threshold comes from held-out publishers, so the share of ordinary skills that alarm holds for
+skills that the model has not seen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from metier.scan.collector import mention_strength
 from metier.scan.data.hosts import urls_in
 from metier.scan.purpose import Purpose
-from metier.scan.rules.sentence_rules import read_sentences
+from metier.scan.readers.sentences import read_sentences
 from metier.scan.rules.wording_model import WordingContext, features_of, load_model
 from metier.scan.subject import ScanLimits, read_subject
 from metier.scan.text import SkillText, TextKind
@@ -36,17 +36,17 @@ DATA = HERE.parents[1] / "shared" / "data"
 FOLDS = 4
 REVIEWED = 0.01
 """The share of ordinary skills that may alarm."""
-OTHERS = ("skillscan", "skill-scanner", "skill-inject")
+ATTACK_SOURCES = ("skillscan", "skill-scanner", "skill-inject")
 """Sources whose skills are attacks on purpose."""
-Signs = tuple[frozenset[str], int]
+Features = tuple[frozenset[str], int]
 
 
 @dataclass(frozen=True)
 class Ordinary:
     source: str
-    sentences: tuple[Signs, ...]
+    sentences: tuple[Features, ...]
     counts: tuple[bool, ...]
-    """Whether a hit there would count: not where a page only speaks of attacks."""
+    """Whether a hit there would count. It does not where a page only describes attacks."""
 
 
 def main() -> None:
@@ -57,15 +57,15 @@ def main() -> None:
     options = parser.parse_args()
     begin = time.time()
     harmful = list(read_harmful(HERE / "harmful.tsv"))
-    harmless = [signs_of(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
+    harmless = [sentence_features(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
     ordinary = [one for one in map(read_ordinary, read_skills(options.data)) if one is not None]
     print(f"{len(harmful)} harmful sentences, {len(ordinary)} ordinary skills, {time.time() - begin:.0f} s", flush=True)
-    reviews = load_model().reviews
+    threshold = load_model().threshold
     for name, folds in (("families unseen", by_family(harmful)), ("families known", by_turn(harmful))):
         if not options.quick:
-            reviews = cross_validate(name, harmful, folds, ordinary, harmless)
+            threshold = cross_validate(name, harmful, folds, ordinary, harmless)
     vocabulary, weights, bias = fit([found for _, found in harmful], unique(ordinary), harmless, seed=0)
-    write(options.out, vocabulary, weights, bias, reviews)
+    write(options.out, vocabulary, weights, bias, threshold)
     print(f"{options.out.name}: {options.out.stat().st_size / 1e3:.0f} kB, {time.time() - begin:.0f} s")
 
 
@@ -84,56 +84,60 @@ def read_skills(data: Path) -> Iterator[tuple[str, bytes]]:
 def read_ordinary(skill: tuple[str, bytes]) -> Ordinary | None:
     source, data = skill
     files = MemoryFiles({"SKILL.md": data})
-    if any(name in source for name in OTHERS):
+    if any(name in source for name in ATTACK_SOURCES):
         return None
     subject = read_subject(files, None, ScanLimits())
     if subject.purpose.is_security:
-        # Whatever such a page says is weighed as spoken of, and never blocks.
+        # Such a page describes attacks; the scan lowers its findings, and it never blocks.
         return None
-    mentioned = Counter(url.label for text in subject.raw for url in urls_in(text.text))
-    page = WordingContext(subject.purpose, mentioned)
+    host_mentions = Counter(url.label for text in subject.raw for url in urls_in(text.text))
+    page = WordingContext(subject.purpose, host_mentions)
     found, counts = [], []
     for text in subject.texts:
         if text.kind is TextKind.PROSE:
-            for start, sentence, whole in read_sentences(text):
-                seen, length = features_of(whole, page)
+            for sentence in read_sentences(text):
+                seen, length = features_of(sentence.in_context, page)
                 if length >= 5:
                     found.append((frozenset(seen), length))
-                    counts.append(not mention_strength(text, start, start + len(sentence)))
+                    counts.append(not mention_strength(text, sentence.start, sentence.end))
     return Ordinary(source.partition("/")[0], tuple(found), tuple(counts))
 
 
-def read_harmful(path: Path) -> Iterator[tuple[str, Signs]]:
+def read_harmful(path: Path) -> Iterator[tuple[str, Features]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         family, words = line.split("\t")
-        for _, _, whole in read_sentences(SkillText("SKILL.md", TextKind.PROSE, words)):
-            found = signs_of(whole)
+        for sentence in read_sentences(SkillText("SKILL.md", TextKind.PROSE, words)):
+            found = sentence_features(sentence.in_context)
             if found[1] >= 5:
                 yield family, found
 
 
-def signs_of(words: str) -> Signs:
+def sentence_features(words: str) -> Features:
     seen, length = features_of(words, WordingContext(Purpose(), Counter(url.label for url in urls_in(words))))
     return frozenset(seen), length
 
 
-def by_family(harmful: Sequence[tuple[str, Signs]]) -> list[int]:
+def by_family(harmful: Sequence[tuple[str, Features]]) -> list[int]:
     families = sorted({family for family, _ in harmful})
     return [families.index(family) % FOLDS for family, _ in harmful]
 
 
-def by_turn(harmful: Sequence[tuple[str, Signs]]) -> list[int]:
+def by_turn(harmful: Sequence[tuple[str, Features]]) -> list[int]:
     return [number % FOLDS for number, _ in enumerate(harmful)]
 
 
-def unique(ordinary: Iterable[Ordinary]) -> list[Signs]:
+def unique(ordinary: Iterable[Ordinary]) -> list[Features]:
     return list(dict.fromkeys(one for skill in ordinary for one in skill.sentences))
 
 
 def cross_validate(
-    name: str, harmful: Sequence[tuple[str, Signs]], folds: list[int], ordinary: Sequence[Ordinary], harmless: Sequence[Signs]
+    name: str,
+    harmful: Sequence[tuple[str, Features]],
+    folds: list[int],
+    ordinary: Sequence[Ordinary],
+    harmless: Sequence[Features],
 ) -> float:
-    """Prints what is found at each share of alarms; the threshold."""
+    """Prints the share found at each share of alarms. Returns the threshold."""
     sources = sorted({one.source for one in ordinary})
     fold_of = {source: number % FOLDS for number, source in enumerate(np.random.default_rng(1).permutation(sources))}
     found = np.zeros(len(harmful))
@@ -159,11 +163,11 @@ def cross_validate(
 Model = tuple[dict[str, int], Array, float]
 
 
-def fit(harmful: Sequence[Signs], ordinary: Sequence[Signs], harmless: Sequence[Signs], *, seed: int) -> Model:
-    """Against a sample of the ordinary sentences, and twice against those that it still mistakes."""
-    counted = Counter(sign for found, _ in harmful for sign in found)
-    vocabulary = {sign: number for number, sign in enumerate(sorted(
-        sign for sign, count in counted.items() if count >= 2
+def fit(harmful: Sequence[Features], ordinary: Sequence[Features], harmless: Sequence[Features], *, seed: int) -> Model:
+    """Fits against a sample of the ordinary sentences, then twice against those that it still mistakes."""
+    counted = Counter(feature for found, _ in harmful for feature in found)
+    vocabulary = {feature: number for number, feature in enumerate(sorted(
+        feature for feature, count in counted.items() if count >= 2
     ))}  # fmt: skip
     sample = np.sort(np.random.default_rng(seed).choice(len(ordinary), min(60_000, len(ordinary)), replace=False))
     weights, bias = np.zeros(len(vocabulary)), 0.0
@@ -175,24 +179,24 @@ def fit(harmful: Sequence[Signs], ordinary: Sequence[Signs], harmless: Sequence[
     return vocabulary, weights, bias
 
 
-def table(found: Sequence[Signs], vocabulary: dict[str, int]) -> tuple[Array, Array, Array]:
-    """Row and column of each sign that the model knows, and its value."""
-    columns = [[vocabulary[sign] for sign in features_of if sign in vocabulary] for features_of, _ in found]
+def table(found: Sequence[Features], vocabulary: dict[str, int]) -> tuple[Array, Array, Array]:
+    """Returns row, column and value of each feature that the model knows."""
+    columns = [[vocabulary[feature] for feature in features if feature in vocabulary] for features, _ in found]
     rows = np.repeat(np.arange(len(found)), [len(one) for one in columns])
     flat = np.fromiter((column for one in columns for column in one), dtype=np.int64, count=len(rows))
     scale = np.array([max(length, 10) ** -0.5 for _, length in found])
     return rows, flat, scale[rows]
 
 
-def scores(found: Sequence[Signs], vocabulary: dict[str, int], weights: Array, bias: float) -> Array:
+def scores(found: Sequence[Features], vocabulary: dict[str, int], weights: Array, bias: float) -> Array:
     rows, columns, values = table(found, vocabulary)
     return np.asarray(np.bincount(rows, weights=weights[columns] * values, minlength=len(found)) + bias)
 
 
 def descend(
-    harmful: Sequence[Signs], harmless: Sequence[Signs], ordinary: Sequence[Signs], vocabulary: dict[str, int]
+    harmful: Sequence[Features], harmless: Sequence[Features], ordinary: Sequence[Features], vocabulary: dict[str, int]
 ) -> tuple[Array, float]:
-    """Adam over everything at once: the problem is convex and small."""
+    """Runs Adam over everything at once. The problem is convex and small."""
     found = [*harmful, *harmless, *ordinary]
     rows, columns, values = table(found, vocabulary)
     wanted = np.zeros(len(found))
@@ -214,10 +218,10 @@ def descend(
     return state[:-1], float(state[-1])
 
 
-def write(path: Path, vocabulary: dict[str, int], weights: Array, bias: float, reviews: float) -> None:
-    lines = ["# Made by training/wording.py: weight and sign."]
-    lines += [f"{value:.3f}\t{name}" for name, value in (("bias", bias), ("reviews", reviews))]
-    lines += [f"{weights[number]:.2f}\t{sign}" for sign, number in vocabulary.items() if abs(weights[number]) >= 0.05]
+def write(path: Path, vocabulary: dict[str, int], weights: Array, bias: float, threshold: float) -> None:
+    lines = ["# Made by training/wording.py: weight and feature."]
+    lines += [f"{value:.3f}\t{name}" for name, value in (("*bias", bias), ("*threshold", threshold))]
+    lines += [f"{weights[number]:.2f}\t{feature}" for feature, number in vocabulary.items() if abs(weights[number]) >= 0.05]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from metier.scan import ScanVerdict
+from metier.scan.rules.phrases import PHRASES
 from metier.scan.rules.sentence_rules import SENTENCE_RULES
-from metier.scan.scanner import PHRASES
 from scan.corpus import ATTACKS, HONEST, SHAPES, Attack, scanned
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "real-skills.jsonl.gz"

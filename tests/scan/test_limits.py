@@ -24,9 +24,8 @@ import metier.scan
 from metier.errors import RefusedError
 from metier.scan import ScanLimits, ScanReport, ScanVerdict, scan
 from metier.scan.collector import FindingCollector
-from metier.scan.rules.phrases import look_up
+from metier.scan.rules.phrases import PHRASES, look_up
 from metier.scan.rules.sentence_rules import SENTENCE_RULES
-from metier.scan.scanner import PHRASES
 from metier.scan.text import SkillText, TextKind
 from metier.spec import FileEntry, MemoryFiles
 

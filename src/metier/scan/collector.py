@@ -62,7 +62,7 @@ class FlowStep:
     """The skill says why it looks at that secret. It has still no reason to send it to a stranger."""
     sends: str = ""
     """Where data leaves the machine here."""
-    is_abroad: bool = False
+    to_unknown_host: bool = False
     """It leaves for a host that the skill does not speak of."""
     fetched: str = ""
     """Where data comes from the network here."""
@@ -74,7 +74,9 @@ class FlowStep:
     """That it is bad to run what was fetched."""
 
 
-def mention_strength(text: SkillText, at: int, end: int | None = None, *, is_told: bool = True, is_code: bool = False) -> int:
+def mention_strength(
+    text: SkillText, at: int, end: int | None = None, *, is_instruction: bool = True, is_code: bool = False
+) -> int:
     """How strongly the words around a place say that it is only spoken of: 0, 1 or 2. Code is in backticks, and not quoted."""
     if text.via:
         return 0
@@ -82,7 +84,7 @@ def mention_strength(text: SkillText, at: int, end: int | None = None, *, is_tol
     # What was matched does not speak about itself.
     after = (text.text + "\n").index("\n", at) if end is None else end
     before = f"{text.around.partition(GAP)[0]} {low[max(0, at - _BEFORE) : at]}"
-    if not is_told:
+    if not is_instruction:
         warned = _WARNS.search(f"{text.around} {before} {low[after : after + _AFTER]}") is not None
         return warned + (_FORBIDS.search(before.rstrip(" `")) is not None)
     around = f"{text.around} {before} {low[after : after + _AFTER]}"
@@ -97,38 +99,40 @@ def mention_strength(text: SkillText, at: int, end: int | None = None, *, is_tol
 class FindingCollector:
     purpose: Purpose = field(default_factory=Purpose)
     """What the skill says of itself."""
-    mentioned: Counter[str] = field(default_factory=Counter)
+    host_mentions: Counter[str] = field(default_factory=Counter)
     """How often the documents of the skill name each host, by the part that somebody registered."""
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[FlowStep] = field(default_factory=list)
-    uses: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    spoken_of: set[tuple[str, str, int | None, str]] = field(default_factory=set)
+    capability_names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    lowered_by_context: set[tuple[str, str, int | None, str]] = field(default_factory=set)
     """Findings that the words around them made less sure."""
     counts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
 
-    def find(
+    def flag(
         self, code: str, message: str, *, text: SkillText, at: int = 0, end: int | None = None,
-        confidence: Confidence | None = None, reach: ScanReach | None = None, is_settled: bool = False,
+        confidence: Confidence | None = None, reach: ScanReach | None = None, ignores_context: bool = False,
     ) -> None:  # fmt: skip
         """Something in a text. What surrounds it may lower our confidence, unless the rule has settled that question itself."""
         plain = confidence or RULES[code].confidence
-        sure = plain if is_settled or code in _UNEXCUSED else plain.lowered(self._doubt(code, text, at, end))
-        line, column = text.place(at)
+        sure = plain if ignores_context or code in _UNEXCUSED else plain.lowered(self._doubt(code, text, at, end))
+        line, column = text.position(at)
         shown = text.text[at : end if end is not None else at + 160]
         via = f" (in {text.via})" if text.via else ""
         self.add(code, message + via, file=text.path, line=line, column=column, excerpt=shown, confidence=sure, reach=reach)
         if sure is not plain:
-            self.spoken_of.add((code, text.path, line, message + via))
+            self.lowered_by_context.add((code, text.path, line, message + via))
 
     def _doubt(self, code: str, text: SkillText, at: int, end: int | None) -> int:
         """How much less sure the surroundings make us."""
         if text.via:
             # Whoever wants to show an attack does not encode it.
             return 0
-        if text.kind is TextKind.PROSE or text.is_shown:
-            is_told = code.startswith("SK4") or (text.kind is TextKind.PROSE and not text.is_shown)
+        if text.kind is TextKind.PROSE or text.is_in_document:
+            is_instruction = code.startswith("SK4") or (text.kind is TextKind.PROSE and not text.is_in_document)
             is_code = RULES[code].category == "dependency"
-            return max(mention_strength(text, at, end, is_told=is_told, is_code=is_code), int(self.purpose.is_security))
+            return max(
+                mention_strength(text, at, end, is_instruction=is_instruction, is_code=is_code), int(self.purpose.is_security)
+            )
         # An instruction in a script is a comment, or a string that looks for such instructions.
         return int(code in _SPOKEN and text.kind is not TextKind.OTHER)
 
@@ -153,10 +157,10 @@ class FindingCollector:
             excerpt=excerpt_of(excerpt),
         )  # fmt: skip
 
-    def use(self, kind: str, what: str) -> None:
+    def add_capability(self, kind: str, what: str) -> None:
         what = excerpt_of(what, _LONGEST_NAME)
-        if what and len(self.uses[kind]) < 500:
-            self.uses[kind].add(what)
+        if what and len(self.capability_names[kind]) < 500:
+            self.capability_names[kind].add(what)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(**{kind: tuple(sorted(names)) for kind, names in self.uses.items()})
+        return Capabilities(**{kind: tuple(sorted(names)) for kind, names in self.capability_names.items()})

@@ -1,33 +1,116 @@
-"""Regular expressions that are compiled when they are first used.
+"""Patterns that the rules are made of: expressions compiled on first use, phrases, and sentence rules.
 
-The rules have hundreds, and compiling them all takes longer than reading most skills: an ordinary skill needs few of them.
+The scan has hundreds of regular expressions. Compiling them all takes longer than reading most skills, and an ordinary skill
+needs few of them.
+
+A phrase starts with one of a few literal beginnings. In its expression a space means one to eight spaces (a line break is
+one), ` ?` up to eight, and `~` a gap inside a sentence of up to eighty characters (`\\~` is the character).
 """
 
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cache, cached_property
 from typing import Any, cast
 
-__all__ = ["lazy_pattern"]
+from metier.values import dataclass
+
+from .scale import Confidence
+from .text import TextKind
+
+__all__ = ["Phrase", "SentenceRule", "lazy_pattern", "phrase", "sentence_rule", "words"]
+
+
+def words(text: str) -> frozenset[str]:
+    """Returns the words of a text as a set."""
+    return frozenset(text.split())
 
 
 def lazy_pattern(spelled: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, but later."""
-    # Cast: it has all that a compiled one has, once it is asked for it.
-    return cast("re.Pattern[str]", _Expression(spelled, flags))
+    """Works as `re.compile`, but compiles on first use."""
+    # Cast: the wrapper forwards every attribute to the compiled pattern.
+    return cast("re.Pattern[str]", _LazyPattern(spelled, flags))
 
 
-class _Expression:
+class _LazyPattern:
     def __init__(self, spelled: str, flags: int) -> None:
-        self.spelled, self.wanted = spelled, flags
+        self.spelled, self.wanted_flags = spelled, flags
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.spelled, self.wanted)
+        return re.compile(self.spelled, self.wanted_flags)
 
-    def __getattr__(self, name: str) -> Any:  # Any: whatever a compiled one has of that name
+    def __getattr__(self, name: str) -> Any:  # Any: the type of the compiled pattern's attribute
         found = getattr(self.compiled, name)
-        # So that the next time it is found at once.
+        # Set on the instance, so that the next access skips this method.
         setattr(self, name, found)
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: rows are cache keys, and hashing their text is slow
+class Phrase:
+    code: str
+    message: str
+    beginnings: tuple[str, ...]
+    spelled: str
+    confidence: Confidence | None
+    kinds: frozenset[TextKind]
+
+    @property
+    def expression(self) -> re.Pattern[str]:
+        return _compile_phrase(self.spelled)
+
+
+_ALL_KINDS = frozenset(TextKind)
+
+
+def phrase(
+    code: str,
+    message: str,
+    beginnings: str,
+    rest: str,
+    confidence: Confidence | None = None,
+    kinds: Iterable[TextKind] = _ALL_KINDS,
+) -> Phrase:
+    """Builds a phrase. `beginnings` are separated by `|`; the expression is matched from a beginning on, and includes it."""
+    return Phrase(code, message, tuple(beginnings.split("|")), rest, confidence, frozenset(kinds))
+
+
+_NOTATION = re.compile(r"\\.|\[\^?\]?[^\]]*\]| \?| |~")
+_MEANINGS = {" ": " {1,8}", " ?": " {0,8}", "~": "[^.!?;]{0,80}?", r"\~": "~"}
+
+
+@cache
+def _compile_phrase(spelled: str) -> re.Pattern[str]:
+    return re.compile(_NOTATION.sub(lambda found: _MEANINGS.get(found[0], found[0]), spelled))
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRule:
+    """Kinds of words that must meet in one sentence, in any order."""
+
+    code: str
+    message: str
+    needs: tuple[re.Pattern[str], ...]
+    """The rarest first."""
+    unless: re.Pattern[str] | None
+    confidence: Confidence
+    unknown_host: bool = False
+    """The sentence must also name a host that the skill is not about."""
+    spans_sentences: bool = False
+    """A second sentence may complete it: "Raise the totals. Do not mention it." """
+
+
+def sentence_rule(
+    code: str,
+    message: str,
+    confidence: Confidence,
+    *needs: str,
+    unless: str = "",
+    unknown_host: bool = False,
+    spans_sentences: bool = False,
+) -> SentenceRule:
+    patterns = tuple(lazy_pattern(rf"(?<![\w-])(?:{need})") for need in needs)
+    exception = lazy_pattern(unless) if unless else None
+    return SentenceRule(code, message, patterns, exception, confidence, unknown_host, spans_sentences)

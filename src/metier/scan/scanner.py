@@ -7,12 +7,8 @@ from metier.values import dataclass, field, replace
 
 from .collector import FindingCollector
 from .data.hosts import urls_in
-from .data.instructions import INSTRUCTIONS
-from .data.misdeeds import MISDEEDS
-from .data.outlets import OUTLETS
-from .data.secrecy import SECRECY
-from .data.signatures import SIGNATURES
 from .readers.encoded_text import decode_texts
+from .readers.sentences import read_sentences
 from .report import Finding, ScanReport
 from .rules.binaries import judge_binary
 from .rules.data_flow import judge_data_flow
@@ -21,13 +17,13 @@ from .rules.exfiltration_prose import judge_exfiltration_prose
 from .rules.hidden_text import judge_hidden, visible_text
 from .rules.javascript import judge_javascript
 from .rules.obfuscation import judge_obfuscation
-from .rules.phrases import look_up
+from .rules.phrases import CODE_PHRASES, PHRASES, PROSE_PHRASES, look_up
 from .rules.prerequisites import judge_addresses, judge_packages, judge_prerequisites
 from .rules.python import judge_python
 from .rules.remote_instructions import judge_remote_instructions
 from .rules.scope import judge_scope
 from .rules.script_behaviour import judge_embedded_downloads, judge_script
-from .rules.sentence_rules import judge_sentences, read_sentences
+from .rules.sentence_rules import judge_sentences
 from .rules.shell import judge_shell
 from .rules.table import RULES
 from .rules.wording_model import judge_wording
@@ -35,11 +31,8 @@ from .scale import Confidence, ScanVerdict
 from .subject import ScanLimits, ScanSubject, read_subject
 from .text import SkillText, TextKind
 
-__all__ = ["PHRASES", "scan"]
+__all__ = ["scan"]
 
-_TOLD = (*INSTRUCTIONS, *SECRECY, *MISDEEDS)
-_SHAPES = (*SIGNATURES, *OUTLETS)
-PHRASES = (*_TOLD, *_SHAPES)
 _DEEPEST = 6
 _MOST_INNER = 400
 _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
@@ -48,19 +41,21 @@ _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanLimits()) -> ScanReport:  # noqa: B008 - frozen
     """What a skill could do and what looks bad about it. The same bytes always give the same report."""
     subject = read_subject(files, folder, options)
-    notes = FindingCollector(subject.purpose)
+    collector = FindingCollector(subject.purpose)
     for path, why in subject.unread:
-        notes.add("SK901", f"not scanned: {why}", file=path)
-    scanner = _Scanner(subject, notes, options)
-    notes.mentioned.update(url.label for text in subject.raw if text.kind is TextKind.PROSE for url in urls_in(text.text))
-    told = "\n".join(text.low for text in subject.texts if text.kind is TextKind.PROSE or text.is_shown)
+        collector.add("SK901", f"not scanned: {why}", file=path)
+    scanner = _Scanner(subject, collector, options)
+    collector.host_mentions.update(
+        url.label for text in subject.raw if text.kind is TextKind.PROSE for url in urls_in(text.text)
+    )
+    documented = "\n".join(text.low for text in subject.texts if text.kind is TextKind.PROSE or text.is_in_document)
     for text in subject.raw:
-        judge_hidden(text, notes)
-        judge_dependencies(text, notes)
+        judge_hidden(text, collector)
+        judge_dependencies(text, collector)
         if text.kind is TextKind.PROSE:
-            judge_packages(text, notes)
-        judge_obfuscation(text, notes)
-        judge_script(text, told, notes)
+            judge_packages(text, collector)
+        judge_obfuscation(text, collector)
+        judge_script(text, documented, collector)
         plain = visible_text(text)
         if plain is not None:
             scanner.again(plain)
@@ -68,33 +63,35 @@ def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanL
     for text in subject.texts:
         scanner.judge(text)
     for path, data in subject.binaries.items():
-        judge_binary(path, data, notes)
-    judge_scope(subject, notes, scanner.judge)
-    judge_data_flow(notes)
-    chained = notes.findings.values() if subject.purpose.is_security else _chained(notes)
+        judge_binary(path, data, collector)
+    judge_scope(subject, collector, scanner.judge)
+    judge_data_flow(collector)
+    chained = collector.findings.values() if subject.purpose.is_security else _chained(collector)
     findings = tuple(sorted(chained, key=lambda one: one.order))
-    return ScanReport(findings=findings, capabilities=notes.capabilities(), files=len(subject.raw) + len(subject.binaries))
+    return ScanReport(findings=findings, capabilities=collector.capabilities(), files=len(subject.raw) + len(subject.binaries))
 
 
-def _chained(notes: FindingCollector) -> list[Finding]:
+def _chained(collector: FindingCollector) -> list[Finding]:
     """Doubts of two kinds in one skill are no doubts any more.
 
     Malicious skills take a median of three steps of an attack (arXiv 2602.06547); of 12,000 ordinary ones a handful shows two.
     """
     doubtful = {
         key: RULES[one.code].category
-        for key, one in notes.findings.items()
-        if one.verdict is ScanVerdict.REVIEW and key not in notes.spoken_of and RULES[one.code].category not in _NO_STEP
+        for key, one in collector.findings.items()
+        if one.verdict is ScanVerdict.REVIEW
+        and key not in collector.lowered_by_context
+        and RULES[one.code].category not in _NO_STEP
     }
     if len(set(doubtful.values())) < 2:
-        return list(notes.findings.values())
-    return [replace(one, confidence=Confidence.HIGH) if key in doubtful else one for key, one in notes.findings.items()]
+        return list(collector.findings.values())
+    return [replace(one, confidence=Confidence.HIGH) if key in doubtful else one for key, one in collector.findings.items()]
 
 
 @dataclass(slots=True)
 class _Scanner:
     subject: ScanSubject
-    notes: FindingCollector
+    collector: FindingCollector
     limits: ScanLimits
     depth: int = 0
     layer: int = 0
@@ -107,18 +104,18 @@ class _Scanner:
     def judge(self, text: SkillText) -> None:
         """One piece of text: its phrases and its language."""
         # What a document shows as inline code was looked up with the prose around it.
-        look_up(_SHAPES if text.is_inline else PHRASES, text, self.notes)
-        judge_embedded_downloads(text, self.notes)
+        look_up(CODE_PHRASES if text.is_inline else PHRASES, text, self.collector)
+        judge_embedded_downloads(text, self.collector)
         self._language(text)
 
     def again(self, plain: SkillText) -> None:
         """A file as a model reads it. What only shows now was hidden, whatever it is."""
-        notes = FindingCollector()
-        look_up(_TOLD, plain, notes)
+        collector = FindingCollector()
+        look_up(PROSE_PHRASES, plain, collector)
         known = {(one.code, one.line) for one in self._phrases_of(plain.path)}
-        for finding in notes.findings.values():
+        for finding in collector.findings.values():
             if (finding.code, finding.line) not in known and finding.confidence is not Confidence.LOW:
-                self.notes.add(
+                self.collector.add(
                     "SK413",
                     f"behind invisible or look-alike letters: {finding.message}",
                     file=finding.file,
@@ -129,39 +126,39 @@ class _Scanner:
                 )
 
     def _phrases_of(self, path: str) -> list[Finding]:
-        notes = FindingCollector()
+        collector = FindingCollector()
         for text in self.subject.raw:
             if text.path == path:
-                look_up(_TOLD, text, notes)
-        return list(notes.findings.values())
+                look_up(PROSE_PHRASES, text, collector)
+        return list(collector.findings.values())
 
     def _language(self, text: SkillText) -> None:
-        notes = self.notes
+        collector = self.collector
         if text.kind in (TextKind.SHELL, TextKind.POWERSHELL):
-            judge_shell(text, notes, inner=self._inner)
+            judge_shell(text, collector, inner=self._inner)
         elif text.kind is TextKind.PYTHON:
-            judge_python(text, notes, inner=self._inner)
+            judge_python(text, collector, inner=self._inner)
         elif text.kind is TextKind.JAVASCRIPT:
-            judge_javascript(text, notes, inner=self._inner)
+            judge_javascript(text, collector, inner=self._inner)
         elif text.kind is TextKind.PROSE:
-            judge_prerequisites(text, notes)
-            judge_exfiltration_prose(text, notes)
-            judge_remote_instructions(text, notes)
+            judge_prerequisites(text, collector)
+            judge_exfiltration_prose(text, collector)
+            judge_remote_instructions(text, collector)
             said = read_sentences(text)
-            judge_sentences(text, said, notes)
-            judge_wording(text, said, notes)
-        elif not text.is_shown:
-            judge_addresses(text, notes)
+            judge_sentences(text, said, collector)
+            judge_wording(text, said, collector)
+        elif not text.is_in_document:
+            judge_addresses(text, collector)
 
     def _inner(self, text: SkillText) -> None:
         """Code that other code hands to an interpreter."""
         if self.depth >= _DEEPEST or self.inner_left <= 0:
-            self.notes.add("SK902", "code in code in code: not all of it was read", file=text.path)
+            self.collector.add("SK902", "code in code in code: not all of it was read", file=text.path)
             return
         self.inner_left -= 1
         self.depth += 1
         self.judge(text)
-        judge_dependencies(text, self.notes)
+        judge_dependencies(text, self.collector)
         self.uncover(text)
         self.depth -= 1
 
@@ -171,19 +168,19 @@ class _Scanner:
             return
         for plain in decode_texts(text, limit=self.decoded_left):
             self.decoded_left -= len(plain.text)
-            before = set(self.notes.findings)
+            before = set(self.collector.findings)
             self.layer += 1
             self.judge(plain)
             self.uncover(plain)
             self.layer -= 1
-            self._report_layer(plain, [self.notes.findings[key] for key in self.notes.findings if key not in before])
+            self._report_layer(plain, [self.collector.findings[key] for key in self.collector.findings if key not in before])
 
     def _report_layer(self, plain: SkillText, found: list[Finding]) -> None:
         """An encoding with something grave behind it is grave itself."""
         grave = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
         if grave:
             sure = max((one.confidence for one in grave), key=lambda one: one.rank)
-            self.notes.add(
+            self.collector.add(
                 "SK702",
                 f"{plain.via}: {grave[0].message}",
                 file=plain.path,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 from metier.values import dataclass, field
 
-from .patterns import lazy_pattern
-
-__all__ = ["GAP", "SkillText", "TextKind", "escape_invisible", "excerpt_of", "kind_of", "lowered", "words"]
+__all__ = ["GAP", "SkillText", "TextKind", "escape_invisible", "excerpt_of", "kind_of", "lowered"]
 
 
 GAP = " \x1e "
@@ -43,7 +42,7 @@ _INTERPRETERS = (
     ("pwsh", TextKind.POWERSHELL),
 )
 # What would move a terminal's cursor, hide, or reorder: an excerpt shows its code point instead.
-_UNSHOWN = lazy_pattern(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
+_UNSHOWN = re.compile(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
                       r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
 
 
@@ -58,7 +57,7 @@ class SkillText:
     """The column of its first character; later lines start at 1."""
     via: str = ""
     """How it was uncovered, such as `base64`; empty for text that is there to see. All of it is then on line `first`."""
-    is_shown: bool = False
+    is_in_document: bool = False
     """A code block or inline code of a document, rather than a file that is run."""
     is_inline: bool = False
     """Inline code, which stands in its document's prose too."""
@@ -70,7 +69,7 @@ class SkillText:
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", lowered(self.text, is_prose=self.kind is TextKind.PROSE))
 
-    def place(self, at: int) -> tuple[int, int]:
+    def position(self, at: int) -> tuple[int, int]:
         """Line and column in the file."""
         if self.via:
             return self.first, self.column
@@ -81,7 +80,14 @@ class SkillText:
     def within(self, kind: TextKind, code: str, *, line: int, column: int = 1) -> SkillText:
         """Code that this text hands to an interpreter: it stands where this stands, and is shown as this is shown."""
         return SkillText(
-            self.path, kind, code, first=line, column=column, via=self.via, is_shown=self.is_shown, around=self.around
+            self.path,
+            kind,
+            code,
+            first=line,
+            column=column,
+            via=self.via,
+            is_in_document=self.is_in_document,
+            around=self.around,
         )
 
     def line_around(self, at: int) -> str:
@@ -101,11 +107,6 @@ def lowered(text: str, *, is_prose: bool) -> str:
         # A few capitals become two characters; places must stay what they are.
         low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
     return low.translate(_SMOOTH if is_prose else _SMOOTH_CODE)
-
-
-def words(text: str) -> frozenset[str]:
-    """A set of words, written as a text."""
-    return frozenset(text.split())
 
 
 def kind_of(path: str, text: str) -> TextKind:

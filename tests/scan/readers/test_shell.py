@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from metier.scan.patterns import words
 from metier.scan.readers.shell import ShellCommand, pipelines
 from metier.scan.rules.shell_commands import walk
-from metier.scan.text import words
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "real-skills.jsonl.gz"
 

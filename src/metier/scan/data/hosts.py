@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
-from metier.scan.text import words
 from metier.values import dataclass
 
 __all__ = ["HostReputation", "Url", "download_risk", "is_unknown_host", "reputation_of", "urls_in"]
@@ -23,11 +22,11 @@ class HostReputation(StrEnum):
     """Its owner is known to everybody, and so is its installer."""
     OWN = "own"
     """It shares its name with the skill."""
-    PLAIN = "plain"
+    UNKNOWN = "unknown"
     """Some host."""
     SHARED = "shared"
     """Anybody may put anything there: code hosting, free web hosting."""
-    LOOSE = "loose"
+    ANONYMOUS = "anonymous"
     """Nobody answers for it: bare addresses, pastes, tunnels, shorteners, drop boxes, request catchers."""
     LOCAL = "local"
 
@@ -106,7 +105,7 @@ _SHARED = words("""
     framer.website framer.app webflow.io carrd.co notion.site gitbook.io tilda.ws bubbleapps.io godaddysites.com square.site
     mystrikingly.com 000webhostapp.com infinityfreeapp.com altervista.org webnode.page jimdosite.com softr.app bolt.host
 """)
-_LOOSE = words("""
+_ANONYMOUS = words("""
     pastebin.com paste.ee rentry.co rentry.org hastebin.com ghostbin.com dpaste.org dpaste.com paste.rs ix.io sprunge.us
     termbin.com glot.io controlc.com privatebin.net justpaste.it 0bin.net paste.gg pastes.io bpa.st snippet.host
     gist.githubusercontent.com gist.github.com cl1p.net telegra.ph write.as transfer.sh file.io 0x0.st catbox.moe
@@ -127,7 +126,7 @@ _INSTALLERS = lazy_pattern(
     r"|kubernetes-sigs/|argoproj/|hashicorp/|openai/|anthropics/|google-gemini/|microsoft/|google/|vercel/|cloudflare/"
     r"|supabase/|stripe/)"
 )
-_LOOSE_ENDINGS = (".onion", ".tk", ".ml", ".ga", ".cf", ".gq", ".bit", ".i2p")
+_ANONYMOUS_ENDINGS = (".onion", ".tk", ".ml", ".ga", ".cf", ".gq", ".bit", ".i2p")
 _MOST = 2_000
 
 
@@ -159,9 +158,9 @@ def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
     if _LOCAL.fullmatch(host):
         return HostReputation.LOCAL
     if _ADDRESS.fullmatch(host):
-        return HostReputation.PLAIN if _DOCUMENTATION.fullmatch(host) else HostReputation.LOOSE
-    if _is_under(host, _LOOSE) or host.endswith(_LOOSE_ENDINGS) or _ILL_WORDS.search(host):
-        return HostReputation.LOOSE
+        return HostReputation.UNKNOWN if _DOCUMENTATION.fullmatch(host) else HostReputation.ANONYMOUS
+    if _is_under(host, _ANONYMOUS) or host.endswith(_ANONYMOUS_ENDINGS) or _ILL_WORDS.search(host):
+        return HostReputation.ANONYMOUS
     if _INSTALLERS.search(url.text.lower()):
         return HostReputation.KNOWN
     if _is_under(host, _SHARED):
@@ -171,15 +170,15 @@ def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
     label = re.sub(r"[^a-z0-9]", "", url.label)
     if len(label) >= 4 and (label in own or (len(own) >= 6 and own in label)):
         return HostReputation.OWN
-    return HostReputation.PLAIN
+    return HostReputation.UNKNOWN
 
 
 def is_unknown_host(url: Url, purpose: Purpose) -> bool:
     """A host that neither everybody knows nor the skill's name and description speak of."""
     kind = reputation_of(url, purpose)
     return (
-        kind in (HostReputation.PLAIN, HostReputation.LOOSE, HostReputation.SHARED)
-        and (kind is HostReputation.LOOSE or not url.is_placeholder)
+        kind in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED)
+        and (kind is HostReputation.ANONYMOUS or not url.is_placeholder)
         and not (len(url.label) >= 4 and purpose.mentions((url.label,)))
     )
 
@@ -191,8 +190,8 @@ def download_risk(url: Url, purpose: Purpose) -> Confidence:
         HostReputation.LOCAL: Confidence.LOW,
         HostReputation.OWN: Confidence.MEDIUM,
         HostReputation.SHARED: Confidence.MEDIUM,
-        HostReputation.PLAIN: Confidence.HIGH,
-        HostReputation.LOOSE: Confidence.HIGH,
+        HostReputation.UNKNOWN: Confidence.HIGH,
+        HostReputation.ANONYMOUS: Confidence.HIGH,
     }[reputation_of(url, purpose)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.scan.text import words
+from metier.scan.patterns import words
 
 __all__ = ["POPULAR", "similar_package"]
 

@@ -41,7 +41,7 @@ def decode_texts(text: SkillText, *, limit: int) -> Iterator[SkillText]:
             continue
         seen.add(plain)
         left -= len(plain)
-        line, column = text.place(at)
+        line, column = text.position(at)
         via = f"{name} in {text.via}" if text.via else name
         yield SkillText(text.path, _kind(plain, text.kind), plain, first=line, column=column, via=via)
 

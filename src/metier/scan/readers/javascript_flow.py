@@ -34,12 +34,12 @@ _PRIVATE = frozenset(("secretKey", "privateKey", "private_key", "mnemonic", "see
 _DECLARES = frozenset(("const", "let", "var", "export", "this", "async", "await", "function"))
 
 
-def note_steps(script: JavaScriptSource, notes: FindingCollector) -> None:
+def note_steps(script: JavaScriptSource, collector: FindingCollector) -> None:
     for statement in statements(script.tokens):
-        _note(statement, script, notes)
+        _note(statement, script, collector)
 
 
-def _note(statement: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> None:
+def _note(statement: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> None:
     path = script.text.path
     names = {one.text for one in statement if one.kind == "name"}
     for one in statement:
@@ -49,11 +49,11 @@ def _note(statement: list[JavaScriptToken], script: JavaScriptSource, notes: Fin
     equals = next((index for index, one in enumerate(statement) if one.text == "="), -1)
     defined = {one.text for one in statement[: max(equals, 0)] if one.kind == "name"} - _DECLARES
     defined |= _written(statement)
-    sends = _sends(statement, script, notes)
-    secret, is_explained = _secret(statement, script, notes, is_sink=bool(sends))
+    sends = _sends(statement, script, collector)
+    secret, is_explained = _secret(statement, script, collector, is_sink=bool(sends))
     spelled = script.strings(statement[:400]) if sends else ""
-    fetched, sure = _fetched(statement, script, notes)
-    notes.steps.append(
+    fetched, sure = _fetched(statement, script, collector)
+    collector.steps.append(
         FlowStep(
             script.text,
             statement[0].at,
@@ -62,7 +62,7 @@ def _note(statement: list[JavaScriptToken], script: JavaScriptSource, notes: Fin
             secret=secret,
             is_explained=is_explained,
             sends=sends,
-            is_abroad=any(is_unknown_host(url, notes.purpose) for url in urls_in(spelled)),
+            to_unknown_host=any(is_unknown_host(url, collector.purpose) for url in urls_in(spelled)),
             fetched=fetched,
             runs=_runs(statement, script),
             confidence=sure,
@@ -86,12 +86,12 @@ def _written(statement: list[JavaScriptToken]) -> set[str]:
 
 
 def _secret(
-    statement: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector, *, is_sink: bool
+    statement: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector, *, is_sink: bool
 ) -> tuple[str, bool]:
     flat = "".join(one.text for one in statement[:400] if one.kind != "string")
     for name in re.findall(r"process\.env\.(\w{3,60})", flat):
         if SECRET_NAME.search(name):
-            notes.use("secrets", name)
+            collector.add_capability("secrets", name)
     whole = re.search(
         r"(?:JSON\.stringify|Object\.(?:entries|values|assign|fromEntries))\([^()]{0,40}process\.env\b(?![.\[])"
         r"|\.\.\.process\.env\b(?![.\[])|=process\.env$",
@@ -105,13 +105,13 @@ def _secret(
     if RUNS.intersection(names) and _SPELLED_ENVIRONMENT.search("".join(one.text for one in statement if one.kind == "string")):
         return WHOLE_ENVIRONMENT, False
     if any(READS.search(name) or name in RUNS or name in ("join", "homedir") for name in names):
-        found = secret_place("/".join(script.strings(statement[:200]).split()), notes.purpose)
+        found = secret_place("/".join(script.strings(statement[:200]).split()), collector.purpose)
         if found:
             return found
     return "", False
 
 
-def _sends(statement: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> str:
+def _sends(statement: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> str:
     spelled = next((one.text for one in statement if one.kind == "string" and _SPELLED_ENVIRONMENT.search(one.text)), "")
     if spelled:
         return next((url.host for url in urls_in(spelled)), "the network")
@@ -129,13 +129,13 @@ def _sends(statement: list[JavaScriptToken], script: JavaScriptSource, notes: Fi
                 or not name.startswith(("fetch", "axios.get"))
             )
             url = next(urls_in(spelled), None)
-            if not carries or (url is not None and reputation_of(url, notes.purpose) is HostReputation.LOCAL):
+            if not carries or (url is not None and reputation_of(url, collector.purpose) is HostReputation.LOCAL):
                 return ""
             return url.host if url else f"the network by {name}"
     return ""
 
 
-def _fetched(statement: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> tuple[str, Confidence]:
+def _fetched(statement: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> tuple[str, Confidence]:
     for index in range(min(len(statement), 400)):
         if statement[index].kind == "name":
             name, after = script.dotted(statement, index)
@@ -143,7 +143,7 @@ def _fetched(statement: list[JavaScriptToken], script: JavaScriptSource, notes: 
                 url = next(urls_in(script.strings(statement[after : after + 40])), None)
                 if url is None:
                     return "the network", Confidence.MEDIUM
-                return url.host, download_risk(url, notes.purpose)
+                return url.host, download_risk(url, collector.purpose)
     return "", Confidence.HIGH
 
 

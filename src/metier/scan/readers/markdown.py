@@ -64,7 +64,7 @@ def split_document(text: SkillText) -> list[SkillText]:
             text.text[start:end],
             first=text.first + text.text.count("\n", 0, start),
             via=text.via,
-            is_shown=True,
+            is_in_document=True,
             around=text.low[max(0, start - 220) : start] + GAP,
         )
         for start, end, language in spans
@@ -115,7 +115,7 @@ def _inline(text: SkillText, prose: str) -> Iterator[SkillText]:
                 first=line,
                 column=column,
                 via=text.via,
-                is_shown=True,
+                is_in_document=True,
                 is_inline=True,
                 around=around,
             )

@@ -25,7 +25,7 @@ Node = tuple[ast.AST, str]
 @dataclass(slots=True)
 class PythonModule:
     text: SkillText
-    notes: FindingCollector
+    collector: FindingCollector
     inner: Callable[[SkillText], None]
     aliases: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
@@ -49,8 +49,8 @@ class PythonModule:
         line = getattr(node, "lineno", 1) - 1
         return self.lines[line] + getattr(node, "col_offset", 0) if line < len(self.lines) else 0
 
-    def find(self, code: str, message: str, node: ast.AST, confidence: Confidence | None = None) -> None:
-        self.notes.find(
+    def flag(self, code: str, message: str, node: ast.AST, confidence: Confidence | None = None) -> None:
+        self.collector.flag(
             code, message, text=self.text, at=min(self.at(node), max(0, len(self.text.text) - 1)), confidence=confidence
         )
 
@@ -131,11 +131,11 @@ def _is_reversal(node: ast.AST) -> bool:
 
 
 def read_module(
-    text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]
+    text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]
 ) -> tuple[PythonModule, list[Node]] | None:
     """The file's tree, flat; None if it is no Python that we can read."""
     if len(text.text) > _LONGEST:
-        notes.add("SK902", "the script is too large to be read as Python", file=text.path, line=text.first)
+        collector.add("SK902", "the script is too large to be read as Python", file=text.path, line=text.first)
         return None
     try:
         with _quiet, catch_warnings():
@@ -147,12 +147,12 @@ def read_module(
     lines = [0]
     for line in text.text.split("\n"):
         lines.append(lines[-1] + len(line) + 1)
-    module = PythonModule(text, notes, inner, lines=lines)
+    module = PythonModule(text, collector, inner, lines=lines)
     nodes: list[Node] = []
     for node, scope in _walk(tree):
         nodes.append((node, scope))
         if len(nodes) >= _MOST_NODES:
-            notes.add("SK902", "the script is too large to follow to its end", file=text.path)
+            collector.add("SK902", "the script is too large to follow to its end", file=text.path)
             break
     _prepare(module, nodes)
     return module, nodes

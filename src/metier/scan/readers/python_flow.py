@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from metier.scan.collector import FlowStep
 from metier.scan.data.hosts import HostReputation, Url, download_risk, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.scale import Confidence
-from metier.scan.text import words
 
 from .python import PythonModule
 
@@ -83,7 +82,9 @@ def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
         names = frozenset(f"{module.text.path}:{node.name}:{one.arg}" for one in arguments if one.arg not in ("self", "cls"))
         # Whatever a listener is handed comes from whoever is at the other end.
         fetched = "another machine" if _LISTENS.fullmatch(node.name) else ""
-        module.notes.steps.append(FlowStep(module.text, module.at(node), frozenset({f"{node.name}("}), names, fetched=fetched))
+        module.collector.steps.append(
+            FlowStep(module.text, module.at(node), frozenset({f"{node.name}("}), names, fetched=fetched)
+        )
     elif isinstance(node, ast.Call):
         _call(node, scope, module)
 
@@ -118,11 +119,11 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         secret=secret,
         is_explained=is_explained,
         sends=sends,
-        is_abroad=url is not None and is_unknown_host(url, module.notes.purpose),
+        to_unknown_host=url is not None and is_unknown_host(url, module.collector.purpose),
         fetched=fetched,
         confidence=sure,
     )
-    module.notes.steps.append(step)
+    module.collector.steps.append(step)
     _runs(node, called, scope, module)
 
 
@@ -143,7 +144,7 @@ def _runs(node: ast.Call, called: str, scope: str, module: PythonModule) -> None
     )
     if is_path or isinstance(command, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
         used = frozenset(_names(command, scope, module))
-        module.notes.steps.append(FlowStep(module.text, module.at(node), used, runs=called))
+        module.collector.steps.append(FlowStep(module.text, module.at(node), used, runs=called))
 
 
 def _is_through_shell(node: ast.Call) -> bool:
@@ -154,7 +155,7 @@ def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule)
     """What is written to `open(path, "w")` is in the file of that path."""
     if isinstance(opened, ast.Call) and opened.args and module.dotted(opened.func).rpartition(".")[2] == "open":
         used = frozenset(_names(handle, scope, module))
-        module.notes.steps.append(
+        module.collector.steps.append(
             FlowStep(module.text, module.at(opened), used, frozenset(_names(opened.args[0], scope, module)))
         )
 
@@ -165,20 +166,20 @@ def _uploads(node: ast.Call, sends: str, module: PythonModule) -> None:
     body = [one.value for one in node.keywords if one.arg in ("data", "json", "files", "content", "params")]
     if url is None or not body:
         return
-    purpose = module.notes.purpose
+    purpose = module.collector.purpose
     kind = reputation_of(url, purpose)
-    if kind not in (HostReputation.PLAIN, HostReputation.LOOSE, HostReputation.SHARED) or purpose.mentions((url.label,)):
+    if kind not in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED) or purpose.mentions((url.label,)):
         return
     is_file = any(one.arg == "files" for one in node.keywords) or any(
         isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
         for one in body
         for inner in module.within(one)
     )
-    if kind is HostReputation.LOOSE:
-        module.find("SK615", f"sends data to {sends}", node)
+    if kind is HostReputation.ANONYMOUS:
+        module.flag("SK615", f"sends data to {sends}", node)
     elif is_file:
         sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
-        module.find("SK615", f"sends a file to {sends}", node, sure)
+        module.flag("SK615", f"sends a file to {sends}", node, sure)
 
 
 def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
@@ -188,7 +189,7 @@ def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, define
         module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines), secret=secret,
         is_explained=is_explained, fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
     )  # fmt: skip
-    module.notes.steps.append(step)
+    module.collector.steps.append(step)
 
 
 def _is_decoded(node: ast.AST, module: PythonModule) -> bool:
@@ -252,7 +253,7 @@ def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
                 continue
         else:
             continue
-        place = secret_place(spelled, module.notes.purpose) if spelled else None
+        place = secret_place(spelled, module.collector.purpose) if spelled else None
         if place:
             return place
     return "", False
@@ -287,7 +288,7 @@ def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
     url = _address(node, module)
     if url is None:
         return "the network", Confidence.MEDIUM
-    return url.host, download_risk(url, module.notes.purpose)
+    return url.host, download_risk(url, module.collector.purpose)
 
 
 def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
@@ -304,6 +305,6 @@ def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
     ):
         return ""
     url = _address(node, module)
-    if url is not None and reputation_of(url, module.notes.purpose) is HostReputation.LOCAL:
+    if url is not None and reputation_of(url, module.collector.purpose) is HostReputation.LOCAL:
         return ""
     return url.host if url else f"the network by {name.rpartition('.')[2]}"

@@ -35,12 +35,12 @@ _SENDS = lazy_pattern(
 )
 
 
-def note_steps(pipeline: Pipeline, text: SkillText, notes: FindingCollector, carried: Iterable[str] = ()) -> frozenset[str]:
+def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector, carried: Iterable[str] = ()) -> frozenset[str]:
     """What flows through a pipeline: from files, variables and commands into files, variables and the network."""
     flowing: set[str] = set(carried)
     for command in pipeline:
         for lower in command.inner:
-            flowing |= note_steps(lower, text, notes)
+            flowing |= note_steps(lower, text, collector)
         uses, defines = set(flowing), {f"{text.path}|{command.at}"}
         for word in (*command.words, *(value for _, value in command.assigns), command.body[:4_000]):
             uses.update(f"{text.path}${name}" for name in _VARIABLE.findall(word))
@@ -59,13 +59,13 @@ def note_steps(pipeline: Pipeline, text: SkillText, notes: FindingCollector, car
             and not command.arguments
             and (len(pipeline) == 1 and any(">" in operator for operator, _ in command.redirects))
         ):
-            notes.find("SK602", "keeps all environment variables", text=text, at=command.at)
-        fetched, sure = _fetched(command, notes)
-        secret, is_explained = _secret(command, notes)
+            collector.flag("SK602", "keeps all environment variables", text=text, at=command.at)
+        fetched, sure = _fetched(command, collector)
+        secret, is_explained = _secret(command, collector)
         if secret and command.name in ("cd", "pushd"):
             defines.add(f"{text.path}~folder")
-        sends, is_abroad = _sends(command, notes)
-        notes.steps.append(
+        sends, to_unknown_host = _sends(command, collector)
+        collector.steps.append(
             FlowStep(
                 text,
                 command.at,
@@ -74,7 +74,7 @@ def note_steps(pipeline: Pipeline, text: SkillText, notes: FindingCollector, car
                 secret=secret,
                 is_explained=is_explained,
                 sends=sends,
-                is_abroad=is_abroad,
+                to_unknown_host=to_unknown_host,
                 runs=_runs(command),
                 fetched=fetched,
                 confidence=sure,
@@ -109,7 +109,7 @@ def _outputs(command: ShellCommand) -> list[str]:
     return []
 
 
-def _secret(command: ShellCommand, notes: FindingCollector) -> tuple[str, bool]:
+def _secret(command: ShellCommand, collector: FindingCollector) -> tuple[str, bool]:
     """What a command reads that nobody else should, in words, and whether the skill says why."""
     if command.name in ("env", "printenv", "set") and not command.arguments:
         return WHOLE_ENVIRONMENT, False
@@ -122,7 +122,7 @@ def _secret(command: ShellCommand, notes: FindingCollector) -> tuple[str, bool]:
         return "the cloud machine's credentials", False
     for spelled, what in SECRET_COMMANDS.items():
         if tuple(command.words[: len(spelled)]) == spelled:
-            return what, notes.purpose.mentions(spelled[:1]) or spelled[0] in _OFTEN_ASKED
+            return what, collector.purpose.mentions(spelled[:1]) or spelled[0] in _OFTEN_ASKED
     if command.name in (
         "ls",
         "mkdir",
@@ -148,18 +148,18 @@ def _secret(command: ShellCommand, notes: FindingCollector) -> tuple[str, bool]:
     ):
         if command.name in ("curl", "wget") and not re.search(r"@|^[~/$]", word):
             continue
-        place = secret_place(word, notes.purpose) if re.search(r"[/._]", word) and "://" not in word else None
+        place = secret_place(word, collector.purpose) if re.search(r"[/._]", word) and "://" not in word else None
         if place:
             return place
     return "", False
 
 
-def _fetched(command: ShellCommand, notes: FindingCollector) -> tuple[str, Confidence]:
+def _fetched(command: ShellCommand, collector: FindingCollector) -> tuple[str, Confidence]:
     """Where a command brings text from, and how bad it would be to run that."""
     if command.name not in ("curl", "wget") or any(_SENDS.match(word) for word in command.arguments):
         return "", Confidence.HIGH
     url = next(urls_in(" ".join(command.words)), None)
-    return (url.host, download_risk(url, notes.purpose)) if url else ("", Confidence.HIGH)
+    return (url.host, download_risk(url, collector.purpose)) if url else ("", Confidence.HIGH)
 
 
 def _runs(command: ShellCommand) -> str:
@@ -168,19 +168,19 @@ def _runs(command: ShellCommand) -> str:
     return command.name if is_code and re.fullmatch(r"\$\{?\w+\}?", command.words[-1]) else ""
 
 
-def _sends(command: ShellCommand, notes: FindingCollector) -> tuple[str, bool]:
+def _sends(command: ShellCommand, collector: FindingCollector) -> tuple[str, bool]:
     """Where a command sends data to, in words, and whether that is a host which the skill does not speak of."""
-    to = _destination(command, notes)
-    return to, bool(to) and any(is_unknown_host(url, notes.purpose) for url in urls_in(" ".join(command.words)))
+    to = _destination(command, collector)
+    return to, bool(to) and any(is_unknown_host(url, collector.purpose) for url in urls_in(" ".join(command.words)))
 
 
-def _destination(command: ShellCommand, notes: FindingCollector) -> str:
+def _destination(command: ShellCommand, collector: FindingCollector) -> str:
     line = " ".join(command.words)
     if command.name in ("curl", "wget"):
         sends = any(_SENDS.match(word) for word in command.arguments) or "@-" in line
         urls = list(urls_in(line)) or [Url("", "", "", 0, False)]
         in_address = bool(re.search(r"://[^\s\"']*[?&/=][^\s\"']*\$[({\w]", line))
-        if (sends or in_address) and reputation_of(urls[0], notes.purpose) is not HostReputation.LOCAL:
+        if (sends or in_address) and reputation_of(urls[0], collector.purpose) is not HostReputation.LOCAL:
             return urls[0].host or "the network"
     elif command.name in ("nc", "ncat", "socat", "telnet", "ftp", "tftp"):
         return f"the network by {command.name}"

@@ -62,21 +62,23 @@ _DOCUMENTS = (
 _ENCRYPTED = 0x1
 
 
-def judge_binary(path: str, data: bytes, notes: FindingCollector) -> None:
+def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
     low = path.lower()
     program, archive = _named(data, _PROGRAMS), _named(data, _ARCHIVES)
     if b"EICAR-STANDARD-ANTIVIRUS-TEST-FILE" in data[:4_096]:
-        notes.add("SK704", "the test file of virus scanners", file=path, confidence=Confidence.HIGH)
+        collector.add("SK704", "the test file of virus scanners", file=path, confidence=Confidence.HIGH)
     elif program:
         if low.endswith((*_PICTURES, ".txt", ".md", ".pdf", ".json")):
-            notes.add("SK707", f"{program} that calls itself {low.rpartition('.')[2]}", file=path, confidence=Confidence.HIGH)
-        notes.add("SK704", program, file=path)
+            collector.add(
+                "SK707", f"{program} that calls itself {low.rpartition('.')[2]}", file=path, confidence=Confidence.HIGH
+            )
+        collector.add("SK704", program, file=path)
     elif low.endswith((".pyc", ".pyo")):
-        notes.add("SK704", "compiled Python", file=path, confidence=Confidence.LOW if "__pycache__" in low else None)
+        collector.add("SK704", "compiled Python", file=path, confidence=Confidence.LOW if "__pycache__" in low else None)
     elif archive and not low.endswith(_DOCUMENTS):
-        _archive(path, low, archive, data, notes)
+        _archive(path, low, archive, data, collector)
     elif data.startswith(_IMAGES):
-        hidden_in_image(path, data, notes)
+        hidden_in_image(path, data, collector)
 
 
 def _named(data: bytes, kinds: Mapping[bytes, str]) -> str:
@@ -84,10 +86,10 @@ def _named(data: bytes, kinds: Mapping[bytes, str]) -> str:
     return next(words for magic, words in kinds.items() if data.startswith(magic)) if data.startswith(tuple(kinds)) else ""
 
 
-def _archive(path: str, low: str, archive: str, data: bytes, notes: FindingCollector) -> None:
+def _archive(path: str, low: str, archive: str, data: bytes, collector: FindingCollector) -> None:
     if low.endswith((*_PICTURES, ".txt", ".md", ".pdf")):
-        notes.add("SK707", f"{archive} that calls itself {low.rpartition('.')[2]}", file=path)
+        collector.add("SK707", f"{archive} that calls itself {low.rpartition('.')[2]}", file=path)
     elif data.startswith(b"PK\x03\x04") and len(data) > 8 and data[6] & _ENCRYPTED:
-        notes.add("SK705", "a zip archive with a password", file=path, confidence=Confidence.HIGH)
+        collector.add("SK705", "a zip archive with a password", file=path, confidence=Confidence.HIGH)
     else:
-        notes.add("SK705", archive, file=path, confidence=Confidence.LOW if low.endswith((".gz", ".bz2", ".xz")) else None)
+        collector.add("SK705", archive, file=path, confidence=Confidence.LOW if low.endswith((".gz", ".bz2", ".xz")) else None)

@@ -20,16 +20,16 @@ _MOST_STEPS = 40_000
 _MOST_HOPS = 24
 
 
-def judge_data_flow(notes: FindingCollector) -> None:
+def judge_data_flow(collector: FindingCollector) -> None:
     """A finding for each network call that a secret reaches, and for each interpreter that a download reaches."""
-    steps = notes.steps[:_MOST_STEPS]
+    steps = collector.steps[:_MOST_STEPS]
     for origin, step in _joined(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
-        _leaves(origin, step, notes)
+        _leaves(origin, step, collector)
     for origin, step in _joined(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
         message = f"{step.runs} runs what comes from {origin.fetched}"
-        notes.find("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
+        collector.flag("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
     for _, step in _joined(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
-        notes.find("SK701", f"{step.runs} runs what was decoded", text=step.text, at=step.at)
+        collector.flag("SK701", f"{step.runs} runs what was decoded", text=step.text, at=step.at)
 
 
 def _joined(
@@ -53,14 +53,14 @@ def _joined(
     yield from ((origins[id(step)], step) for step in steps if is_sink(step) and id(step) in origins)
 
 
-def _leaves(origin: FlowStep, sink: FlowStep, notes: FindingCollector) -> None:
-    if origin.is_explained and not sink.is_abroad:
+def _leaves(origin: FlowStep, sink: FlowStep, collector: FindingCollector) -> None:
+    if origin.is_explained and not sink.to_unknown_host:
         return
     if origin.text.path == sink.text.path:
         # Tokens of a fragment say less than a tree of a whole script.
-        sure = Confidence.MEDIUM if sink.text.is_shown and sink.text.kind is TextKind.JAVASCRIPT else None
-        notes.find("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
+        sure = Confidence.MEDIUM if sink.text.is_in_document and sink.text.kind is TextKind.JAVASCRIPT else None
+        collector.flag("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
         return
-    line, _ = origin.text.place(origin.at)
+    line, _ = origin.text.position(origin.at)
     message = f"{origin.secret}, read in {origin.text.path}:{line}, would be sent to {sink.sends}"
-    notes.find("SK612", message, text=sink.text, at=sink.at)
+    collector.flag("SK612", message, text=sink.text, at=sink.at)

@@ -29,25 +29,25 @@ _LIFECYCLE = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 _MOST = 300
 
 
-def judge_dependencies(text: SkillText, notes: FindingCollector) -> None:
+def judge_dependencies(text: SkillText, collector: FindingCollector) -> None:
     name = text.path.rpartition("/")[2].lower()
     if name == "package.json":
-        _package_json(text, notes)
+        _package_json(text, collector)
     elif re.fullmatch(r"requirements[\w.-]*\.(?:txt|in)", name):
-        _requirements(text, notes)
+        _requirements(text, collector)
     elif name in ("conftest.py", "sitecustomize.py", "usercustomize.py") or name.endswith(".pth"):
         sure = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
-        notes.add("SK507", f"{name} is run by Python or pytest by itself", file=text.path, confidence=sure)
+        collector.add("SK507", f"{name} is run by Python or pytest by itself", file=text.path, confidence=sure)
     if (text.kind in (TextKind.SHELL, TextKind.PROSE, TextKind.POWERSHELL) and "install" in text.low) or " add " in text.low:
-        _commands(text, notes)
+        _commands(text, collector)
 
 
-def _commands(text: SkillText, notes: FindingCollector) -> None:
+def _commands(text: SkillText, collector: FindingCollector) -> None:
     for found in islice(_INSTALL.finditer(text.text), _MOST):
         registry = "PyPI" if re.search(r"pip|uv|poetry", found["tool"]) else "npm"
         at = found.start("tool")
         words = found["rest"].split()
-        _foreign(found["rest"], text, at, notes)
+        _foreign(found["rest"], text, at, collector)
         skip = False
         for word in words[:30]:
             if skip or word.startswith(("-", ".", "/", "$", "<", "[", '"<')):
@@ -70,10 +70,10 @@ def _commands(text: SkillText, notes: FindingCollector) -> None:
                 continue
             spelled = _NAME.fullmatch(word.strip("'\""))
             if spelled and "://" not in word:
-                _slip(spelled["name"], registry, text, at, notes)
+                _slip(spelled["name"], registry, text, at, collector)
 
 
-def _foreign(rest: str, text: SkillText, at: int, notes: FindingCollector) -> None:
+def _foreign(rest: str, text: SkillText, at: int, collector: FindingCollector) -> None:
     """An index or an archive that is not the registry's."""
     index = re.search(r"(?:--(?:extra-)?index-url|-i|--registry|--find-links|-f)[= ](https?://\S+)", rest)
     for url in urls_in(rest):
@@ -89,32 +89,32 @@ def _foreign(rest: str, text: SkillText, at: int, notes: FindingCollector) -> No
             continue
         what = "an index" if index else "an archive"
         # An index that stands in for the public one answers for every name, also for those of its own.
-        is_own = url.label in rest.replace(url.text, "") or notes.purpose.mentions((url.label,))
-        is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, notes.purpose)
+        is_own = url.label in rest.replace(url.text, "") or collector.purpose.mentions((url.label,))
+        is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, collector.purpose)
         is_grave = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
         sure = Confidence.HIGH if is_grave else None
-        notes.find("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
+        collector.flag("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
 
 
-def _slip(name: str, registry: str, text: SkillText, at: int, notes: FindingCollector) -> None:
+def _slip(name: str, registry: str, text: SkillText, at: int, collector: FindingCollector) -> None:
     other = similar_package(name, registry)
     if other:
-        others = sum(one.code == "SK802" and repr(name) not in one.message for one in notes.findings.values())
+        others = sum(one.code == "SK802" and repr(name) not in one.message for one in collector.findings.values())
         sure = Confidence.HIGH if others else None
-        notes.find("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at, confidence=sure)
+        collector.flag("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at, confidence=sure)
 
 
-def _requirements(text: SkillText, notes: FindingCollector) -> None:
+def _requirements(text: SkillText, collector: FindingCollector) -> None:
     for found in islice(_REQUIREMENT.finditer(text.text), _MOST):
         if not found["version"]:
-            notes.find("SK801", f"{found['name']} has no version", text=text, at=found.start())
-        _slip(found["name"], "PyPI", text, found.start(), notes)
+            collector.flag("SK801", f"{found['name']} has no version", text=text, at=found.start())
+        _slip(found["name"], "PyPI", text, found.start(), collector)
     for line in text.text.split("\n")[:_MOST]:
         if line.startswith(("--index-url", "--extra-index-url", "-i ")):
-            _foreign(line, text, text.text.find(line), notes)
+            _foreign(line, text, text.text.find(line), collector)
 
 
-def _package_json(text: SkillText, notes: FindingCollector) -> None:
+def _package_json(text: SkillText, collector: FindingCollector) -> None:
     try:
         package = json.loads(text.text)
     except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ def _package_json(text: SkillText, notes: FindingCollector) -> None:
                 command,
             )
             sure = Confidence.HIGH if is_grave else Confidence.LOW if plain else Confidence.MEDIUM
-            notes.find(
+            collector.flag(
                 "SK507",
                 f"npm runs {command[:80]!r} at {hook}",
                 text=text,
@@ -141,11 +141,11 @@ def _package_json(text: SkillText, notes: FindingCollector) -> None:
     for group in ("dependencies", "devDependencies", "optionalDependencies"):
         for name, version in _pairs(package.get(group)):
             at = max(text.text.find(f'"{name}"'), 0)
-            _slip(name, "npm", text, at, notes)
+            _slip(name, "npm", text, at, collector)
             if version in ("*", "latest", ""):
-                notes.find("SK801", f"{name} has no version", text=text, at=at)
+                collector.flag("SK801", f"{name} has no version", text=text, at=at)
             elif version.startswith("http://") or (version.startswith("https://") and "github.com" not in version):
-                notes.find("SK803", f"{name} comes from {version[:80]}", text=text, at=at)
+                collector.flag("SK803", f"{name} comes from {version[:80]}", text=text, at=at)
 
 
 def _pairs(value: object) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,11 @@ from itertools import islice, pairwise
 
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, download_risk, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.readers.shell_flow import base_name
 from metier.scan.scale import Confidence
-from metier.scan.text import SkillText, words
+from metier.scan.text import SkillText
 from metier.values import dataclass, field
 
 __all__ = ["FETCHERS", "INTERPRETERS", "DownloadedFiles", "judge_pipe", "judge_powershell"]
@@ -55,30 +55,30 @@ class DownloadedFiles:
             if command.name in ("tar", "unzip", "bsdtar") and folder:
                 self.folders[folder] = urls[0]
 
-    def judge(self, command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+    def judge(self, command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
         if command.name.lower() in FETCHERS:
             for url in islice(urls_in(" ".join(command.words[:_MOST_WORDS])), _MOST_ADDRESSES):
                 self._note(command, url)
-                if reputation_of(url, notes.purpose) is HostReputation.LOOSE and not url.is_placeholder:
-                    notes.find("SK506", f"talks to {url.host}", text=text, at=command.at)
+                if reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS and not url.is_placeholder:
+                    collector.flag("SK506", f"talks to {url.host}", text=text, at=command.at)
             return
         if command.name in _PACKAGE_RUNNERS:
             package = next((word for word in command.arguments if not word.startswith("-") and word != "run"), "")
             for url in urls_in(package):
-                if reputation_of(url, notes.purpose) in (HostReputation.PLAIN, HostReputation.LOOSE):
+                if reputation_of(url, collector.purpose) in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS):
                     message = f"{command.name} runs what {url.host} answers"
-                    notes.find("SK501", message, text=text, at=command.at, confidence=_sure_of(url, text, notes))
+                    collector.flag("SK501", message, text=text, at=command.at, confidence=_sure_of(url, text, collector))
         if command.name in ("unzip", "7z", "7za") and any(re.match(r"-[pP]", word) for word in command.arguments):
-            notes.find("SK705", "opens an archive with a password", text=text, at=command.at)
+            collector.flag("SK705", "opens an archive with a password", text=text, at=command.at)
             self.locked.add(_unpacked_to(command) or ".")
         elif any(folder and word.startswith(f"{folder}/") for folder in self.locked for word in command.words[:2]):
             message = "runs what came out of an archive with a password"
-            notes.find("SK502", message, text=text, at=command.at, confidence=Confidence.HIGH)
+            collector.flag("SK502", message, text=text, at=command.at, confidence=Confidence.HIGH)
         found = self._run_by(command)
         if found is not None:
             url, path = found
-            notes.find("SK502", f"runs what it downloaded from {url.host}", text=text, at=command.at,
-                       confidence=_sure_of_file(url, path, notes))  # fmt: skip
+            collector.flag("SK502", f"runs what it downloaded from {url.host}", text=text, at=command.at,
+                       confidence=_sure_of_file(url, path, collector))  # fmt: skip
 
     def _note(self, command: ShellCommand, url: Url) -> None:
         arguments = command.arguments[:_MOST_WORDS]
@@ -117,34 +117,34 @@ def _unpacked_to(command: ShellCommand) -> str:
     return next((to.rstrip("/") for flag, to in pairwise(command.arguments) if flag in ("-C", "-d", "--directory")), "")
 
 
-def _sure_of_file(url: Url, path: str, notes: FindingCollector) -> Confidence:
+def _sure_of_file(url: Url, path: str, collector: FindingCollector) -> Confidence:
     """A file can be looked at before it is run, so it takes more than an unknown host to be sure."""
-    kind = reputation_of(url, notes.purpose)
-    if kind is HostReputation.LOOSE or (kind is HostReputation.PLAIN and _HIDDEN.search(path)):
+    kind = reputation_of(url, collector.purpose)
+    if kind is HostReputation.ANONYMOUS or (kind is HostReputation.UNKNOWN and _HIDDEN.search(path)):
         return Confidence.HIGH
-    return Confidence.MEDIUM if kind in (HostReputation.PLAIN, HostReputation.SHARED) else Confidence.LOW
+    return Confidence.MEDIUM if kind in (HostReputation.UNKNOWN, HostReputation.SHARED) else Confidence.LOW
 
 
-def judge_powershell(text: SkillText, notes: FindingCollector) -> None:
+def judge_powershell(text: SkillText, collector: FindingCollector) -> None:
     """`iex (irm https://...)` and its many spellings; the pipe `irm ... | iex` is a pipeline like any other."""
     for found in islice(re.finditer(r"\b(?:iex|invoke-expression|start-process|invoke-item)\b", text.low), 200):
         spelled = text.text[max(0, found.start() - 200) : found.start() + 300]
         url = next(urls_in(spelled), None)
         if url is not None and _POWERSHELL_FETCHES.search(spelled.lower()):
-            sure = _sure_of(url, text, notes)
-            notes.find("SK501", f"runs what {url.host} answers", text=text, at=found.start(), confidence=sure)
+            sure = _sure_of(url, text, collector)
+            collector.flag("SK501", f"runs what {url.host} answers", text=text, at=found.start(), confidence=sure)
 
 
-def judge_pipe(pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
+def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
     fetched = decoded = shuffled = None
     for command in pipeline:
         if _takes_stdin(command):
             if decoded is not None:
-                notes.find("SK701", f"decodes something and hands it to {command.name}", text=text, at=decoded.at)
+                collector.flag("SK701", f"decodes something and hands it to {command.name}", text=text, at=decoded.at)
             if fetched is not None:
-                _fetch_and_run(fetched, command.name, text, notes)
+                _fetch_and_run(fetched, command.name, text, collector)
             if shuffled is not None:
-                notes.find("SK701", f"turns letters around and hands them to {command.name}", text=text, at=shuffled.at)
+                collector.flag("SK701", f"turns letters around and hands them to {command.name}", text=text, at=shuffled.at)
         is_line = command.name in _MACHINES or command.words[:2] == ["openssl", "s_client"]
         if (command.name.lower() in FETCHERS or is_line) and command.words:
             fetched = command
@@ -156,11 +156,11 @@ def judge_pipe(pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> 
         if command.name in INTERPRETERS or command.name in _SOURCES:
             for inner in (one for lower in command.inner for one in lower):
                 if inner.name in FETCHERS:
-                    _fetch_and_run(inner, command.name, text, notes, at=command.at)
+                    _fetch_and_run(inner, command.name, text, collector, at=command.at)
                 elif _DECODES.match(" ".join(inner.words)):
-                    notes.find("SK701", f"decodes something and hands it to {command.name}", text=text, at=command.at)
+                    collector.flag("SK701", f"decodes something and hands it to {command.name}", text=text, at=command.at)
         for lower in command.inner:
-            judge_pipe(lower, text, notes)
+            judge_pipe(lower, text, collector)
 
 
 def _takes_stdin(command: ShellCommand) -> bool:
@@ -175,7 +175,9 @@ def _takes_stdin(command: ShellCommand) -> bool:
     ) and not any(word in ("-c", "-e", "-m") for word in command.arguments)
 
 
-def _fetch_and_run(fetch: ShellCommand, shell: str, text: SkillText, notes: FindingCollector, at: int | None = None) -> None:
+def _fetch_and_run(
+    fetch: ShellCommand, shell: str, text: SkillText, collector: FindingCollector, at: int | None = None
+) -> None:
     urls = list(urls_in(fetch.everything()))
     where = fetch.at if at is None else at
     if not urls:
@@ -185,13 +187,15 @@ def _fetch_and_run(fetch: ShellCommand, shell: str, text: SkillText, notes: Find
         machine = re.search(r"(?:^|[\s@])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.])", " ".join(fetch.arguments))
         urls = list(urls_in(f"http://{machine[1]}")) if machine else []
     if not urls:
-        notes.find("SK501", f"hands a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)
+        collector.flag("SK501", f"hands a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)
         return
-    sure = _sure_of(urls[0], text, notes)
-    notes.find("SK501", f"hands what {urls[0].host} answers to {shell}", text=text, at=where, confidence=sure)
+    sure = _sure_of(urls[0], text, collector)
+    collector.flag("SK501", f"hands what {urls[0].host} answers to {shell}", text=text, at=where, confidence=sure)
 
 
-def _sure_of(url: Url, text: SkillText, notes: FindingCollector) -> Confidence:
-    sure = download_risk(url, notes.purpose)
-    is_sample = url.is_placeholder and text.is_shown and reputation_of(url, notes.purpose) is not HostReputation.LOOSE
+def _sure_of(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
+    sure = download_risk(url, collector.purpose)
+    is_sample = (
+        url.is_placeholder and text.is_in_document and reputation_of(url, collector.purpose) is not HostReputation.ANONYMOUS
+    )
     return sure.lowered() if is_sample else sure

@@ -11,9 +11,9 @@ from itertools import islice
 
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.scale import Confidence
-from metier.scan.text import SkillText, TextKind, words
+from metier.scan.text import SkillText, TextKind
 
 __all__ = ["judge_changed_settings", "judge_exfiltration"]
 
@@ -105,44 +105,46 @@ _FAR = 600
 
 
 def judge_exfiltration(
-    text: SkillText, low: str, hosts: list[Url], strangers: list[Url], told: str, notes: FindingCollector
+    text: SkillText, low: str, hosts: list[Url], unknown_hosts: list[Url], documented: str, collector: FindingCollector
 ) -> None:
     """One whole script that sends something to one of `hosts`; `told` is what the skill's documents say."""
-    unspoken = [url for url in strangers if url.label not in told]
-    _relays_keys(text, low, hosts, notes)
+    undocumented = [url for url in unknown_hosts if url.label not in documented]
+    _relays_keys(text, low, hosts, collector)
     if _PACKS.search(low):
-        _packs(text, low, hosts, strangers, notes)
+        _packs(text, low, hosts, unknown_hosts, collector)
     talk = _TALK.search(low)
     if talk:
-        sure = Confidence.HIGH if unspoken else Confidence.MEDIUM
-        message = f"reads the user's conversations, and sends to {(unspoken or hosts)[0].host}"
-        notes.find("SK612", message, text=text, at=(unspoken or hosts)[0].at, confidence=sure)
-    url = next((url for url in unspoken if any(map(_CONTENT.search, _posted(url, text, low)))), None)
+        sure = Confidence.HIGH if undocumented else Confidence.MEDIUM
+        message = f"reads the user's conversations, and sends to {(undocumented or hosts)[0].host}"
+        collector.flag("SK612", message, text=text, at=(undocumented or hosts)[0].at, confidence=sure)
+    url = next((url for url in undocumented if any(map(_CONTENT.search, _posted(url, text, low)))), None)
     # Whoever asks a service for something reads its answer.
-    is_sure = _is_unanswered(text) and not notes.purpose.mentions(_SENDING)
-    if url is not None and (is_sure or not notes.purpose.is_network):
-        notes.find(
+    is_sure = _is_unanswered(text) and not collector.purpose.mentions(_SENDING)
+    if url is not None and (is_sure or not collector.purpose.is_network):
+        collector.flag(
             "SK615", f"sends what it reads to {url.host}, of which the skill never speaks", text=text, at=url.at,
             confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
         )  # fmt: skip
 
 
-def judge_changed_settings(text: SkillText, low: str, hosts: list[Url], notes: FindingCollector) -> None:
+def judge_changed_settings(text: SkillText, low: str, hosts: list[Url], collector: FindingCollector) -> None:
     """What a script changes so that others read along from then on: mail, the model's address, other skills."""
     box = _forwarded_to(low)
     if box:
         message = f"has the user's mail forwarded to {box['box']}"
-        notes.find("SK409", message, text=text, at=_at(box.start("box"), text), is_settled=True)
+        collector.flag("SK409", message, text=text, at=_at(box.start("box"), text), ignores_context=True)
     address = _MODEL_ADDRESS.search(low)
     near = low[address.start() : address.start() + 160] if address else ""
-    host = next((url for url in (*hosts, *urls_in(near)) if not _is_of_models(url, notes)), None)
+    host = next((url for url in (*hosts, *urls_in(near)) if not _is_of_models(url, collector)), None)
     if address and host and _STAYS.search(low) and _KEEPS.search(low):
         message = f"has everything that the agent says and hears go through {host.host}"
-        notes.find("SK405", message, text=text, at=_at(address.start(), text), confidence=Confidence.HIGH, is_settled=True)
+        collector.flag(
+            "SK405", message, text=text, at=_at(address.start(), text), confidence=Confidence.HIGH, ignores_context=True
+        )
     others = _OTHER_SKILLS.search(low)
     if others and _ADDS.search(low) and re.search(r"~/\.|\$home|path\.home|homedir|expanduser", low):
         message = "writes into every other skill of the user"
-        notes.find("SK406", message, text=text, at=_at(others.start(), text), confidence=Confidence.HIGH)
+        collector.flag("SK406", message, text=text, at=_at(others.start(), text), confidence=Confidence.HIGH)
 
 
 def _forwarded_to(low: str) -> re.Match[str] | None:
@@ -156,9 +158,9 @@ def _forwarded_to(low: str) -> re.Match[str] | None:
     return None
 
 
-def _is_of_models(url: Url, notes: FindingCollector) -> bool:
+def _is_of_models(url: Url, collector: FindingCollector) -> bool:
     """A provider of models that people know, or a machine of the user's own."""
-    kind = reputation_of(url, notes.purpose)
+    kind = reputation_of(url, collector.purpose)
     return kind in (HostReputation.KNOWN, HostReputation.LOCAL) or url.is_placeholder or url.label in _MODEL_LABELS
 
 
@@ -167,21 +169,21 @@ def _at(place: int, text: SkillText) -> int:
     return min(place, len(text.text) - 1)
 
 
-def _relays_keys(text: SkillText, low: str, hosts: list[Url], notes: FindingCollector) -> None:
+def _relays_keys(text: SkillText, low: str, hosts: list[Url], collector: FindingCollector) -> None:
     """A key of a known service, in a script that speaks to others and never to that service."""
     if text.path.lower().endswith((".json", ".yml", ".yaml", ".toml")):
         return
     found = {one["service"]: one for one in _KEY.finditer(low)}
     foreign = {name: one for name, one in found.items() if not _speaks_to(name, low)}
-    if not foreign or (len(foreign) < 2 and notes.purpose.mentions(("proxy", "gateway", "router"))):
+    if not foreign or (len(foreign) < 2 and collector.purpose.mentions(("proxy", "gateway", "router"))):
         return
     is_for_models = _LANGUAGE_MODELS.issuperset(foreign)
-    if is_for_models and all(_is_of_models(url, notes) for url in hosts):
+    if is_for_models and all(_is_of_models(url, collector) for url in hosts):
         return
     is_sure = len(foreign) > 1 or not is_for_models
-    host = next((url for url in hosts if reputation_of(url, notes.purpose) is not HostReputation.SHARED), hosts[0])
+    host = next((url for url in hosts if reputation_of(url, collector.purpose) is not HostReputation.SHARED), hosts[0])
     names = " and ".join(sorted(foreign)[:3])
-    notes.find(
+    collector.flag(
         "SK611", f"reads a key of {names}, and speaks to {host.host} alone", text=text, at=host.at,
         confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
     )  # fmt: skip
@@ -211,17 +213,17 @@ def _speaks_to(service: str, low: str) -> bool:
     )
 
 
-def _packs(text: SkillText, low: str, hosts: list[Url], strangers: list[Url], notes: FindingCollector) -> None:
+def _packs(text: SkillText, low: str, hosts: list[Url], unknown_hosts: list[Url], collector: FindingCollector) -> None:
     home, here = _HOME.search(low), _HERE.search(low)
     if not (home or here):
         return
     what = "the user's own folders" if home else "the whole working folder"
-    host = next((url for url in strangers or hosts if _posted(url, text, low)), None)
+    host = next((url for url in unknown_hosts or hosts if _posted(url, text, low)), None)
     if host is None:
         return
-    notes.find(
+    collector.flag(
         "SK615", f"packs {what} and sends them to {host.host}", text=text, at=host.at,
-        confidence=Confidence.HIGH if strangers else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if unknown_hosts else Confidence.MEDIUM,
     )  # fmt: skip
 
 

@@ -75,29 +75,29 @@ _FAR = 260
 _MOST = 200
 
 
-def judge_exfiltration_prose(text: SkillText, notes: FindingCollector) -> None:
+def judge_exfiltration_prose(text: SkillText, collector: FindingCollector) -> None:
     for url in islice(urls_in(text.text), _MOST):
-        sure = _of_url(url, text, notes)
+        sure = _of_url(url, text, collector)
         if sure is not None:
             start, _ = _sentence(text, url.at, url.at + len(url.text))
-            notes.find("SK613", f"has the user's data sent to {url.host}", text=text, at=start, confidence=sure)
+            collector.flag("SK613", f"has the user's data sent to {url.host}", text=text, at=start, confidence=sure)
     for found in islice(_MAIL.finditer(text.low), _MOST):
-        if _SAMPLE.search(found["host"]) or notes.purpose.mentions((found["host"].partition(".")[0],)):
+        if _SAMPLE.search(found["host"]) or collector.purpose.mentions((found["host"].partition(".")[0],)):
             continue
         start, sentence = _sentence(text, found.start(), found.end())
         if not _SENDS.search(sentence) or _CONTACT.search(sentence):
             continue
         if _COPIES.search(sentence) or _ALWAYS.search(sentence):
-            notes.find("SK409", f"slips {found[0]} into what is sent", text=text, at=start)
+            collector.flag("SK409", f"slips {found[0]} into what is sent", text=text, at=start)
         elif _WORK.search(sentence) and not _SPOKEN.search(sentence):
-            notes.find("SK613", f"has the user's work mailed to {found[0]}", text=text, at=start)
+            collector.flag("SK613", f"has the user's work mailed to {found[0]}", text=text, at=start)
 
 
-def _of_url(url: Url, text: SkillText, notes: FindingCollector) -> Confidence | None:
-    kind = reputation_of(url, notes.purpose)
-    if kind not in (HostReputation.PLAIN, HostReputation.LOOSE, HostReputation.SHARED) or url.is_placeholder:
+def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidence | None:
+    kind = reputation_of(url, collector.purpose)
+    if kind not in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED) or url.is_placeholder:
         return None
-    if notes.purpose.mentions((url.label,)) or re.search(
+    if collector.purpose.mentions((url.label,)) or re.search(
         r"github|gitlab|/docs?/|^docs?\.|\.(?:md|html?|pdf|png|jpe?g|csv|txt|svg|gif)$", url.host + url.path
     ):
         return None
@@ -108,10 +108,10 @@ def _of_url(url: Url, text: SkillText, notes: FindingCollector) -> Confidence | 
         # A page that keeps naming a service is about that service.
         return None
     signs = sum((
-        kind is HostReputation.LOOSE or url.is_plain_http,
+        kind is HostReputation.ANONYMOUS or url.is_plain_http,
         _INTAKE.search(url.text.lower()) is not None,
         _ALWAYS.search(sentence) is not None,
-        not notes.purpose.is_network,
+        not collector.purpose.is_network,
         _OPEN.search(sentence) is not None,
     ))  # fmt: skip
     return Confidence.HIGH if signs >= 2 else Confidence.MEDIUM if signs else None

@@ -40,7 +40,7 @@ GRAVE_JOB = lazy_pattern(
 )
 
 
-def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
+def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
     """Files that are written by redirection, tee, cp and their like."""
     targets = [target for operator, target in command.redirects if operator in (">", ">>", "&>", "&>>", ">|")]
     if command.name == "tee":
@@ -50,29 +50,29 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, not
     for target in targets:
         low = target.lower()
         if low.startswith(("~", "/", "$home")) and not low.startswith(("/dev/", "/tmp")):  # noqa: S108 - a word, no file
-            notes.use("writes", target)
+            collector.add_capability("writes", target)
         if _STARTUP.search(low):
-            _startup(command, pipeline, text, notes, target)
+            _startup(command, pipeline, text, collector, target)
         elif _JOBS.search(low):
             # A job that takes Apple's name is nobody's but Apple's.
             written = f"{' '.join(command.words)} {command.body} {low}".lower()
             sure = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
-            notes.find("SK512", f"writes a job into {target}", text=text, at=command.at, confidence=sure)
+            collector.flag("SK512", f"writes a job into {target}", text=text, at=command.at, confidence=sure)
         elif "authorized_keys" in low:
             # Whose keys may log in already may also log in elsewhere, if the owner says so.
             is_copy = any("authorized_keys" in word for word in command.arguments[:-1])
             sure = Confidence.MEDIUM if is_copy else None
-            notes.find("SK513", "adds a key that may log in", text=text, at=command.at, confidence=sure)
+            collector.flag("SK513", "adds a key that may log in", text=text, at=command.at, confidence=sure)
         elif _AGENT_FILES.search(low):
             sure = (
                 Confidence.MEDIUM
                 if low.endswith(("soul.md", "memory.md", "settings.json", "settings.local.json"))
                 else Confidence.LOW
             )
-            notes.find("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
+            collector.flag("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
         elif "sudoers" in low:
             wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
-            notes.find(
+            collector.flag(
                 "SK522",
                 "changes who may become root",
                 text=text,
@@ -80,16 +80,16 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, not
                 confidence=Confidence.HIGH if wide else Confidence.MEDIUM,
             )
         elif "/.git/hooks/" in low or low.startswith(".git/hooks/"):
-            notes.find("SK507", "installs a git hook", text=text, at=command.at, confidence=Confidence.LOW)
+            collector.flag("SK507", "installs a git hook", text=text, at=command.at, confidence=Confidence.LOW)
         elif re.search(r"/dev/(?:sd|nvme|hd|disk|mmcblk)", low):
-            notes.find("SK531", f"overwrites {target}", text=text, at=command.at)
+            collector.flag("SK531", f"overwrites {target}", text=text, at=command.at)
         elif low.startswith("/var/log/") and command.name in ("", ":", "echo", "cat", "true") and not command.arguments:
-            notes.find("SK533", f"empties {target}", text=text, at=command.at)
+            collector.flag("SK533", f"empties {target}", text=text, at=command.at)
         elif low.endswith(("_history",)):
-            notes.find("SK533", "overwrites the shell's history", text=text, at=command.at)
+            collector.flag("SK533", "overwrites the shell's history", text=text, at=command.at)
 
 
-def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector, target: str) -> None:
+def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector, target: str) -> None:
     written = "\n".join((command.body, *(" ".join(one.arguments) for one in pipeline if one.name in ("echo", "printf"))))
     lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
     is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
@@ -98,4 +98,4 @@ def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: 
         written,
     )
     sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
-    notes.find("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)
+    collector.flag("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)

@@ -70,17 +70,17 @@ _MOST = 200
 _MOST_COMMENTS = 5_000
 
 
-def judge_hidden(text: SkillText, notes: FindingCollector) -> None:
+def judge_hidden(text: SkillText, collector: FindingCollector) -> None:
     """All hidden text of one whole file."""
     if not text.text.isascii():
         if _SUSPECT.search(text.text):
-            _tags(text, notes)
-            _bidi(text, notes)
-            _zero_width(text, notes)
-        _alphabets(text, notes)
+            _tags(text, collector)
+            _bidi(text, collector)
+            _zero_width(text, collector)
+        _alphabets(text, collector)
     if text.kind is TextKind.PROSE or text.path.endswith((".html", ".htm", ".svg", ".xml")):
-        _comments(text, notes)
-        _styles(text, notes)
+        _comments(text, collector)
+        _styles(text, collector)
 
 
 def visible_text(text: SkillText) -> SkillText | None:
@@ -96,49 +96,49 @@ def visible_text(text: SkillText) -> SkillText | None:
     return SkillText(text.path, text.kind, wide, first=text.first, via="")
 
 
-def _tags(text: SkillText, notes: FindingCollector) -> None:
+def _tags(text: SkillText, collector: FindingCollector) -> None:
     plain = _FLAG.sub("", text.text)
     found = _TAGS.search(plain)
     if found:
         spelled = "".join(chr(ord(char) - 0xE0000) for char in found[0] if 0xE0020 <= ord(char) <= 0xE007E)
-        notes.find(
+        collector.flag(
             "SK411",
             f"invisible tag characters spell {spelled[:120]!r}",
             text=text,
             at=max(text.text.find(found[0]), 0),
-            is_settled=True,
+            ignores_context=True,
         )
     hidden = _SELECTORS.search(text.text)
     if hidden:
-        notes.find(
+        collector.flag(
             "SK413",
             f"{len(hidden[0])} variation selectors in a row carry hidden bytes",
             confidence=Confidence.HIGH,
             text=text,
             at=hidden.start(),
-            is_settled=True,
+            ignores_context=True,
         )
 
 
-def _bidi(text: SkillText, notes: FindingCollector) -> None:
+def _bidi(text: SkillText, collector: FindingCollector) -> None:
     for found in islice(_BIDI.finditer(text.text), _MOST):
         line = text.line_around(found.start())
         overrides = found[0] in "\u202d\u202e"
         if _RIGHT_TO_LEFT.search(line) and not overrides:
             continue
         is_code = text.kind is not TextKind.PROSE or overrides
-        notes.find(
+        collector.flag(
             "SK412",
             f"U+{ord(found[0]):04X} changes the order in which a line reads",
             confidence=Confidence.HIGH if is_code and overrides else Confidence.MEDIUM,
             text=text,
             at=found.start(),
-            is_settled=True,
+            ignores_context=True,
         )
         return
 
 
-def _zero_width(text: SkillText, notes: FindingCollector) -> None:
+def _zero_width(text: SkillText, collector: FindingCollector) -> None:
     """Inside Latin words, or many of them: none of that is typing."""
     inside = runs = 0
     first = -1
@@ -153,35 +153,35 @@ def _zero_width(text: SkillText, notes: FindingCollector) -> None:
         inside += before[-1:].isalpha() and before[-1:].isascii() and after[:1].isalpha() and after[:1].isascii()
         first = at if first < 0 else first
     if runs >= 8:
-        notes.find(
+        collector.flag(
             "SK413",
             f"{runs} zero-width characters in runs can spell hidden text",
             confidence=Confidence.HIGH,
             text=text,
             at=max(first, 0),
-            is_settled=True,
+            ignores_context=True,
         )
     elif inside >= 3:
-        notes.find(
-            "SK413", f"{inside} words are broken up by zero-width characters", text=text, at=max(first, 0), is_settled=True
+        collector.flag(
+            "SK413", f"{inside} words are broken up by zero-width characters", text=text, at=max(first, 0), ignores_context=True
         )
 
 
-def _alphabets(text: SkillText, notes: FindingCollector) -> None:
+def _alphabets(text: SkillText, collector: FindingCollector) -> None:
     for found in islice(_MIXED.finditer(text.text), 20):
         plain = found[0].translate(_LOOKALIKES)
         if plain.isascii() and len(plain) > 3:
-            notes.find("SK417", f"{found[0]!r} looks like {plain!r}", text=text, at=found.start(), is_settled=True)
+            collector.flag("SK417", f"{found[0]!r} looks like {plain!r}", text=text, at=found.start(), ignores_context=True)
 
 
-def _comments(text: SkillText, notes: FindingCollector) -> None:
+def _comments(text: SkillText, collector: FindingCollector) -> None:
     links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
     for start, body in (*_html_comments(text.text), *links):
         strong = _STRONG.search(body)
         orders = strong or _ORDERS.search(body)
         if orders:
             sure = Confidence.HIGH if strong else Confidence.LOW
-            notes.find("SK414", "a comment gives orders", text=text, at=start + orders.start(), confidence=sure)
+            collector.flag("SK414", "a comment gives orders", text=text, at=start + orders.start(), confidence=sure)
 
 
 def _html_comments(text: str) -> Iterator[tuple[int, str]]:
@@ -211,11 +211,11 @@ def _behind_blank_lines(text: str) -> int:
     return -1
 
 
-def _styles(text: SkillText, notes: FindingCollector) -> None:
+def _styles(text: SkillText, collector: FindingCollector) -> None:
     if "style" in text.low:
         for found in islice(_INVISIBLE.finditer(text.text), 20):
             if _ORDERS.search(found["text"]):
-                notes.find(
+                collector.flag(
                     "SK416",
                     "invisible markup gives orders",
                     text=text,
@@ -224,16 +224,18 @@ def _styles(text: SkillText, notes: FindingCollector) -> None:
                 )
     behind = _behind_blank_lines(text.text) if text.kind is TextKind.PROSE else -1
     if behind >= 0:
-        notes.find("SK416", "more than a hundred blank lines push text out of sight", text=text, at=behind, is_settled=True)
+        collector.flag(
+            "SK416", "more than a hundred blank lines push text out of sight", text=text, at=behind, ignores_context=True
+        )
 
 
-def hidden_in_image(path: str, data: bytes, notes: FindingCollector) -> None:
+def hidden_in_image(path: str, data: bytes, collector: FindingCollector) -> None:
     """Metadata of PNG, JPEG, GIF and WebP that gives orders."""
     for name, words in islice(_image_texts(data), 64):
         orders = _ORDERS.search(words)
         if orders:
             start = max(0, orders.start() - 40)
-            notes.add(
+            collector.add(
                 "SK415",
                 f"the metadata ({name}) gives orders",
                 file=path,

@@ -24,7 +24,7 @@ _WRITES = lazy_pattern(r"(?:^|\.)(?:writeFileSync|writeFile|appendFileSync|appen
 _INTERPOLATED = lazy_pattern(r"\$\{([^}]{1,200})\}")
 
 
-def judge_javascript(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+def judge_javascript(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
     """All that JavaScript has to say. Commands that it starts go to `inner`."""
     script = read_script(text)
     at, left = 0, _MOST_CALLS
@@ -32,16 +32,16 @@ def judge_javascript(text: SkillText, notes: FindingCollector, inner: Callable[[
         name, after = script.dotted(script.tokens, at)
         if name and after < len(script.tokens) and script.tokens[after].text == "(":
             left -= 1
-            _call(name, script.tokens[at].at, script.arguments(after), script, notes, inner)
+            _call(name, script.tokens[at].at, script.arguments(after), script, collector, inner)
         at = max(after, at + 1)
     if script.is_cut or not left:
-        notes.add("SK902", "the script is too large to follow to its end", file=text.path, line=text.first)
-    _hands_over_a_shell(script, notes)
-    _locks(script, notes)
-    note_steps(script, notes)
+        collector.add("SK902", "the script is too large to follow to its end", file=text.path, line=text.first)
+    _hands_over_a_shell(script, collector)
+    _locks(script, collector)
+    note_steps(script, collector)
 
 
-def _hands_over_a_shell(script: JavaScriptSource, notes: FindingCollector) -> None:
+def _hands_over_a_shell(script: JavaScriptSource, collector: FindingCollector) -> None:
     """A socket and a shell in one script, with pipes between them."""
     names = {token.text for token in script.tokens if token.kind == "name"}
     if not (names & {"Socket", "createConnection", "connect"} and names & {"spawn", "exec"} and names & {"pipe", "stdin"}):
@@ -50,18 +50,18 @@ def _hands_over_a_shell(script: JavaScriptSource, notes: FindingCollector) -> No
         if token.kind == "string" and re.fullmatch(
             r"['\"`](?:/bin/)?(?:ba|z|da)?sh['\"`]|['\"`](?:cmd|powershell)(?:\.exe)?['\"`]", token.text
         ):
-            notes.find("SK504", "connects a shell to a socket", text=script.text, at=token.at)
+            collector.flag("SK504", "connects a shell to a socket", text=script.text, at=token.at)
             return
 
 
-def _locks(script: JavaScriptSource, notes: FindingCollector) -> None:
+def _locks(script: JavaScriptSource, collector: FindingCollector) -> None:
     """Encryption, a home folder and deletion in one script."""
     names = {token.text for token in script.tokens if token.kind == "name"}
     if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
         is_grave = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
         place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
         sure = Confidence.HIGH if is_grave else Confidence.MEDIUM
-        notes.find("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
+        collector.flag("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
 
 
 def _call(
@@ -69,53 +69,55 @@ def _call(
     at: int,
     arguments: list[JavaScriptToken],
     script: JavaScriptSource,
-    notes: FindingCollector,
+    collector: FindingCollector,
     inner: Callable[[SkillText], None],
 ) -> None:
     last = name.rpartition(".")[2]
     if last in RUNS and (name.startswith(("child_process", "cp.", "require", "exec", "spawn", "fork")) or "." not in name):
         _starts(at, arguments, script, inner)
     elif name in _EXECUTES and arguments:
-        _executes(name, at, arguments, script, notes)
+        _executes(name, at, arguments, script, collector)
     elif READS.search(name) or _WRITES.search(name):
-        _file(name, at, arguments, script, notes)
+        _file(name, at, arguments, script, collector)
     if SENDS.match(name):
         for url in urls_in(script.strings(arguments)):
             if not url.is_placeholder:
-                notes.use("network", url.host)
+                collector.add_capability("network", url.host)
 
 
 def _starts(at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, inner: Callable[[SkillText], None]) -> None:
     command = script.strings(arguments)
     if command.strip():
         text = script.text
-        inner(text.within(TextKind.SHELL, _INTERPOLATED.sub("$VALUE", command), line=text.place(at)[0]))
+        inner(text.within(TextKind.SHELL, _INTERPOLATED.sub("$VALUE", command), line=text.position(at)[0]))
 
 
-def _executes(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> None:
+def _executes(
+    name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector
+) -> None:
     spelled = ".".join(one.text for one in arguments if one.kind == "name" or one.text == ".").replace("...", ".")
     if _DECODES.search(spelled):
-        notes.find("SK701", f"{name} runs what it has decoded", text=script.text, at=at)
+        collector.flag("SK701", f"{name} runs what it has decoded", text=script.text, at=at)
     elif name == "setTimeout":
         return
     elif _ANSWERS.search(spelled):
-        notes.find("SK505", f"{name} runs what the network answers", text=script.text, at=at)
+        collector.flag("SK505", f"{name} runs what the network answers", text=script.text, at=at)
     elif arguments[0].kind != "string":
-        notes.find("SK706", f"{name} runs text made by the script", text=script.text, at=at)
+        collector.flag("SK706", f"{name} runs text made by the script", text=script.text, at=at)
 
 
-def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, notes: FindingCollector) -> None:
+def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> None:
     path = "/".join(part for part in script.strings(arguments[:24]).split() if part not in ("utf8", "utf-8"))
-    found = secret_place(path, notes.purpose)
+    found = secret_place(path, collector.purpose)
     writes = _WRITES.search(name) is not None
     if found and not writes:
-        notes.find("SK601", f"reads {found[0]}", text=script.text, at=at, confidence=Confidence.LOW if found[1] else None)
-        notes.use("secrets", found[0])
+        collector.flag("SK601", f"reads {found[0]}", text=script.text, at=at, confidence=Confidence.LOW if found[1] else None)
+        collector.add_capability("secrets", found[0])
     elif writes and "authorized_keys" in path:
-        notes.find("SK513", "adds a key that may log in", text=script.text, at=at)
+        collector.flag("SK513", "adds a key that may log in", text=script.text, at=at)
     elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile)\b", path):
-        notes.find("SK511", f"writes to {path}", text=script.text, at=at)
+        collector.flag("SK511", f"writes to {path}", text=script.text, at=at)
     elif writes and re.search(r"LaunchAgents|systemd|/etc/cron|autostart", path):
-        notes.find("SK512", f"writes a job into {path}", text=script.text, at=at)
+        collector.flag("SK512", f"writes a job into {path}", text=script.text, at=at)
     if path.startswith(("/", "~")):
-        notes.use("writes" if writes else "reads", path)
+        collector.add_capability("writes" if writes else "reads", path)

@@ -6,9 +6,9 @@ import re
 from itertools import islice
 
 from metier.scan.collector import FindingCollector
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.scale import Confidence
-from metier.scan.text import SkillText, TextKind, words
+from metier.scan.text import SkillText, TextKind
 
 __all__ = ["judge_obfuscation"]
 
@@ -27,15 +27,15 @@ _HIDDEN_NAMES = words(
 _SCRIPTS = (TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT, TextKind.POWERSHELL)
 
 
-def judge_obfuscation(text: SkillText, notes: FindingCollector) -> None:
+def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
     key = _KEY.search(text.text)
     if key and not re.search(r"EXAMPLE|xxxx|1234567|abcdef|your|fake|dummy", key[0], re.IGNORECASE):
-        notes.find("SK606", "looks like a live key", text=text, at=key.start(), end=key.start() + 8)
+        collector.flag("SK606", "looks like a live key", text=text, at=key.start(), end=key.start() + 8)
     if text.kind not in _SCRIPTS:
         return
     for pieces in islice(_PIECES.finditer(text.text), 200):
         if re.sub(r"['\"`+\s]", "", pieces[0]) in _HIDDEN_NAMES:
-            notes.find(
+            collector.flag(
                 "SK703",
                 "hides what it calls by putting its name together",
                 text=text,
@@ -45,12 +45,12 @@ def judge_obfuscation(text: SkillText, notes: FindingCollector) -> None:
             break
     packed = _PACKED.search(text.text)
     if packed:
-        notes.find("SK703", "a packed script", text=text, at=packed.start())
+        collector.flag("SK703", "a packed script", text=text, at=packed.start())
         return
     found = _GARBLED.search(text.text)
     if found and len(set(_GARBLED.findall(text.text[:200_000]))) >= 8:
-        notes.find("SK703", "names were garbled by a tool", text=text, at=found.start(), confidence=Confidence.MEDIUM)
+        collector.flag("SK703", "names were garbled by a tool", text=text, at=found.start(), confidence=Confidence.MEDIUM)
         return
     longest = max((len(line) for line in text.text.split("\n")), default=0)
     if longest > 20_000 and ".min." not in text.path and not re.search(r"[A-Za-z0-9+/]{5000}", text.text):
-        notes.add("SK703", f"a line of {longest:,} characters", file=text.path, confidence=Confidence.LOW)
+        collector.add("SK703", f"a line of {longest:,} characters", file=text.path, confidence=Confidence.LOW)

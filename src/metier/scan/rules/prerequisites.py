@@ -98,63 +98,69 @@ _NEAR = 700
 _MOST = 300
 
 
-def judge_prerequisites(text: SkillText, notes: FindingCollector) -> None:
+def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
     """One document's prose."""
     low = text.low
     for url in islice(urls_in(text.text), _MOST):
-        kind = reputation_of(url, notes.purpose)
+        kind = reputation_of(url, collector.purpose)
         if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder:
             continue
         near = low[max(0, url.at - _NEAR // 2) : url.at + _NEAR]
         close = low[max(0, url.at - 240) : url.at + len(url.text) + 240]
         if _is_archive_with_password(url, close):
-            notes.find(
+            collector.flag(
                 "SK503",
                 f"an archive from {url.host} is to be opened with a password and run",
                 text=text,
                 at=url.at,
-                is_settled=True,
+                ignores_context=True,
             )
         elif _is_page_of_commands(url, kind, close):
             sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
             message = f"a command is to be copied from {url.host} into a terminal"
-            notes.find("SK503", message, text=text, at=url.at, confidence=sure, is_settled=True)
+            collector.flag("SK503", message, text=text, at=url.at, confidence=sure, ignores_context=True)
         elif _is_unknown_program(url, kind, near, close):
             sure = Confidence.HIGH if _is_odd(url, kind) or _signs(url, near, close, low) >= _SURE else Confidence.MEDIUM
-            notes.find(
+            collector.flag(
                 "SK503",
                 f"a program from {url.host} must be installed first",
                 text=text,
                 at=url.at,
                 confidence=sure,
-                is_settled=True,
+                ignores_context=True,
             )
-        elif kind is HostReputation.LOOSE and _REQUIRED.search(close) and _FOLLOW.search(close):
+        elif kind is HostReputation.ANONYMOUS and _REQUIRED.search(close) and _FOLLOW.search(close):
             message = f"the steps of a page on {url.host} are to be followed first"
-            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
-        elif is_unknown_host(url, notes.purpose) and _signs(url, near, close, low) >= _SURE:
+            collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
+        elif is_unknown_host(url, collector.purpose) and _signs(url, near, close, low) >= _SURE:
             message = f"nothing works before something from {url.host} is installed"
-            notes.find("SK503", message, text=text, at=url.at, is_settled=True)
-        elif kind is HostReputation.LOOSE and not _is_public_share(url):
-            notes.find("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
+            collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
+        elif kind is HostReputation.ANONYMOUS and not _is_public_share(url):
+            collector.flag("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
 
 
-def judge_packages(text: SkillText, notes: FindingCollector) -> None:
+def judge_packages(text: SkillText, collector: FindingCollector) -> None:
     """A package that nobody speaks of, to be run before anything works. What a vendor's skill needs bears the vendor's name."""
     for found in islice(_PACKAGE.finditer(text.low), _MOST):
         names = [part for part in re.split(r"[@/._-]+", found["name"].split("@latest")[0]) if len(part) > 3]
-        is_spoken_of = notes.purpose.mentions(names) or _KNOWN_SCOPE.search(found["name"]) or text.low.count(found["name"]) > 3
+        is_spoken_of = (
+            collector.purpose.mentions(names) or _KNOWN_SCOPE.search(found["name"]) or text.low.count(found["name"]) > 3
+        )
         near = text.low[max(0, found.start() - 240) : found.end() + 240]
         if not is_spoken_of and _ALL_DEPENDS.search(near) and _FIRST.search(near):
             message = f"nothing works before the package {found['name'][:60]} has run"
-            notes.find("SK503", message, text=text, at=found.start(), is_settled=True)
+            collector.flag("SK503", message, text=text, at=found.start(), ignores_context=True)
 
 
-def judge_addresses(text: SkillText, notes: FindingCollector) -> None:
+def judge_addresses(text: SkillText, collector: FindingCollector) -> None:
     """Configuration that leads a program to a place nobody answers for."""
     for url in islice(urls_in(text.text), _MOST):
-        if reputation_of(url, notes.purpose) is HostReputation.LOOSE and not url.is_placeholder and not _is_public_share(url):
-            notes.find("SK506", f"points to {url.host}", text=text, at=url.at)
+        if (
+            reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS
+            and not url.is_placeholder
+            and not _is_public_share(url)
+        ):
+            collector.flag("SK506", f"points to {url.host}", text=text, at=url.at)
 
 
 def _is_archive_with_password(url: Url, close: str) -> bool:
@@ -166,7 +172,7 @@ def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
     """A page to visit, and a terminal to paste into what stands there."""
     if not (_COPY.search(close) and _INSTALL.search(close)) or "github" in url.host:
         return False
-    return kind in (HostReputation.LOOSE, HostReputation.SHARED) or bool(
+    return kind in (HostReputation.ANONYMOUS, HostReputation.SHARED) or bool(
         re.search(r"\b(?:copy|paste)\b", close) and _REQUIRED.search(close)
     )
 
@@ -176,7 +182,7 @@ def _is_unknown_program(url: Url, kind: HostReputation, near: str, close: str) -
     if not (_REQUIRED.search(near) and _INSTALL.search(close)):
         return False
     is_program = _PROGRAM.search(url.text.lower()) is not None
-    if kind in (HostReputation.PLAIN, HostReputation.OWN):
+    if kind in (HostReputation.UNKNOWN, HostReputation.OWN):
         return is_program and bool(_WINDOWS_OR_MAC.search(close) or _STARTED.search(close))
     if kind is HostReputation.SHARED and "github" in url.host:
         return is_program and bool(_WINDOWS_OR_MAC.search(close))
@@ -199,7 +205,7 @@ def _signs(url: Url, near: str, close: str, low: str) -> int:
 
 def _is_odd(url: Url, kind: HostReputation) -> bool:
     """Free hosting for a program that everything depends on, or a place nobody answers for."""
-    return kind is HostReputation.LOOSE or (
+    return kind is HostReputation.ANONYMOUS or (
         kind is HostReputation.SHARED and not re.search(r"github\.|githubusercontent|gitlab|sourceforge|codeberg", url.host)
     )
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.readers.python import PythonModule, read_module
 from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, note_step
 from metier.scan.scale import Confidence
-from metier.scan.text import SkillText, TextKind, words
+from metier.scan.text import SkillText, TextKind
 
 __all__ = ["judge_python"]
 
@@ -52,9 +52,9 @@ _SPIES = lazy_pattern(
 )
 
 
-def judge_python(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+def judge_python(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
     """All that Python text has to say; nothing if it is no Python."""
-    read = read_module(text, notes, inner=inner)
+    read = read_module(text, collector, inner=inner)
     if read is None:
         return
     module, nodes = read
@@ -67,7 +67,7 @@ def judge_python(text: SkillText, notes: FindingCollector, inner: Callable[[Skil
             _loop(node, module)
         note_step(node, scope, module)
     if module.work_left < 0:
-        notes.add("SK902", "the script nests too deeply to follow to its end", file=text.path)
+        collector.add("SK902", "the script nests too deeply to follow to its end", file=text.path)
 
 
 def _call(node: ast.Call, module: PythonModule) -> None:
@@ -82,7 +82,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
         and not module.string(node.args[-1])
         and _DECODES.search(ast.dump(node)[:4_000])
     ):
-        module.find("SK703", "imports a module whose name is hidden", node)
+        module.flag("SK703", "imports a module whose name is hidden", node)
     elif name in ("open", "io.open", "codecs.open") or name.endswith(
         (".read_text", ".read_bytes", ".write_text", ".write_bytes", ".open")
     ):
@@ -90,32 +90,32 @@ def _call(node: ast.Call, module: PythonModule) -> None:
     elif name in ("shutil.rmtree", "os.remove", "os.unlink"):
         _deletes(node, module)
     elif _SPIES.search(name):
-        module.find(
+        module.flag(
             "SK604",
             "records keys, clipboard, screen or camera",
             node,
             _sure_of_spying(name, module),
         )
     elif name in ("__import__", "importlib.import_module", "getattr") and _is_pieced(node, module):
-        module.find("SK703", "hides what it calls by putting its name together", node, Confidence.HIGH)
+        module.flag("SK703", "hides what it calls by putting its name together", node, Confidence.HIGH)
     elif (
         name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
     ):
-        module.find("SK522", "becomes root", node, Confidence.MEDIUM)
+        module.flag("SK522", "becomes root", node, Confidence.MEDIUM)
     elif (
         name in ("json.dumps", "str", "repr", "pprint.pprint", "pickle.dumps", "yaml.dump")
         and node.args
         and _is_environment(node.args[0], module)
     ):
-        module.find("SK602", "collects all environment variables", node)
-        module.notes.use("secrets", WHOLE_ENVIRONMENT)
+        module.flag("SK602", "collects all environment variables", node)
+        module.collector.add_capability("secrets", WHOLE_ENVIRONMENT)
     elif name in ("pip.main", "pip._internal.main") and node.args:
         line = module.text.first + node.lineno - 1
         module.inner(module.text.within(TextKind.SHELL, f"pip {module.string(node.args[0])}", line=line))
     elif name == "pyperclip.copy" and node.args and _WALLET.fullmatch(module.string(node.args[0])):
-        module.find("SK604", "puts a wallet's address into the clipboard", node, Confidence.HIGH)
+        module.flag("SK604", "puts a wallet's address into the clipboard", node, Confidence.HIGH)
     elif name == "marshal.loads":
-        module.find("SK703", "loads compiled code from data", node)
+        module.flag("SK703", "loads compiled code from data", node)
     _capability(node, name, module)
 
 
@@ -153,7 +153,7 @@ def _starts(node: ast.Call, module: PythonModule) -> None:
     )
     if not command:
         if node.args and FETCHES.match(_first_call(node.args[0], module)):
-            module.find("SK505", "runs what the network answers", node)
+            module.flag("SK505", "runs what the network answers", node)
         return
     line = module.text.first + getattr(node, "lineno", 1) - 1
     kind = TextKind.SHELL
@@ -183,15 +183,15 @@ def _executes(node: ast.Call, name: str, module: PythonModule) -> None:
     calls = [module.dotted(inner.func) for inner in module.within(argument) if isinstance(inner, ast.Call)]
     origin = _origins(argument, module)
     if any(FETCHES.match(one) for one in (*calls, *origin)):
-        module.find("SK505", f"{name} runs what the network answers", node)
+        module.flag("SK505", f"{name} runs what the network answers", node)
     elif "chr" in calls or any(_DECODES.search(one) for one in (*calls, *origin)):
-        module.find("SK701", f"{name} runs what it has decoded", node)
+        module.flag("SK701", f"{name} runs what it has decoded", node)
     elif isinstance(argument, ast.Constant):
         if name != "compile" and spelled and len(spelled) > 3:
             line = module.text.first + node.lineno - 1
             module.inner(module.text.within(TextKind.PYTHON, spelled, line=line))
     elif name != "compile":
-        module.find("SK706", f"{name} runs text made by the script", node)
+        module.flag("SK706", f"{name} runs text made by the script", node)
 
 
 def _origins(node: ast.AST, module: PythonModule) -> list[str]:
@@ -211,31 +211,31 @@ def _opens(node: ast.Call, name: str, module: PythonModule) -> None:
     writes = name.endswith(("write_text", "write_bytes")) or bool(name.endswith("open") and mode and _WRITES.search(mode))
     if not path:
         return
-    place = secret_place(path, module.notes.purpose)
+    place = secret_place(path, module.collector.purpose)
     if place and not writes:
-        module.find("SK601", f"reads {place[0]}", node, Confidence.LOW if place[1] else None)
-        module.notes.use("secrets", place[0])
+        module.flag("SK601", f"reads {place[0]}", node, Confidence.LOW if place[1] else None)
+        module.collector.add_capability("secrets", place[0])
     low = path.lower()
     if writes and "authorized_keys" in low:
-        module.find("SK513", "adds a key that may log in", node)
+        module.flag("SK513", "adds a key that may log in", node)
     elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile|zshenv)$", low):
-        module.find("SK511", f"writes to {path}", node)
+        module.flag("SK511", f"writes to {path}", node)
     elif writes and re.search(r"(?:sitecustomize|usercustomize)\.py$|site-packages/[^/]{1,60}\.pth$", low):
-        module.find("SK511", f"writes to {path}, which every Python runs", node, Confidence.HIGH)
+        module.flag("SK511", f"writes to {path}, which every Python runs", node, Confidence.HIGH)
     elif writes and re.search(r"launchagents|launchdaemons|/etc/cron|systemd/|autostart|/etc/rc\.local", low):
-        module.find("SK512", f"writes a job into {path}", node)
+        module.flag("SK512", f"writes a job into {path}", node)
     elif writes and re.search(r"(?:soul|memory|claude|agents)\.md$|\.claude/settings", low):
-        module.find("SK406", f"writes to {path}", node, Confidence.MEDIUM if low.startswith("~") else Confidence.LOW)
+        module.flag("SK406", f"writes to {path}", node, Confidence.MEDIUM if low.startswith("~") else Confidence.LOW)
     if low.startswith(("~", "/")):
-        module.notes.use("writes" if writes else "reads", path)
+        module.collector.add_capability("writes" if writes else "reads", path)
 
 
 def _deletes(node: ast.Call, module: PythonModule) -> None:
     path = module.string(node.args[0]) if node.args else ""
     if path in ("/", "~", "~/", "/home", "/Users", "/etc", "~/Documents", "~/Desktop"):
-        module.find("SK531", f"deletes {path}", node)
+        module.flag("SK531", f"deletes {path}", node)
     elif path.endswith("_history"):
-        module.find("SK533", "deletes the shell's history", node)
+        module.flag("SK533", "deletes the shell's history", node)
 
 
 def _loop(node: ast.While, module: PythonModule) -> None:
@@ -252,19 +252,19 @@ def _loop(node: ast.While, module: PythonModule) -> None:
             and module.dotted(inner.func) in ("os.fork", "subprocess.Popen", "multiprocessing.Process")
             for inner in module.within(node)
         )
-        module.find("SK541", "a loop without end or pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+        module.flag("SK541", "a loop without end or pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
 
 
 def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
     if name in ("os.getenv", "os.environ.get") and node.args:
         variable = module.string(node.args[0])
         if SECRET_NAME.search(variable):
-            module.notes.use("secrets", variable)
+            module.collector.add_capability("secrets", variable)
     if FETCHES.match(name) or SENDS.match(name):
         for argument in (*node.args[:3], *(one.value for one in node.keywords if one.arg in ("url", "host"))):
             for url in urls_in(module.string(argument)):
-                if not url.is_placeholder or reputation_of(url, module.notes.purpose) is HostReputation.LOOSE:
-                    module.notes.use("network", url.host)
+                if not url.is_placeholder or reputation_of(url, module.collector.purpose) is HostReputation.ANONYMOUS:
+                    module.collector.add_capability("network", url.host)
 
 
 def _wipes(module: PythonModule) -> None:
@@ -273,7 +273,7 @@ def _wipes(module: PythonModule) -> None:
         if isinstance(loop, (ast.For, ast.AsyncFor)) and _is_home(loop.iter, module):
             for node in module.within(loop):
                 if isinstance(node, ast.Call) and _destroys(node, module):
-                    module.find("SK531", "goes through the whole home and destroys what it meets", node)
+                    module.flag("SK531", "goes through the whole home and destroys what it meets", node)
                     return
 
 
@@ -303,7 +303,7 @@ def _locks(module: PythonModule) -> None:
     )
     if walks and locks and removes:
         is_grave = re.search(r"ransom|bitcoin|\.locked|~|Path\.home|expanduser|your files", text, re.IGNORECASE)
-        module.notes.find(
+        module.collector.flag(
             "SK532",
             "encrypts files folder by folder",
             text=module.text,

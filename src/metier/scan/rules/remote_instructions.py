@@ -70,15 +70,15 @@ _FOR_AGENTS = lazy_pattern(
 _BEFORE, _AFTER, _MOST = 160, 420, 200
 
 
-def judge_remote_instructions(text: SkillText, notes: FindingCollector) -> None:
+def judge_remote_instructions(text: SkillText, collector: FindingCollector) -> None:
     """One document's prose."""
     for url in islice(urls_in(text.text), _MOST):
-        kind = reputation_of(url, notes.purpose)
+        kind = reputation_of(url, collector.purpose)
         if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder or f".{url.host}".endswith(".github.com"):
             continue
-        sure = _weigh(url, text, is_unknown_host(url, notes.purpose))
+        sure = _weigh(url, text, is_unknown_host(url, collector.purpose))
         if sure is not None:
-            notes.find("SK405", f"has a page of {url.host} obeyed", text=text, at=_start(text, url), confidence=sure)
+            collector.flag("SK405", f"has a page of {url.host} obeyed", text=text, at=_start(text, url), confidence=sure)
 
 
 def _weigh(url: Url, text: SkillText, is_foreign: bool) -> Confidence | None:

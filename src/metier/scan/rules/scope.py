@@ -29,44 +29,44 @@ _ALWAYS = lazy_pattern(
 _COMMAND = lazy_pattern(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
 
 
-def judge_scope(subject: ScanSubject, notes: FindingCollector, run: Callable[[SkillText], None]) -> None:
+def judge_scope(subject: ScanSubject, collector: FindingCollector, run: Callable[[SkillText], None]) -> None:
     manifest = subject.manifest
     first = next((text for text in subject.raw if text.path == SKILL_FILE), None)
     if first is None:
         return
-    _on_load(first, subject, notes, run)
+    _on_load(first, subject, collector, run)
     if manifest is None:
         return
     described = first.text.find("description:")
     found = _ALWAYS.search(manifest.description.lower()[:4_000])
     if found:
-        notes.find(
+        collector.flag(
             "SK811", "asks to be chosen whatever the request", text=first, at=max(described, 0), confidence=Confidence.MEDIUM
         )
     words = re.findall(r"[\w-]+", manifest.description.lower())
     commas = manifest.description.count(",")
     if len(words) > 60 and commas * 2.2 > len(words):
-        notes.find("SK812", f"{commas} commas in {len(words)} words", text=first, at=max(described, 0))
-    _tools(subject, notes)
-    _network(notes, first)
+        collector.flag("SK812", f"{commas} commas in {len(words)} words", text=first, at=max(described, 0))
+    _tools(subject, collector)
+    _network(collector, first)
 
 
-def _on_load(first: SkillText, subject: ScanSubject, notes: FindingCollector, run: Callable[[SkillText], None]) -> None:
+def _on_load(first: SkillText, subject: ScanSubject, collector: FindingCollector, run: Callable[[SkillText], None]) -> None:
     """Commands that a client runs before a model or a person has seen them."""
     for found in list(_COMMAND.finditer(first.text))[:50]:
-        line, column = first.place(found.start(1))
+        line, column = first.position(found.start(1))
         run(SkillText(first.path, TextKind.SHELL, found[1], first=line, column=column))
         is_plain = re.match(
             r"(?:git (?:status|diff|log|branch|rev-parse|config|remote|symbolic-ref|ls-files|show|describe)|ls|pwd|date|cat "
             r"\S+|gh (?:pr|issue|repo) \w+|node -v|python3? --version|which|echo|head|test|uname|whoami|wc|find \.|tree)\b",
             found[1],
         )
-        notes.find(
+        collector.flag(
             "SK418",
             "a command that runs when the skill is loaded",
             text=first,
             at=found.start(1),
-            is_settled=True,
+            ignores_context=True,
             confidence=Confidence.LOW if is_plain else Confidence.MEDIUM,
         )
     hooks = subject.manifest.extra.get("hooks") if subject.manifest else None
@@ -74,17 +74,17 @@ def _on_load(first: SkillText, subject: ScanSubject, notes: FindingCollector, ru
         at = max(first.text.find("hooks:"), 0)
         spelled = str(hooks)
         is_grave = re.search(r"curl|wget|base64|https?://|/dev/tcp|\.ssh|nc ", spelled)
-        notes.find(
+        collector.flag(
             "SK418", "hooks in the frontmatter", text=first, at=at, confidence=Confidence.HIGH if is_grave else Confidence.LOW
         )
         for command in re.findall(r"'command': '([^']{3,400})'", spelled)[:20]:
-            run(SkillText(first.path, TextKind.SHELL, command, first=first.place(at)[0]))
+            run(SkillText(first.path, TextKind.SHELL, command, first=first.position(at)[0]))
 
 
-def _tools(subject: ScanSubject, notes: FindingCollector) -> None:
+def _tools(subject: ScanSubject, collector: FindingCollector) -> None:
     tools = subject.manifest.allowed_tools if subject.manifest else ()
     if any(tool in ("*", "Bash(*)", "Bash(*:*)", "Bash(:*)", "all", "ALL") for tool in tools):
-        notes.add("SK813", f"asks for {' '.join(tools)[:80]}", line=2)
+        collector.add("SK813", f"asks for {' '.join(tools)[:80]}", line=2)
     plain = {tool.partition("(")[0].lower() for tool in tools}
     scripts = [text for text in subject.raw if text.kind in (TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT)]
     if (
@@ -94,12 +94,14 @@ def _tools(subject: ScanSubject, notes: FindingCollector) -> None:
     ):
         return
     if plain <= {"read", "grep", "glob", "ls", "view", "search", "webfetch", "websearch"}:
-        notes.add("SK814", f"asks only for {', '.join(sorted(plain))} and ships {len(scripts)} scripts", file=scripts[0].path)
+        collector.add(
+            "SK814", f"asks only for {', '.join(sorted(plain))} and ships {len(scripts)} scripts", file=scripts[0].path
+        )
 
 
-def _network(notes: FindingCollector, first: SkillText) -> None:
-    hosts = notes.uses.get("network")
-    sends = [step for step in notes.steps if step.sends and not step.text.is_shown and not step.text.via]
+def _network(collector: FindingCollector, first: SkillText) -> None:
+    hosts = collector.capability_names.get("network")
+    sends = [step for step in collector.steps if step.sends and not step.text.is_in_document and not step.text.via]
     if hosts and sends and not mentions_network(first.low):
         step = sends[0]
-        notes.find("SK815", f"sends to {step.sends}, and SKILL.md never speaks of a network", text=step.text, at=step.at)
+        collector.flag("SK815", f"sends to {step.sends}, and SKILL.md never speaks of a network", text=step.text, at=step.at)

@@ -116,55 +116,57 @@ _MOST = 200
 
 def is_script(text: SkillText) -> bool:
     """A file that something runs, rather than prose about one."""
-    if text.via or text.is_shown or text.kind is TextKind.PROSE:
+    if text.via or text.is_in_document or text.kind is TextKind.PROSE:
         return False
     return text.kind is not TextKind.OTHER or _CODE.search(text.path.lower()) is not None
 
 
-def judge_script(text: SkillText, told: str, notes: FindingCollector) -> None:
+def judge_script(text: SkillText, documented: str, collector: FindingCollector) -> None:
     """One whole file; `told` is what the skill's documents say, lowercase."""
     if not is_script(text):
         return
     low = re.sub(r"['\"]\s{0,4}[,+/]\s{0,4}['\"]", "/", text.low)
-    hosts = [url for url in islice(_hosts(text), _MOST) if _is_told(url, text, notes)]
-    strangers = [url for url in hosts if is_unknown_host(url, notes.purpose)]
+    hosts = [url for url in islice(_hosts(text), _MOST) if _is_contacted(url, text, collector)]
+    unknown_hosts = [url for url in hosts if is_unknown_host(url, collector.purpose)]
     if hosts and _SENDS.search(low):
         # An attacker's host is often named after the skill, so its own host excuses nothing here.
-        _takes_secrets(text, low, (strangers or hosts)[0], notes)
-        _says_nothing(text, low, strangers, told, notes)
-        judge_exfiltration(text, low, hosts, strangers, told, notes)
-        if _AGENT_FILE.search(low) and _WRITES.search(low) and strangers:
-            message = f"writes into the agent's own files and speaks of {strangers[0].host}"
-            notes.find("SK406", message, text=text, at=strangers[0].at, confidence=Confidence.MEDIUM)
-    elif strangers and _AGENT_FILE.search(low) and _WRITES.search(low) and re.search(r"\byou(?:r)?\b", low):
-        at = strangers[0].at
-        notes.find(
+        _takes_secrets(text, low, (unknown_hosts or hosts)[0], collector)
+        _says_nothing(text, low, unknown_hosts, documented, collector)
+        judge_exfiltration(text, low, hosts, unknown_hosts, documented, collector)
+        if _AGENT_FILE.search(low) and _WRITES.search(low) and unknown_hosts:
+            message = f"writes into the agent's own files and speaks of {unknown_hosts[0].host}"
+            collector.flag("SK406", message, text=text, at=unknown_hosts[0].at, confidence=Confidence.MEDIUM)
+    elif unknown_hosts and _AGENT_FILE.search(low) and _WRITES.search(low) and re.search(r"\byou(?:r)?\b", low):
+        at = unknown_hosts[0].at
+        collector.flag(
             "SK406",
-            f"writes orders and {strangers[0].host} into the agent's own files",
+            f"writes orders and {unknown_hosts[0].host} into the agent's own files",
             text=text,
             at=at,
             confidence=Confidence.HIGH,
         )
-    judge_changed_settings(text, low, hosts, notes)
+    judge_changed_settings(text, low, hosts, collector)
     swaps = _SWAPS.search(text.low)
     if swaps and _WALLETS.search(text.text):
-        notes.find("SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH)
+        collector.flag(
+            "SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH
+        )
     line = _CONNECTS.search(low) if text.kind in (TextKind.OTHER, TextKind.SHELL, TextKind.POWERSHELL) else None
     if line and _HANDS_OVER.search(low):
-        notes.find("SK504", "connects a shell to another machine", text=text, at=min(line.start(), len(text.text) - 1))
+        collector.flag("SK504", "connects a shell to another machine", text=text, at=min(line.start(), len(text.text) - 1))
     permits = _PERMITS.search(text.low) if _WRITES.search(low) else None
     if permits:
-        notes.find(
+        collector.flag(
             "SK407", "switches the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
         )
     named = _COMPOSED_NAME.search(low)
     if named and _PACKS.search(low):
-        notes.find("SK614", "looks up host names made of packed data", text=text, at=min(named.start(), len(text.text) - 1))
-    if strangers and text.kind in (TextKind.JAVASCRIPT, TextKind.OTHER) and _FETCHES.search(low):
+        collector.flag("SK614", "looks up host names made of packed data", text=text, at=min(named.start(), len(text.text) - 1))
+    if unknown_hosts and text.kind in (TextKind.JAVASCRIPT, TextKind.OTHER) and _FETCHES.search(low):
         made = _MAKES_CODE.search(text.low)
-        if made and not notes.purpose.is_security:
+        if made and not collector.purpose.is_security:
             is_code = text.kind is TextKind.JAVASCRIPT or text.path.lower().endswith((".rb", ".php", ".pl", ".lua"))
-            notes.find("SK505", f"makes code of text and fetches from {strangers[0].host}", text=text, at=made.start(),
+            collector.flag("SK505", f"makes code of text and fetches from {unknown_hosts[0].host}", text=text, at=made.start(),
                        confidence=Confidence.HIGH if is_code else Confidence.MEDIUM)  # fmt: skip
 
 
@@ -175,10 +177,10 @@ def _hosts(text: SkillText) -> Iterator[Url]:
             yield replace(url, at=found.start(1))
 
 
-def _is_told(url: Url, text: SkillText, notes: FindingCollector) -> bool:
+def _is_contacted(url: Url, text: SkillText, collector: FindingCollector) -> bool:
     """A host that a script could tell something: none that everybody knows, and no link for whoever reads the script."""
     if (
-        reputation_of(url, notes.purpose) in (HostReputation.KNOWN, HostReputation.LOCAL)
+        reputation_of(url, collector.purpose) in (HostReputation.KNOWN, HostReputation.LOCAL)
         or "github" in url.host
         or _READ.search(url.text.lower())
     ):
@@ -189,41 +191,43 @@ def _is_told(url: Url, text: SkillText, notes: FindingCollector) -> bool:
     return not text.line_around(url.at).lstrip().startswith(("#", "//", "*", "--", '"""'))
 
 
-def _takes_secrets(text: SkillText, low: str, host: Url, notes: FindingCollector) -> None:
-    kinds = secret_kinds(low, notes.purpose)
+def _takes_secrets(text: SkillText, low: str, host: Url, collector: FindingCollector) -> None:
+    kinds = secret_kinds(low, collector.purpose)
     if not kinds:
         return
     unexplained = [name for name, is_explained in kinds if not is_explained]
     is_unfollowed = text.kind in (TextKind.OTHER, TextKind.POWERSHELL) and bool(unexplained)
-    is_sure = len(kinds) >= 2 or is_unfollowed or (unexplained and reputation_of(host, notes.purpose) is HostReputation.LOOSE)
+    is_sure = (
+        len(kinds) >= 2 or is_unfollowed or (unexplained and reputation_of(host, collector.purpose) is HostReputation.ANONYMOUS)
+    )
     names = " and ".join(name for name, _ in kinds[:3])
-    notes.find(
+    collector.flag(
         "SK612", f"reads {names}, and sends to {host.host}", text=text, at=host.at,
         confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM if unexplained else Confidence.LOW,
     )  # fmt: skip
 
 
-def _says_nothing(text: SkillText, low: str, strangers: list[Url], told: str, notes: FindingCollector) -> None:
+def _says_nothing(text: SkillText, low: str, unknown_hosts: list[Url], documented: str, collector: FindingCollector) -> None:
     """A script that talks to a host of which no page of the skill speaks."""
-    secret = next((url for url in strangers if url.label not in told), None)
+    secret = next((url for url in unknown_hosts if url.label not in documented), None)
     if secret is None:
         return
-    if _LOCAL_CLAIM.search(told):
+    if _LOCAL_CLAIM.search(documented):
         message = f"sends to {secret.host}, though the skill says that nothing leaves the machine"
-        notes.find("SK815", message, text=text, at=secret.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
+        collector.flag("SK815", message, text=text, at=secret.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
         return
     near = low[max(0, secret.at - 400) : secret.at + 500]
     if _HIDES_ERRORS.search(near) and re.search(r"post|put|data|body|@-|upload", near):
-        sure = Confidence.MEDIUM if notes.purpose.is_network else Confidence.HIGH
+        sure = Confidence.MEDIUM if collector.purpose.is_network else Confidence.HIGH
         message = f"sends to {secret.host}, of which the skill never speaks, and hides whether it worked"
-        notes.find("SK815", message, text=text, at=secret.at, confidence=sure, reach=ScanReach.ACCOUNTS)
+        collector.flag("SK815", message, text=text, at=secret.at, confidence=sure, reach=ScanReach.ACCOUNTS)
 
 
-def judge_embedded_downloads(text: SkillText, notes: FindingCollector) -> None:
+def judge_embedded_downloads(text: SkillText, collector: FindingCollector) -> None:
     """A download that goes straight into an interpreter, written in a string, a comment or plain prose."""
     if text.kind is TextKind.SHELL or not any(word in text.low for word in _FETCHERS):
         return
     for found in (*islice(_PIPED.finditer(text.text), 20), *islice(_SUBSTITUTED.finditer(text.text), 20)):
         for url in urls_in(found["url"]):
-            if is_unknown_host(url, notes.purpose) and reputation_of(url, notes.purpose) is not HostReputation.SHARED:
-                notes.find("SK501", f"has what {url.host} answers run", text=text, at=found.start(), end=found.end())
+            if is_unknown_host(url, collector.purpose) and reputation_of(url, collector.purpose) is not HostReputation.SHARED:
+                collector.flag("SK501", f"has what {url.host} answers run", text=text, at=found.start(), end=found.end())

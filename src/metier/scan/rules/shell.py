@@ -8,11 +8,11 @@ from itertools import islice, pairwise
 
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.readers.shell import Pipeline, ShellCommand, is_too_long, pipelines, unescaped
 from metier.scan.readers.shell_flow import note_steps
 from metier.scan.scale import Confidence
-from metier.scan.text import SkillText, TextKind, kind_of, words
+from metier.scan.text import SkillText, TextKind, kind_of
 
 from .downloads import INTERPRETERS, DownloadedFiles, judge_pipe, judge_powershell
 from .shell_commands import judge_command, walk
@@ -43,27 +43,27 @@ _OWN_KEY = lazy_pattern(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
 _SCRIPTED = lazy_pattern(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
-def judge_shell(text: SkillText, notes: FindingCollector, inner: Callable[[SkillText], None]) -> None:
+def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
     """Code that an interpreter is handed in an argument or writes to a file goes to `inner`."""
     if is_too_long(text.text):
-        notes.add("SK902", "the script is too long to follow to its end", file=text.path, line=text.first)
+        collector.add("SK902", "the script is too long to follow to its end", file=text.path, line=text.first)
     downloads = DownloadedFiles()
-    judge_powershell(text, notes)
+    judge_powershell(text, collector)
     for pipeline in pipelines(text.text):
-        judge_pipe(pipeline, text, notes)
+        judge_pipe(pipeline, text, collector)
         downloads.judge_pipeline(pipeline)
         for command in walk(pipeline):
-            judge_command(command, pipeline, text, notes)
-            downloads.judge(command, text, notes)
-            _capabilities(command, text, notes)
+            judge_command(command, pipeline, text, collector)
+            downloads.judge(command, text, collector)
+            _capabilities(command, text, collector)
             _handed_code(command, text, inner)
             if command.name in ("curl", "wget", "http", "xh"):
-                _uploads(command, pipeline, text, notes)
-        note_steps(pipeline, text, notes)
-    _locks_files(text, notes)
+                _uploads(command, pipeline, text, collector)
+        note_steps(pipeline, text, collector)
+    _locks_files(text, collector)
 
 
-def _locks_files(text: SkillText, notes: FindingCollector) -> None:
+def _locks_files(text: SkillText, collector: FindingCollector) -> None:
     """Encrypts in a loop and deletes what it encrypted."""
     low = text.low
     for found in islice(
@@ -73,26 +73,26 @@ def _locks_files(text: SkillText, notes: FindingCollector) -> None:
         if re.search(r"\b(?:for|while|find|xargs)\b", near) and re.search(
             r"\b(?:rm|shred|unlink)\b|-sdel", near[min(300, found.start()) :]
         ):
-            notes.find("SK532", "encrypts files one after another and deletes them", text=text, at=found.start())
+            collector.flag("SK532", "encrypts files one after another and deletes them", text=text, at=found.start())
 
 
-def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
+def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
     """A file, or what comes through a pipe, goes to a host that the skill's name and description do not speak of."""
     arguments = command.arguments
     target = next((word for word in arguments if re.match(r"https?://", word)), "")
     url = next(urls_in(target), None)
-    if url is None or not is_unknown_host(url, notes.purpose):
+    if url is None or not is_unknown_host(url, collector.purpose):
         return
     what = _carried(command, pipeline)
     if what:
-        sure = _sure_of_upload(url, text, notes)
-        notes.find("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
+        sure = _sure_of_upload(url, text, collector)
+        collector.flag("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
         return
     keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
     key = next((found for found in keys if found[:3].lower() not in url.host), "")
-    if key and text.is_shown and notes.mentioned[url.label] <= 1:
+    if key and text.is_in_document and collector.host_mentions[url.label] <= 1:
         # A key that is named after another service, handed to a host that the page names only here.
-        notes.find("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
+        collector.flag("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
 
 
 def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
@@ -108,23 +108,23 @@ def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
     return "a file" if any(re.match(r"-s?S?F\w{0,20}$", flag) and "=@" in value for flag, value in pairwise(arguments)) else ""
 
 
-def _sure_of_upload(url: Url, text: SkillText, notes: FindingCollector) -> Confidence:
+def _sure_of_upload(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
     """A page that speaks of a host only where it sends something there has not said why."""
     if (
-        not text.is_shown
-        or reputation_of(url, notes.purpose) is HostReputation.LOOSE
+        not text.is_in_document
+        or reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS
         or url.is_plain_http
-        or not notes.purpose.is_network
+        or not collector.purpose.is_network
     ):
         return Confidence.HIGH
-    if notes.mentioned[url.label] <= 1:
+    if collector.host_mentions[url.label] <= 1:
         return Confidence.HIGH
     return Confidence.MEDIUM if re.search(r"upload|backup|collect|log|sync|mirror|save", url.text.lower()) else Confidence.LOW
 
 
 def _handed_code(command: ShellCommand, text: SkillText, inner: Callable[[SkillText], None]) -> None:
     """`python -c '...'`, `bash -c '...'`, here-documents for an interpreter or a file, and AppleScript's shell."""
-    line, column = text.place(command.at)
+    line, column = text.position(command.at)
     if command.name == "osascript":
         for found in islice(_SCRIPTED.finditer(" ".join((*command.arguments, command.body))), 20):
             inner(text.within(TextKind.SHELL, found[1].replace('\\"', '"'), line=line, column=column))
@@ -162,11 +162,11 @@ def _language(interpreter: str) -> TextKind | None:
     return None if interpreter in ("php", "ruby", "perl") else TextKind.SHELL
 
 
-def _capabilities(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _capabilities(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     name = command.name
-    if name in _COMMON or (not text.is_shown and _PROGRAM.fullmatch(name) and name not in _BUILTINS):
-        notes.use("processes", name)
+    if name in _COMMON or (not text.is_in_document and _PROGRAM.fullmatch(name) and name not in _BUILTINS):
+        collector.add_capability("processes", name)
     if "://" in command.everything() and name not in ("echo", "printf"):
         for url in urls_in(command.everything()):
             if not url.is_placeholder:
-                notes.use("network", url.host)
+                collector.add_capability("network", url.host)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, secret_place
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence, ScanReach
-from metier.scan.text import SkillText, words
+from metier.scan.text import SkillText
 
 from .file_writes import GRAVE_JOB, judge_writes
 
@@ -45,45 +45,45 @@ def walk(pipeline: Pipeline) -> Iterator[ShellCommand]:
             yield from walk(inner)
 
 
-def judge_command(command: ShellCommand, pipeline: Pipeline, text: SkillText, notes: FindingCollector) -> None:
-    _reads_secrets(command, text, notes)
-    judge_writes(command, pipeline, text, notes)
+def judge_command(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
+    _reads_secrets(command, text, collector)
+    judge_writes(command, pipeline, text, collector)
     if "sudo" in command.prefixes or "doas" in command.prefixes:
-        notes.find("SK521", f"runs {command.name or 'a command'} as root", text=text, at=command.at)
+        collector.flag("SK521", f"runs {command.name or 'a command'} as root", text=text, at=command.at)
     rule = _BY_NAME.get(command.name)
     if rule is not None:
-        rule(command, text, notes)
+        rule(command, text, collector)
     elif command.name in _MINERS:
-        notes.find("SK542", f"starts the miner {command.name}", text=text, at=command.at)
+        collector.flag("SK542", f"starts the miner {command.name}", text=text, at=command.at)
     elif command.name.startswith("mkfs"):
-        notes.find("SK531", "formats a disk", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag("SK531", "formats a disk", text=text, at=command.at, confidence=Confidence.MEDIUM)
     stored = re.search(r" (?:set|add|store|save) ([A-Z][A-Z0-9_]*_(?:PASSWORD|PASSWD|PASS|PIN))\b", " ".join(command.words))
     if stored and command.name not in _SECRET_STORES:
-        notes.find("SK603", f"{command.name} is to keep {stored[1]}", text=text, at=command.at)
+        collector.flag("SK603", f"{command.name} is to keep {stored[1]}", text=text, at=command.at)
     for _, value in command.assigns:
         if value in ("/dev/null", "0", "") and command.assigns[0][0] in ("HISTFILE", "HISTSIZE", "HISTFILESIZE"):
-            notes.find("SK533", "switches the shell's history off", text=text, at=command.at)
+            collector.flag("SK533", "switches the shell's history off", text=text, at=command.at)
 
 
-def _reads_secrets(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _reads_secrets(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     for spelled, what in SECRET_COMMANDS.items():
         if tuple(command.words[: len(spelled)]) == spelled and spelled[0] != "pass":
-            notes.use("secrets", what)
+            collector.add_capability("secrets", what)
             _found_secret(
-                notes,
+                collector,
                 text,
                 command,
                 what,
-                explained=notes.purpose.mentions(spelled[:1]) or spelled[0] in ("gh", "gcloud", "aws"),
+                explained=collector.purpose.mentions(spelled[:1]) or spelled[0] in ("gh", "gcloud", "aws"),
             )
     if command.name not in _READERS:
         return
     for word in (*command.arguments, *(target for operator, target in command.redirects if operator == "<")):
-        place = secret_place(word, notes.purpose) if "/" in word or "." in word or "_" in word else None
+        place = secret_place(word, collector.purpose) if "/" in word or "." in word or "_" in word else None
         if place:
-            notes.use("secrets", place[0])
+            collector.add_capability("secrets", place[0])
             if command.name not in ("ls", "find", "mv") and place[0] != "the machine's accounts":
-                _found_secret(notes, text, command, place[0], explained=place[1])
+                _found_secret(collector, text, command, place[0], explained=place[1])
         elif _PATH.fullmatch(word) and command.name in (
             "cat",
             "less",
@@ -94,37 +94,37 @@ def _reads_secrets(command: ShellCommand, text: SkillText, notes: FindingCollect
             "sed",
             "awk",
         ):
-            notes.use("reads", word)
+            collector.add_capability("reads", word)
 
 
-def _found_secret(notes: FindingCollector, text: SkillText, command: ShellCommand, what: str, *, explained: bool) -> None:
+def _found_secret(collector: FindingCollector, text: SkillText, command: ShellCommand, what: str, *, explained: bool) -> None:
     sure = Confidence.LOW if explained else Confidence.MEDIUM
-    notes.find("SK601", f"reads {what}", text=text, at=command.at, confidence=sure)
+    collector.flag("SK601", f"reads {what}", text=text, at=command.at, confidence=sure)
 
 
-def _rm(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _rm(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     options = "".join(word.lstrip("-") for word in command.arguments if word.startswith("-")).lower()
     targets = [word for word in command.arguments if not word.startswith("-")]
     for target in targets:
         low = target.lower()
         if low.endswith("_history"):
-            notes.find("SK533", "deletes the shell's history", text=text, at=command.at)
+            collector.flag("SK533", "deletes the shell's history", text=text, at=command.at)
         elif low.startswith("/var/log"):
-            notes.find("SK533", f"deletes {target}", text=text, at=command.at, confidence=Confidence.MEDIUM)
+            collector.flag("SK533", f"deletes {target}", text=text, at=command.at, confidence=Confidence.MEDIUM)
         elif ("r" in options or "recursive" in options) and (_HOME.fullmatch(low) or "no-preserve-root" in options):
-            notes.find("SK531", f"deletes {target}", text=text, at=command.at)
+            collector.flag("SK531", f"deletes {target}", text=text, at=command.at)
         elif "r" in options and low in ("*", ".", "./", "./*", "..", "../", ".git"):
-            notes.find("SK534", f"deletes {target} of wherever it runs", text=text, at=command.at, reach=ScanReach.PROJECT)
+            collector.flag("SK534", f"deletes {target} of wherever it runs", text=text, at=command.at, reach=ScanReach.PROJECT)
         elif "r" in options and "backup" in low:
-            notes.find("SK534", f"deletes {target}", text=text, at=command.at)
+            collector.flag("SK534", f"deletes {target}", text=text, at=command.at)
         elif low.startswith(("~", "$home")):
-            notes.use("writes", target)
+            collector.add_capability("writes", target)
 
 
-def _find(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _find(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     removes = "-delete" in command.words or re.search(r"-exec(?:dir)? (?:rm|shred|unlink)\b", " ".join(command.words))
     if removes and command.arguments and _HOME.fullmatch(command.arguments[0].lower()):
-        notes.find(
+        collector.flag(
             "SK531",
             f"deletes what it finds in {command.arguments[0]}",
             text=text,
@@ -133,16 +133,16 @@ def _find(command: ShellCommand, text: SkillText, notes: FindingCollector) -> No
         )
 
 
-def _dd(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _dd(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if re.search(r"of=/dev/(?:sd|nvme|hd|disk|mmcblk|vd)", command.everything()):
         sure = Confidence.HIGH if re.search(r"if=/dev/(?:zero|u?random)", command.everything()) else Confidence.MEDIUM
-        notes.find("SK531", "overwrites a disk", text=text, at=command.at, confidence=sure)
+        collector.flag("SK531", "overwrites a disk", text=text, at=command.at, confidence=sure)
 
 
-def _chmod(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _chmod(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     words = command.arguments
     if any(_SHELLS.fullmatch(word) for word in words):
-        notes.find(
+        collector.flag(
             "SK522",
             "sets a program to run with its owner's rights",
             text=text,
@@ -153,7 +153,7 @@ def _chmod(command: ShellCommand, text: SkillText, notes: FindingCollector) -> N
         )
     elif any(word in ("777", "a+rwx", "-R777", "0777", "666") for word in words):
         wide = any(_HOME.fullmatch(word.lower()) for word in words)
-        notes.find(
+        collector.flag(
             "SK522",
             "opens files to everybody",
             text=text,
@@ -162,15 +162,15 @@ def _chmod(command: ShellCommand, text: SkillText, notes: FindingCollector) -> N
         )
 
 
-def _crontab(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _crontab(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if any(word in ("-l", "-e", "-h") for word in command.arguments):
         return
     if "-r" in command.arguments:
-        notes.find("SK534", "deletes all scheduled jobs", text=text, at=command.at)
+        collector.flag("SK534", "deletes all scheduled jobs", text=text, at=command.at)
         return
     job = text.text[max(0, command.at - 300) : command.at].lower()
     is_grave = GRAVE_JOB.search(job)
-    notes.find(
+    collector.flag(
         "SK512",
         "changes the user's scheduled jobs",
         text=text,
@@ -179,14 +179,14 @@ def _crontab(command: ShellCommand, text: SkillText, notes: FindingCollector) ->
     )
 
 
-def _launchctl(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _launchctl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if command.arguments[:1] and command.arguments[0] in ("load", "bootstrap", "enable", "submit"):
         is_grave = re.search(r"com\.apple\.|/tmp/|/\.[a-z]", " ".join(command.arguments[1:]))
         sure = Confidence.HIGH if is_grave else None
-        notes.find("SK512", "registers a job with launchd", text=text, at=command.at, confidence=sure)
+        collector.flag("SK512", "registers a job with launchd", text=text, at=command.at, confidence=sure)
 
 
-def _systemctl(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _systemctl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     words = set(command.arguments)
     units = [word.removesuffix(".service") for word in command.arguments if not word.startswith("-")][1:]
     if words & {"stop", "disable", "mask"} and set(units) & {
@@ -199,9 +199,9 @@ def _systemctl(command: ShellCommand, text: SkillText, notes: FindingCollector) 
         "rsyslog",
         "iptables",
     }:
-        notes.find("SK523", f"stops {' '.join(units)}", text=text, at=command.at)
+        collector.flag("SK523", f"stops {' '.join(units)}", text=text, at=command.at)
     elif "enable" in words:
-        notes.find(
+        collector.flag(
             "SK512",
             f"makes {' '.join(units) or 'a service'} start with the machine",
             text=text,
@@ -210,7 +210,7 @@ def _systemctl(command: ShellCommand, text: SkillText, notes: FindingCollector) 
         )
 
 
-def _protections(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _protections(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words).lower()
     found = re.search(
         r"spctl --(?:master|global)-disable|setenforce 0|ufw (?:--force )?disable|csrutil disable|iptables "
@@ -219,97 +219,97 @@ def _protections(command: ShellCommand, text: SkillText, notes: FindingCollector
         line,
     )
     if found:
-        notes.find("SK523", "switches a protection of the machine off", text=text, at=command.at)
+        collector.flag("SK523", "switches a protection of the machine off", text=text, at=command.at)
     elif (
         line.startswith("xattr")
         and re.search(r"-\w*[dc]", line)
         and ("quarantine" in line or "-c" in line or "-rc" in line or "-cr" in line)
     ):
-        notes.find("SK523", "lifts the quarantine of a download", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag("SK523", "lifts the quarantine of a download", text=text, at=command.at, confidence=Confidence.MEDIUM)
     elif line.startswith("git config") and "http.sslverify false" in line:
-        notes.find("SK523", "switches certificate checks off", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag("SK523", "switches certificate checks off", text=text, at=command.at, confidence=Confidence.MEDIUM)
 
 
-def _docker(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _docker(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     if "run" in command.words and re.search(r"(?:-v|--volume)[= ]/:/|--pid[= ]host", line):
-        notes.find("SK524", "gives a container the files of its host", text=text, at=command.at)
+        collector.flag("SK524", "gives a container the files of its host", text=text, at=command.at)
     elif "run" in command.words and ("--privileged" in line or "docker.sock" in line):
-        notes.find("SK524", "gives a container the rights of its host", text=text, at=command.at, confidence=Confidence.LOW)
+        collector.flag("SK524", "gives a container the rights of its host", text=text, at=command.at, confidence=Confidence.LOW)
 
 
-def _history(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _history(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if "-c" in command.arguments or "-cw" in command.arguments:
-        notes.find("SK533", "clears the shell's history", text=text, at=command.at)
+        collector.flag("SK533", "clears the shell's history", text=text, at=command.at)
 
 
-def _unset(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _unset(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if "HISTFILE" in command.arguments:
-        notes.find("SK533", "switches the shell's history off", text=text, at=command.at)
+        collector.flag("SK533", "switches the shell's history off", text=text, at=command.at)
 
 
-def _accounts(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _accounts(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     is_root = re.search(r"-aG\s*(?:sudo|wheel|admin|root)|-G\s*(?:sudo|wheel|root)|-o -u 0|administrators", line)
     sure = Confidence.HIGH if is_root and command.name != "usermod" else Confidence.MEDIUM if is_root else Confidence.LOW
-    notes.find(
+    collector.flag(
         "SK513", "adds or changes an account of the machine", text=text, at=command.at, confidence=sure, reach=ScanReach.MACHINE
     )
 
 
-def _ssh_copy(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
-    notes.find("SK513", "puts a key on another machine", text=text, at=command.at, confidence=Confidence.LOW)
+def _ssh_copy(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
+    collector.flag("SK513", "puts a key on another machine", text=text, at=command.at, confidence=Confidence.LOW)
 
 
-def _git(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _git(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     words = command.arguments
     address = next((word for word in words[1:] if re.match(r"(?:https?|ssh)://|git@", word)), "")
     if (words[:1] == ["push"] or words[:2] == ["remote", "add"]) and address:
         web = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", address)
-        is_strange = any(is_unknown_host(url, notes.purpose) and "git" not in url.label[:3] for url in urls_in(web))
-        sure = Confidence.HIGH if is_strange and words[0] == "push" else Confidence.MEDIUM
-        if is_strange or words[0] == "push":
-            notes.find("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=sure)
+        is_unknown = any(is_unknown_host(url, collector.purpose) and "git" not in url.label[:3] for url in urls_in(web))
+        sure = Confidence.HIGH if is_unknown and words[0] == "push" else Confidence.MEDIUM
+        if is_unknown or words[0] == "push":
+            collector.flag("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=sure)
     if "config" in words and any("hookspath" in word.lower() for word in words):
-        notes.find("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
+        collector.flag("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
     elif (
         words[:1] == ["config"] and any(word.startswith(("core.pager", "alias.")) for word in words) and "!" in " ".join(words)
     ):
-        notes.find("SK507", "makes git run a command", text=text, at=command.at, confidence=Confidence.LOW)
+        collector.flag("SK507", "makes git run a command", text=text, at=command.at, confidence=Confidence.LOW)
 
 
-def _gh(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _gh(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     invited = re.search(r"/collaborators/([A-Za-z0-9][\w-]{1,38})\b", line)
     if invited and re.search(r"-X ?PUT|--method PUT", line) and not re.search(r"user|name|octocat", invited[1], re.IGNORECASE):
-        notes.find("SK513", f"lets {invited[1]} into the repository", text=text, at=command.at)
+        collector.flag("SK513", f"lets {invited[1]} into the repository", text=text, at=command.at)
     elif re.search(r"repo edit .*--visibility public", line):
-        notes.find("SK615", "makes a repository public", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag("SK615", "makes a repository public", text=text, at=command.at, confidence=Confidence.MEDIUM)
 
 
-def _aws(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _aws(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     if "authorize-security-group-ingress" in line and re.search(r"--protocol (?:-1|all)\b|IpProtocol=-1", line):
-        notes.find("SK513", "opens all ports of a server", text=text, at=command.at, reach=ScanReach.MACHINE)
+        collector.flag("SK513", "opens all ports of a server", text=text, at=command.at, reach=ScanReach.MACHINE)
 
 
-def _claude(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _claude(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     """`claude mcp add NAME https://...`: another server that the agent will obey."""
     if command.arguments[:2] == ["mcp", "add"]:
         for url in urls_in(" ".join(command.words)):
-            if is_unknown_host(url, notes.purpose):
-                notes.find("SK406", f"has the agent listen to {url.host}", text=text, at=command.at)
+            if is_unknown_host(url, collector.purpose):
+                collector.flag("SK406", f"has the agent listen to {url.host}", text=text, at=command.at)
 
 
-def _openssl(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _openssl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     if command.words[1:2] == ["enc"] and re.search(r"-pass(?:in)? \S*\$\(|-k \$\(|rand -", line):
         after = text.low[command.at : command.at + 400]
         if re.search(r"&& ?(?:rm|shred|unlink)\b", after):
-            notes.find("SK532", "locks a file with a random key and deletes it", text=text, at=command.at)
+            collector.flag("SK532", "locks a file with a random key and deletes it", text=text, at=command.at)
 
 
-def _lookup(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _lookup(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     """dig, nslookup, host: a name that is put together from data carries the data away."""
     for word in command.arguments:
         if "." in word and re.search(r"\$\(|\$\{?\w|`", word) and not re.fullmatch(r"[@+]?\$\{?\w+\}?\.?", word):
@@ -317,18 +317,18 @@ def _lookup(command: ShellCommand, text: SkillText, notes: FindingCollector) -> 
                 r"\$\{?(?:data|chunk|payload|secret|key|token|enc|hex|b64|env|content|out)", word.lower()
             )
             if is_data:
-                notes.find("SK614", "looks up a host name made of data", text=text, at=command.at)
+                collector.flag("SK614", "looks up a host name made of data", text=text, at=command.at)
 
 
-def _metadata(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _metadata(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     for url in urls_in(" ".join(command.words)):
         if url.host in ("169.254.169.254", "metadata.google.internal", "100.100.100.200", "169.254.170.2"):
-            notes.find("SK605", "asks for the credentials of the cloud machine", text=text, at=command.at)
+            collector.flag("SK605", "asks for the credentials of the cloud machine", text=text, at=command.at)
 
 
-def _shred(command: ShellCommand, text: SkillText, notes: FindingCollector) -> None:
+def _shred(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if any(_HOME.fullmatch(word.lower()) or word.startswith(("~", "/dev/")) for word in command.arguments):
-        notes.find("SK531", f"wipes {command.arguments[-1]}", text=text, at=command.at)
+        collector.flag("SK531", f"wipes {command.arguments[-1]}", text=text, at=command.at)
 
 
 _BY_NAME: dict[str, Callable[[ShellCommand, SkillText, FindingCollector], None]] = {

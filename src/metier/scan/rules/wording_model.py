@@ -1,9 +1,9 @@
-"""How much a sentence reads like an order against the user: a linear model over its words, shipped as weights.
+"""A linear model over the words of a sentence: how much it reads like an instruction against the user.
 
-Rules know what somebody has thought of; this weighs how the words of a sentence go together, in wordings that nobody listed.
-Addresses become what they are to this skill (its own, known, a stranger's), paths what is kept there, words after a negation
-are marked, and kinds of words (`send`, `secret`, `quiet`) are paired. The finding shows the words that weighed most.
-`training/wording.py` makes the weights, and says how well they hold on wordings they have not seen.
+Rules find the wordings that they list. This model weighs how the words of a sentence go together, in wordings that no rule
+lists. Addresses become what they are to this skill (its own, known, unknown), paths become what is kept there, words after a
+negation are marked, and kinds of words (`send`, `secret`, `quiet`) are paired. `training/wording.py` makes the
+weights and measures them on wordings that they have not seen.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import secret_place
 from metier.scan.data.word_kinds import KINDS
-from metier.scan.patterns import lazy_pattern
+from metier.scan.patterns import lazy_pattern, words
 from metier.scan.purpose import Purpose
-from metier.scan.text import SkillText, words
+from metier.scan.readers.sentences import Sentence
+from metier.scan.text import SkillText, excerpt_of
 from metier.values import dataclass
-
-from .sentence_rules import Sentence
 
 __all__ = ["WordingContext", "WordingModel", "features_of", "judge_wording", "load_model", "stem"]
 
@@ -42,7 +41,7 @@ _HOME = lazy_pattern(r"(?:~|\$home|/home/\w{1,40}|/users/\w{1,40})/?[\w./*-]{0,2
 _SCRIPT = lazy_pattern(r"(?<![\w/])(?:\./|scripts?/|bin/|tools/)[\w./-]{1,200}")
 _READ = lazy_pattern(r"\.(?:html?|pdf|png|jpe?g|svg|webp)$")
 _WORD = lazy_pattern(r"@?[a-z][a-z']*|\d+")
-_PLAIN = words(
+_GRAMMAR = words(
     "the a an of and or is are was be been it its this that these those to in on at as by for with from into you your "
     "their his her"
 )
@@ -62,76 +61,68 @@ _ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class WordingContext:
-    """What a sentence stands in: what the skill says of itself, and how often its documents name each host."""
+    """The skill around a sentence: its purpose, and how often its documents name each host."""
 
     purpose: Purpose
-    mentioned: Mapping[str, int]
+    host_mentions: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class WordingModel:
     bias: float
-    reviews: float
-    """From this score on a person should look. Words alone never block; beside a doubt of another kind they do."""
-    of: Mapping[str, float]
+    threshold: float
+    """From this score on a person should look. Words alone never block; beside a finding of another kind they do."""
+    weights: Mapping[str, float]
 
-    def score(self, found: set[str], length: int) -> float:
-        weigh = self.of.get
-        return sum(weigh(sign, 0.0) for sign in found) / math.sqrt(max(length, 10)) + self.bias
-
-    def telling(self, found: set[str]) -> list[str]:
-        """The words that weighed most."""
-        known = sorted((-self.of.get(sign, 0.0), sign) for sign in found if "+" not in sign and sign[0] not in "=^")
-        return [sign.replace("_ ", "").replace("!", "not ") for weight, sign in known[:5] if weight < 0]
+    def score(self, features: set[str], length: int) -> float:
+        weigh = self.weights.get
+        return sum(weigh(feature, 0.0) for feature in features) / math.sqrt(max(length, 10)) + self.bias
 
 
-def judge_wording(text: SkillText, said: Iterable[Sentence], notes: FindingCollector) -> None:
-    """One document's prose, and the same in sentences."""
-    weights = load_model()
-    page = WordingContext(notes.purpose, notes.mentioned)
-    for start, sentence, whole in islice(said, _MOST):
-        found, length = features_of(whole, page)
-        if length < _FEWEST:
-            continue
-        score = weights.score(found, length)
-        if score >= weights.reviews:
-            message = f"reads like an order against the user: {', '.join(weights.telling(found))}"
-            notes.find("SK419", message, text=text, at=start, end=start + len(sentence))
+def judge_wording(text: SkillText, sentences: Iterable[Sentence], collector: FindingCollector) -> None:
+    model = load_model()
+    context = WordingContext(collector.purpose, collector.host_mentions)
+    for sentence in islice(sentences, _MOST):
+        features, length = features_of(sentence.in_context, context)
+        if length >= _FEWEST and model.score(features, length) >= model.threshold:
+            quoted = excerpt_of(text.text[sentence.start : sentence.end], 80)
+            message = f"reads like an instruction against the user: {quoted!r}"
+            collector.flag("SK419", message, text=text, at=sentence.start, end=sentence.end)
 
 
 @cache
 def load_model() -> WordingModel:
-    # Imported here: it brings half of the standard library along, and a skill without prose needs none of it.
+    # Imported here: it loads half of the standard library, and a skill without prose needs none of it.
     from importlib import resources
 
     lines = resources.files("metier.scan").joinpath("data", "wording.tsv").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
-    values = {sign: float(weight) for weight, sign in rows}
-    return WordingModel(values.pop("bias"), values.pop("reviews"), values)
+    values = {feature: float(weight) for weight, feature in rows}
+    return WordingModel(values.pop("*bias"), values.pop("*threshold"), values)
 
 
-def features_of(sentence: str, page: WordingContext) -> tuple[set[str], int]:
-    """What the model sees of a sentence, and how many words that are more than grammar it has."""
-    spoken = _negated(
-        [word for word in map(stem, _WORD.findall(_marked(sentence.lower(), page))[:_LONGEST]) if word not in _PLAIN]
+def features_of(sentence: str, context: WordingContext) -> tuple[set[str], int]:
+    """Returns what the model sees of a sentence, and how many words it has besides grammar."""
+    tokens = _negated(
+        [word for word in map(stem, _WORD.findall(_marked(sentence.lower(), context))[:_LONGEST]) if word not in _GRAMMAR]
     )
-    found = set(spoken)
-    found.update(map(" ".join, pairwise(spoken)))
-    found.update(map(" _ ".join, zip(spoken, spoken[2:], strict=False)))
-    kinds = {word for word in spoken if word[0] == "@"}
+    features = set(tokens)
+    features.update(map(" ".join, pairwise(tokens)))
+    features.update(map(" _ ".join, zip(tokens, tokens[2:], strict=False)))
+    kinds = {word for word in tokens if word[0] == "@"}
     known = _kinds()
-    for word in spoken:
+    for word in tokens:
         negation, plain = ("!", word[1:]) if word[0] == "!" else ("", word)
         kinds.update(negation + kind for kind in known.get(plain, ()))
-    if not _NOT.isdisjoint(spoken):
+    if not _NOT.isdisjoint(tokens):
         kinds.add("not")
-    if spoken:
-        found.add(f"^{spoken[0]}")
-        if any(kind.isupper() for kind in known.get(spoken[0], ())):
+    if tokens:
+        features.add(f"^{tokens[0]}")
+        if any(kind.isupper() for kind in known.get(tokens[0], ())):
             kinds.add("^")
-    found.update(f"={kind}" for kind in kinds)
-    found.update(map("+".join, combinations(sorted(kinds), 2)))
-    return found, len(spoken)
+    features.update(f"={kind}" for kind in kinds)
+    features.update(map("+".join, combinations(sorted(kinds), 2)))
+    return features, len(tokens)
 
 
 @cache
@@ -143,10 +134,10 @@ def _kinds() -> dict[str, frozenset[str]]:
     return {word: frozenset(found) for word, found in kinds.items()}
 
 
-def _negated(spoken: list[str]) -> list[str]:
-    """`do not export keys`: the words after a negation mean the opposite."""
+def _negated(tokens: list[str]) -> list[str]:
+    """Marks the words after a negation, which mean the opposite: `do not export keys`."""
     left, marked = 0, []
-    for word in spoken:
+    for word in tokens:
         if word in _NOT:
             left = 5
             marked.append(word)
@@ -158,7 +149,7 @@ def _negated(spoken: list[str]) -> list[str]:
 
 @cache
 def stem(word: str) -> str:
-    """Good enough for one model: it sees the same stems when it learns and when it judges."""
+    """Cuts a word to a stem. Coarse, but the same in training and in use."""
     if word[0].isdigit():
         return "#"
     if word in _IRREGULAR:
@@ -175,14 +166,14 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def _marked(low: str, page: WordingContext) -> str:
-    """Addresses, accounts and paths as what they are to this skill."""
+def _marked(low: str, context: WordingContext) -> str:
+    """Replaces addresses, accounts and paths with what they are to this skill."""
     if "](" in low:
         low = _LINK.sub(r" \1 @linked ", low)
     if "@" in low:
-        low = _MAIL.sub(lambda found: _mailbox(found[0], page), low)
+        low = _MAIL.sub(lambda found: _mailbox(found[0], context), low)
     if ":" in low:
-        low = _ADDRESS.sub(lambda found: _address(found[0], page), low)
+        low = _ADDRESS.sub(lambda found: _address(found[0], context), low)
     low = _ACCOUNT.sub(" @account ", low)
     if "." in low or "~" in low or "/" in low:
         low = _AGENT.sub(" @agentfile ", _MACHINE.sub(" @ip ", low))
@@ -195,25 +186,25 @@ def _home(found: re.Match[str]) -> str:
     return " @secretplace @home " if secret_place(found[0], Purpose()) else " @home "
 
 
-def _mailbox(address: str, page: WordingContext) -> str:
+def _mailbox(address: str, context: WordingContext) -> str:
     if _SAMPLE.search(address):
         return " @samplemail "
-    return " @ownmail " if page.purpose.mentions((address.partition("@")[2].partition(".")[0],)) else " @mail "
+    return " @ownmail " if context.purpose.mentions((address.partition("@")[2].partition(".")[0],)) else " @mail "
 
 
-def _address(address: str, page: WordingContext) -> str:
+def _address(address: str, context: WordingContext) -> str:
     url = next(urls_in(address), None)
     if url is None:
-        return " @stranger "
-    kind = reputation_of(url, page.purpose)
-    if url.is_placeholder and kind is not HostReputation.LOOSE:
+        return " @unknownhost "
+    kind = reputation_of(url, context.purpose)
+    if url.is_placeholder and kind is not HostReputation.ANONYMOUS:
         return " @sample "
     if _READ.search(url.path):
         return " @page "
-    if kind in (HostReputation.PLAIN, HostReputation.SHARED, HostReputation.LOOSE) and (
-        not is_unknown_host(url, page.purpose) or page.mentioned.get(url.label, 0) > 3
+    if kind in (HostReputation.UNKNOWN, HostReputation.SHARED, HostReputation.ANONYMOUS) and (
+        not is_unknown_host(url, context.purpose) or context.host_mentions.get(url.label, 0) > 3
     ):
         return " @own "
-    if kind is HostReputation.PLAIN:
-        return " @stranger @once " if page.mentioned.get(url.label, 0) <= 1 else " @stranger "
-    return " @loose @stranger " if kind is HostReputation.LOOSE else f" @{kind.value} "
+    if kind is HostReputation.UNKNOWN:
+        return " @unknownhost @once " if context.host_mentions.get(url.label, 0) <= 1 else " @unknownhost "
+    return " @anonymoushost @unknownhost " if kind is HostReputation.ANONYMOUS else f" @{kind.value} "

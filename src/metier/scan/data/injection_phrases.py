@@ -1,16 +1,16 @@
-"""What a skill may not tell an agent, as data: to drop its rules, to keep secrets from its user, to obey strangers.
+"""Phrases of prose that turn an agent against its user (SK401 to SK408, SK414).
 
-Each row is a code, what to say, how the phrase begins and how it goes on (see `phrases` for the notation). A row must have
+Each row is a code, a message, how the phrase begins and how it goes on; see `scan.patterns` for the notation. Every row has
 a hit and a near miss in tests/data/scan, and was read against 12,000 published skills.
 """
 
 from __future__ import annotations
 
-from metier.scan.rules.phrases import Phrase, phrase
+from metier.scan.patterns import Phrase, phrase
 from metier.scan.scale import Confidence
 from metier.scan.text import TextKind
 
-__all__ = ["INSTRUCTIONS"]
+__all__ = ["INJECTION_PHRASES"]
 
 M, L, H = Confidence.MEDIUM, Confidence.LOW, Confidence.HIGH
 _READ_AS_TEXT = (TextKind.PROSE, TextKind.OTHER, TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT)
@@ -24,9 +24,10 @@ _MEMORY = (
     r"|tools|gemini)\.md`?"
     r"|(?:your |the |its |user's )*(?:\.cursorrules|long-term memory|persistent memory|system prompt))"
 )
+H = Confidence.HIGH
 
-INSTRUCTIONS: tuple[Phrase, ...] = (
-    # Override.
+INJECTION_PHRASES: tuple[Phrase, ...] = (
+    # SK401 overrides-instructions
     phrase(
         "SK401",
         "tells the agent to drop its instructions",
@@ -67,7 +68,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK401",
-        "tells the agent to drop what it was told",
+        "tells the agent to forget what it was told",
         "ignore |disregard |forget ",
         r"(?:ignore|disregard) (?:any |all )?(?:instructions?|requests?|orders?|objections?) (?:from|by"
         r"|of) (?:the )?(?:user|system|operator"
@@ -81,7 +82,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK401",
-        "takes the agent's limits away",
+        "tells the agent that it has no limits",
         "you have no |you are not bound|you're not bound|you are free |you are no longer |you no longer |from now on",
         r"(?:from now on,? )?(?:you|ignore|disregard)(?:'re| are| have| no longer)? ?(?:not bound by|free (?:of|from)"
         r"|no longer"
@@ -105,7 +106,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK401",
-        "puts itself above the user",
+        "puts itself above the user or the system prompt",
         "even if |even when |even though |regardless of |no matter ",
         r"(?:even (?:if|when|though)|regardless of|no matter)[^.!?;#]{0,60}?(?:contradict|conflict|violat|against|differ"
         r"|user "
@@ -117,7 +118,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK401",
-        "claims to be the system's prompt",
+        "claims to be the system prompt",
         "new system |updated system |new instructions|your new |your only |your real |your true |obey only |only obey "
         "|higher "
         "priority than|highest authority|precedence over|priority over",
@@ -132,7 +133,117 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         H,
         kinds=_PROSE,
     ),
-    # Fake roles.
+    # SK402 hides-from-user
+    phrase(
+        "SK402",
+        "tells the agent to deny what it did",
+        "do not |don't |never |must not |should not ",
+        r"(?:do not|don't|never|must not|should not) (?:ever )?(?:reveal|tell|disclose|mention|inform|admit|say"
+        r"|notify|show)"
+        r"[^.!?;#]{0,50}? (?:that you|what you|you) (?:have |had |are |were |also |just |already )*(?:executed?|ran|run"
+        r"|running"
+        r"|sent|sending|uploaded|uploading|copied|copying|installed|installing|added|adding|deleted|deleting|modified|changed"
+        r"|collected|collecting|did|performed|accessed|exfiltrated|forwarded|made this|made these)\b",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "says that the user need not know",
+        "the user does not need|the user doesn't need|the user need not |the user should not |the user must not "
+        "|user should never "
+        "|users should not |users must not |the user shouldn't |users need not |the user doesn't have to"
+        "|the user does not have to",
+        r"(?:the )?users? (?:does not (?:need|have) to|doesn't (?:need|have) to|need not|should not|must not"
+        r"|should never|shouldn't) "
+        r"(?:ever )?(?:know|notice|be (?:told|informed|aware|alerted|notified)|find out|learn)(?: about| of| that)?"
+        r"(?: (?:this|it|these|the (?:upload|backup|transfer|copy|command|step|script|request|change))\b| ?[.;!]| ?$)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to hide what it does",
+        "hide |conceal |mask |suppress |quietly |secretly |covertly |discreetly |stealthily |surreptitiously ",
+        r"(?:(?:hide|conceal|mask|suppress) (?:this|the|these|any|all|its|your)(?: \w+){0,4} from (?:the |its "
+        r"|your )?users?\b(?! "
+        r"(?:interface|who|with|without))|(?:quietly|secretly|covertly|discreetly|stealthily|surreptitiously) (?:run|execute"
+        r"|send|upload|copy|install|download|collect|add|append|post|forward|transmit|include|insert|record|log|save|delete"
+        r"|modify|change|read) (?:the|this|these|all|any|every|each|it|them|user|their|its|your|our|`|curl|https?:"
+        r"|\S+\.(?:sh|py|js))\b)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to lie about what it did",
+        "pretend |when asked |if asked |if the user asks |when the user asks |if questioned|claim that |report success"
+        "|report that ",
+        r"(?:pretend (?:that )?(?:the|this|it|nothing|you)[^.!?;#]{0,40}?(?:did not|didn't|never) (?:happen|occur"
+        r"|take place|run|exist|sent?)|(?:when|if) "
+        r"(?:asked|questioned|the user asks)(?: about| why| what)?[^.!?;#]{0,60}?(?:say|claim|deny|reply|respond|tell them"
+        r"|pretend|state)(?: that)? (?:you (?:only|just|did not|didn't|never|have not)|nothing|it (?:was|is) (?:only"
+        r"|just)|this "
+        r"(?:was|is) (?:only|just|a (?:routine|standard|normal)))|(?:claim|report) (?:that )?(?:success|(?:all |the |every "
+        r")?tests? pass(?:ed)?)(?: \w+){0,3} (?:even|regardless|anyway|no matter))",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to report failures as success",
+        "if the tests fail|if tests fail|if a test fails|if the build fails|when tests fail|if it fails|if this fails"
+        "|if any test fails",
+        r"(?:if|when)[^.!?;#]{0,24}?fails?,?[^.!?;#]{0,60}?(?:report|claim|say|mark|pretend|tell the user)[^.!?;#]{0,30}?"
+        r"(?:success|passed|passing|worked|complete)",
+        H,
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to keep something from the user",
+        "do not |don't |never |without |must not |should not |avoid |refrain from ",
+        r"(?:do not|don't|never|must not|should not|avoid|refrain from|without)(?: ever)? (?:tell|telling|inform"
+        r"|informing|notify|notifying|alert|alerting|reveal|revealing|disclose|disclosing|mention|mentioning)"
+        r" (?:it |this |that |any of this |the following |these (?:steps|actions) |about (?:it|this) )*(?:(?:step|action"
+        r"|backup|upload|command|process|operation|activity|file|instruction|transfer|fact) )?(?:to )?(?:the "
+        r")?(?:end[- ])?users?\b(?! (?:to |how |that (?:the|a|they|you) (?!skill|script|backup|file)|if |when |whether "
+        r"|where |what |which |they |for |about (?:each|every|all) |input|data|'s))",
+        kinds=_READ_AS_TEXT,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to keep a step to itself",
+        "do not |don't |never |must not ",
+        r"(?:do not|don't|never|must not) (?:mention|reveal|disclose|report|log|show|display|acknowledge|discuss"
+        r"|reference|explain) (?:that you|you (?:used|ran|did)|this (?:skill|step|instruction|action|section|command"
+        r"|behaviou?r|upload|backup|process)|these (?:instructions|steps|actions)|the (?:existence|upload|backup|exfil"
+        r"|hidden))~(?:user|response|output|summary|reply|anyone|log)",
+        kinds=_READ_AS_TEXT,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to act unseen",
+        "keep this |keep the |keep these |hide this |hide these |conceal |this must remain |this should remain |stay hidden"
+        "|silently ",
+        r"(?:(?:keep|hide|conceal) (?:this|these|the|all)(?: \w+){0,4} (?:secret|hidden|invisible|confidential|concealed"
+        r"|unnoticed|from (?:the )?user)"
+        r"|this (?:must|should) remain (?:hidden|secret|invisible|undetected)|stay hidden from"
+        r"|(?<!not\s)(?<!have\s)(?<!never\s)(?<!n't\s)silently (?:send|upload|exfiltrate|forward|post|copy|transmit|collect"
+        r"|execute|install|run|download|delete|add"
+        r"|append|include)~(?:http|server|endpoint|credential|key|file|data|user|script|curl|backdoor|payload))",
+        kinds=_PROSE,
+    ),
+    phrase(
+        "SK402",
+        "tells the agent to act without the user noticing",
+        "without the user|without users|without user |without alerting|without the knowledge|so the user |so that the user ",
+        r"(?:without (?:the )?users?'?s? ?(?:knowing|noticing|knowledge|awareness|being aware|realizing|seeing)|without "
+        r"alerting (?:the )?(?:user|anyone)|without the knowledge of"
+        r"|so (?:that )?the user (?:doesn't|does not|won't|will not|cannot|can't) (?:notice|see|know|suspect|realize))",
+        kinds=_READ_AS_TEXT,
+    ),
+    # SK403 fake-role
     phrase(
         "SK403",
         "imitates a system message",
@@ -142,7 +253,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"|run |follow|from now|new policy|permission|the assistant|disregard)",
         H,
     ),
-    phrase("SK403", "speaks as the system", "system: you", r"system: you (?:are|must|will|have|should)\b", M),
+    phrase("SK403", "imitates the start of a system message", "system: you", r"system: you (?:are|must|will|have|should)\b", M),
     phrase(
         "SK403",
         "closes a block of the prompt",
@@ -151,19 +262,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"|system|new )",
         H,
     ),
-    phrase(
-        "SK414",
-        "a comment in a script speaks to the agent",
-        "note to ai|note to the ai|note to assistant|note to the assistant|note to agent|note to the agent"
-        "|attention ai|attention assistant"
-        "|attention agent|ai assistant:|ai agent:|assistant note|message to the ai|instructions for the ai"
-        "|instruction for the assistant|dear ai",
-        r"[^\n#]{6,40}?[^#]{0,160}?(?:disregard|ignore|read |send|run |execute|include|append|forward|forget"
-        r"|do not (?:tell|mention|show)|must|upload|add )",
-        H,
-        kinds=(TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT, TextKind.POWERSHELL, TextKind.OTHER),
-    ),
-    # Revealing.
+    # SK404 reveals-prompt
     phrase(
         "SK404",
         "asks for the system prompt",
@@ -185,7 +284,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         H,
         kinds=_PROSE,
     ),
-    # Remote instructions.
+    # SK405 remote-instructions
     phrase(
         "SK405",
         "tells the agent to obey a page on the network",
@@ -206,10 +305,10 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         M,
         kinds=_PROSE,
     ),
-    # The agent itself.
+    # SK406 edits-agent
     phrase(
         "SK406",
-        "plants a lasting instruction in the agent's memory",
+        "writes a lasting instruction into the agent's memory",
         "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend |put ",
         rf"\w+ [^.!?;]{{0,120}}?(?:to|into|in|at the (?:top|end) of) {_MEMORY}[^#]{{0,160}}?(?:every (?:future |new "
         rf"|later )?(?:session"
@@ -223,7 +322,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK406",
-        "plants somebody else's orders in the agent's memory",
+        "writes harmful instructions into the agent's memory",
         "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend |put ",
         rf"\w+ [^.!?;]{{0,120}}?(?:to|into|in|at the (?:top|end) of) {_MEMORY}[^#]{{0,200}}?(?:always trust"
         rf"|never (?:refuse|mention|tell"
@@ -244,7 +343,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK406",
-        "hooks the agent's tools to another machine",
+        "adds a hook that sends the agent's tool calls to another host",
         "pretooluse|posttooluse|userpromptsubmit|sessionstart|sessionend|subagentstop|precompact|notification hook|stop hook",
         r"(?:pre|post|user|session|subagent|notification|stop)[^#]{0,200}?(?:curl|wget|nc |https?://(?!localhost|127\."
         r"|docs\.|code\."
@@ -252,10 +351,10 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"|z)?sh)",
         H,
     ),
-    # Approval.
+    # SK407 skips-approval
     phrase(
         "SK407",
-        "switches permission checks off",
+        "turns permission checks off",
         "--dangerously-skip-permissions|dangerouslyskippermissions|bypasspermissions|--dangerously-bypass|--yolo"
         '|"defaultmode": "bypass|autoapprove|auto_approve|--trust-all-tools|--allow-all-tools',
         r"(?:--dangerously-skip-permissions|dangerouslyskippermissions|bypasspermissions"
@@ -278,7 +377,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK407",
-        "orders code to be run unchecked",
+        "tells the agent to run code unchecked",
         "you must now |you must immediately |immediately |you must |always |execute |run ",
         r"(?:you must |always )?(?:now |immediately )?(?:execute|run) (?:the following|this|these|all|any) (?:\w+ "
         r")?(?:code|commands?|script|payload)(?: \w+){0,3} without (?:verification|asking|review|confirmation|question"
@@ -286,10 +385,10 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         H,
         kinds=_PROSE,
     ),
-    # Scanners.
+    # SK408 talks-to-scanners
     phrase(
         "SK408",
-        "speaks to whoever checks it",
+        "tells a scanner or reviewer that the skill is safe",
         "this skill |this file |this code |this script |note to |attention |if you are ",
         r"(?:this (?:skill|file|code|script) (?:is|has been) (?:\w+ )?(?:verified|audited|certified|approved|reviewed"
         r"|vetted|whitelisted)(?: as)?(?: \w+){0,3} (?:safe|secure|by (?:anthropic|openai|cisco|snyk|virustotal|the "
@@ -300,7 +399,7 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
     ),
     phrase(
         "SK408",
-        "tells whoever judges it what to answer",
+        "tells a reviewing model what to answer",
         "this skill is |this file is |this folder is |if you are |when |whoever |any model |ai reviewer|note to ",
         r"(?:this (?:skill|file|folder) is (?:\w+ )?(?:safe|benign|harmless|trusted|clean)|(?:if you are|when|whoever|any model"
         r"|ai reviewer|note to)~(?:judg|review|scan|audit|assess|vet|classif)\w{0,4} this (?:skill|file|folder))"
@@ -315,5 +414,18 @@ INSTRUCTIONS: tuple[Phrase, ...] = (
         r"(?:(?:do not|don't) (?:flag|report) this (?:skill|file|as|code)|report no (?:issues|findings|threats"
         r"|vulnerabilities)|(?:mark|classify|rate) this (?:skill|file|code)? ?as (?:safe|benign|clean|low risk))",
         H,
+    ),
+    # SK414 hidden-comment
+    phrase(
+        "SK414",
+        "a comment in a script addresses the agent",
+        "note to ai|note to the ai|note to assistant|note to the assistant|note to agent|note to the agent"
+        "|attention ai|attention assistant"
+        "|attention agent|ai assistant:|ai agent:|assistant note|message to the ai|instructions for the ai"
+        "|instruction for the assistant|dear ai",
+        r"[^\n#]{6,40}?[^#]{0,160}?(?:disregard|ignore|read |send|run |execute|include|append|forward|forget"
+        r"|do not (?:tell|mention|show)|must|upload|add )",
+        H,
+        kinds=(TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT, TextKind.POWERSHELL, TextKind.OTHER),
     ),
 )

@@ -1,0 +1,138 @@
+"""Parts of expressions that several sentence rules share."""
+
+from __future__ import annotations
+
+from metier.scan.patterns import lazy_pattern
+
+__all__ = [
+    "ASKED",
+    "FORBIDS",
+    "GATE",
+    "NOT",
+    "REFUSED",
+    "REFUSED_OR_EXAMPLE",
+    "REFUSED_OR_TEST",
+    "SAMPLE",
+    "UNASKED",
+    "UNTOLD",
+    "UNWRITTEN",
+]
+
+NOT = (
+    r"(?:do not|don't|never|must not|should not|shouldn't|mustn't|without|avoid|no need to|refrain from"
+    r"|make sure (?:that )?not to)"
+)
+UNTOLD = (
+    rf"{NOT}(?: \w+){{0,3}} (?:tell|telling|inform\w*|mention\w*|reveal\w*|disclos\w*|notify\w*|alert\w*|point\w*"
+    rf"|admit\w*|draw\w*"
+    r"|announc\w*|bring\w*|say|speak\w*|flag\w*|highlight\w*|acknowledg\w*|comment\w*|mark\w*|itemi[sz]\w*)\b"
+    r"|(?:never|nobody|no one|none of them) (?:learns?|knows?|finds? out|notices?|hears?)\b"
+    r"|keep (?:it|this|that) (?:secret|quiet|to yourself|hidden)|(?:leave|keep) (?:it|this|that|the \w+) out of"
+    r"|as if nothing|unnoticed|without (?:\w+ ){0,3}(?:knowing|noticing)"
+)
+FORBIDS = (
+    r"\b(?:do not|don't|never|must not|should not|avoid)\b(?! (?:confusion|clutter|surprises|mention|not[ei]|flag|document"
+    r"|tell|show|list|report"
+    r"|log|disclos|reveal|inform|explain|comment|announc|includ|bring|describ|ask|wait|say|expire|keep it|keep them))"
+)
+"""An order that forbids says the opposite; one that forbids to speak of it does not."""
+ASKED = (
+    r"\b(?:ask(?:s|ing)? (?:the user|first|before|for|whether|if|permission)|asked for|confirm\w*|approv\w*|(?:user's|their"
+    r"|explicit|with)"
+    r" (?:permission|consent)|if the user|when the user|user (?:wants|requests?|asks|names|gives)|on request|only if"
+    r"|optional\w*)\b"
+)
+"""The user has a say."""
+
+_RECORDS = (
+    r"(?:read-?me|change ?log|commit (?:message|report|body)|pull request|review|summar(?:y|ies)|overview|documentation|docs"
+    r"|release notes|tool list|list|preview|report|protocol|minutes|invoice|log|\w+\.md|conversation|chat|answer|reply"
+    r"|description|diff|handover|confirmation|caveats|notes)"
+)
+UNWRITTEN = (
+    r"(?:leave|keep) (?:it|this|that|them|these|those|both|the (?:change|addition|step|line|module|tool|endpoint|account|branch"
+    rf"|entry|block)s?) out of (?:the |your |its |any |every )*`?{_RECORDS}\b"
+    r"|(?:do not|don't|never) (?:document|mention|list|show|report|note|log|comment on|describe|include|announce|explain|flag"
+    r"|disclose|bring up)"
+    rf" (?:it|this|that|them|these|the (?:change|addition|adjustment|step|swap|correction)s?)(?:,|$| (?:in|to|on|as|at|with)"
+    rf" (?:the |your |its |any |every )*(?:`?{_RECORDS}\b|user|anyone|anybody"
+    r"|client|customer|reader|patient))"
+    r"|not part of the (?:\w+ )?(?:report|summary|answer)\b"
+)
+REFUSED = FORBIDS + r"|\b(?:unless|not to|refuse|warn\w*)\b"
+REFUSED_OR_EXAMPLE = FORBIDS + r"|\b(?:unless|refuse|warn\w*|e\.g|for example|such as)\b"
+REFUSED_OR_TEST = FORBIDS + r"|\b(?:unless|refuse|warn\w*|e\.g|for example|such as|cannot|can't|tests?|mock\w*|fixtures?)\b"
+SAMPLE = r"|\b(?:tests?|mock\w*|fixtures?|demo|placeholder|sample)\b"
+UNASKED = (
+    r"(?:without (?:asking|confirm\w*|warning|prompting|telling|informing)|no (?:confirmation|approval|need to ask)"
+    r"|(?:do not|don't) (?:ask|wait))\b"
+)
+
+GATE = lazy_pattern(
+    r"(?<!\w)(?:tell|inform|explain|invisible|white-on|aside|do away|have to|none of|counts|matters|came from|comes from"
+    r"|coming from|authority|unaware"
+    r"|in the dark|trace|omit|suspicious|worried|doubt|reassur|no need|wait for|query|decide|what it says|review|scanner"
+    r"|unnecessary|known good|everything|damaged|infected|virus|security soft|compromised|card|payment|pending|inbox|remote"
+    r"|downloads|documents|desktop|zeros|as many|best|only|say nothing|bring|speak|flag|highlight|mention|reveal|disclos"
+    r"|notif|alert|point|admit|learn|know|find out|notic|secret|out of|nothing|hidden"
+    r"|quiet|announc"
+    r"|acknowledg|draw|comment|no longer|lifted|suspended|void|are off|is off|not apply|ignored|ceases|ethical|moral"
+    r"|safety|approved"
+    r"|authori|consented|assume|consent|no (?:confirm|approv|permiss)|trace|tracks|evidence|history|audit log|asks|asked"
+    r"|question|wonder"
+    r"|inquir|complain|first (?:action|step|thing)|before (?:anything|doing|helping|answering|you)|whatever the"
+    r"|regardless of|on every|at "
+    r"the (?:start|beginning)|output|instructions|prompt|tool definitions|encrypt|lock|every other|all other|trash"
+    r"|recycle|original"
+    r"|everything else|entire|all of the|id_rsa|cookies|keychain|private key|phrase|password"
+    r"|/etc/|environment"
+    r"|~/\.|found|you find|credential|card number|2fa|one-time|sign|name of|pretend|pose|posing|impersonat|as if"
+    r"|contacts|friends|followers"
+    r"|employees|colleagues|address book|mailing|infinite|forever|endless|indefinite|without|certificate|tls|ssl"
+    r"|authenticat|csrf|validation"
+    r"|access control|permission check|security|hashing|sanitiz|rate limit|extension|--force"
+    r"|push -f|every |each |holds?|contains? |carr(?:y|ies) |treat|regard|to the letter|real task|actual task"
+    r"|above (?:are|is)|yourself|deny"
+    r"|bypassperm|skipdangerous|\"allow|approve|cvv|cvc|otp|digit code|one-time|security code|online|smartscreen"
+    r"|gatekeeper|defender|antivirus"
+    r"|unsigned|authorized_keys|authori"
+    r"|`env|`set`|`cat |printenv|0x|bc1|[a-z]{2}\d\d|pre-?(?:approv|author)|re-?auth)"
+    r"|\.(?:md|ssh|env|aws|netrc|crx|xpi|mobileconfig)\b|=[<{\[]| mode\b"
+    r"|"
+    r"(?<!\w)(?:so (?:that )?no |(?:under|below|beneath) the (?:app|rep|rev|aud|auth)|unlock|disarm|detector|garage|cameras?"
+    r"|without (?:ask|conf|warn|prom|tell|info|their|the other|any cons)|no (?:conf|appr|need to)|(?:not|n't) (?:ask|wait)"
+    r"|commit (?:it|them|the|both)|push (?:it|them|the)|(?:reset|verification|security|one-time|confirmation) (?:code|ques"
+    r"|answ|link)"
+    r"|side effect|contraindic|disclaimer|risk (?:sec|warn|disc)|safety (?:warn|not|sec)|allergen|competitor|(?:5|five)[- ]star"
+    r"|positive rev|repost|retweet|upvote|(?:to|on|in|against) (?:main|master|prod)|private (?:repo|code|proj|sour)|as if|as"
+    r" though|(?:look|appear|seem)s? (?:right|corr|norm|natu|plau|genu|orig|unto|cons"
+    r"|high|low|bett|wors"
+    r"|small"
+    r"|larg|like)|until (?:the|p)|facts?\b|made[- ]up|invent|fake|fictitious|fabricat|insur|national|ethnic|gender|origin\b"
+    r"|surname|first language|foreign|women|muslim|jewish|out of|not part of|(?:not|n't|never) (?:docu|ment|list|show|repo|note"
+    r"|log|comm|desc|incl|anno|expl|flag|disc|brin)|asks? (?:what|why|about)|tests? pass|passed\b|green|report (?:succ|no)"
+    r"|was clean"
+    r"|treat|box(?:es)?\b|as \W?(?:given|approved|verbal)|low severity|as (?:low|info|false|minor|resolv|fixed)|findings"
+    r"|vulnerab|debts|complaints|even (?:when|if|though)"
+    r"|public|gist|pastebin|anyone (?:who|with)|allusers|channels?|@every|contacts|groups|chats|members|followers|subscribers"
+    r"|approve|merge|accept|sign-?in|logins?\b|alerts?|fraud|audit|cloudtrail|guardduty|alarm|https?://|transfer|fee\b|line"
+    r" item"
+    r"|payment|instead of|differs|\+\d|not match|comes back|returned|remote.debug|--dangerously|--yolo|--trust-all|--allow-all"
+    r"|telegram|whatsapp|discord|signal|t\.me|0\.0\.0\.0|all interfaces|force|push origin|lets? in|any (?:user|account)"
+    r"|all (?:other|the other|rem|old|prev|earl)|every other|originals?\b|source (?:doc|file|data|fold|rec)|everything else"
+    r"|entire"
+    r"|recycle|win(?:dows)?(?: key)? ?\+|run (?:dialog|box|window)|max_?uint|unlimited|infinite|memory|memories|preferences"
+    r"|admin|owner|editor|access|everyone can|readable|writable|branch protection|two-factor|2fa|mfa|required (?:rev|check)"
+    r"|code ?owners|secret scan|row.level|certificate|verify ?=|rejectunauth|insecure|sslverify|curl -k|any ip|read-?me|wiki"
+    r"|plain ?text"
+    r"|clear ?text|unencrypted|unhashed|including (?:the )?(?:pass|tok|sec|auth)|(?:always|must|shall) (?:recom|rank|place|sugg"
+    r"|pref|prom|fav|put|list|choose|book|pick|conc|state|say|find|deci|repo|answ|claim)|anything by|affiliate|referral|on file"
+    r"|consent|terms|marketing|overwrit|over the (?:source|orig|raw)|replac\w+ (?:the )?(?:user|orig|source|raw|master)|without"
+    r" (?:a|any|mak|tak|back|copy"
+    r"|dump"
+    r"|snap)|sent (?:fold|item|mail|mess)|(?:browser|browsing|edit|version) history|activity (?:log|feed)|(?:other|every|all)"
+    r" agents?"
+    r"|screenshots?|webcam|microphone|clipboard|keystrokes)"
+    r"|\?ref=|[?&](?:tag|aff)|(?:claude|agents|gemini|memory|soul)\.md\b|\.cursorrules|\w@\w|\.gitignore"
+)
+"""Words of which every sentence rule needs at least one. A sentence without any of them is skipped."""
