@@ -44,7 +44,7 @@ def test_a_waiver_covers_its_rule_path_and_skill_only(change: tuple[str, str]) -
     assert apply_waivers(scanned(FILES), waivers, skill="notes", today=TODAY).verdict is ScanVerdict.BLOCK
 
 
-def test_a_waiver_for_one_skill_that_covers_nothing_is_told() -> None:
+def test_a_waiver_for_one_skill_that_matches_nothing_is_reported() -> None:
     waivers = read_waivers(TEXT.replace("[[waiver]]", '[[waiver]]\nskill = "notes"'), file="w.toml")
     report = apply_waivers(scanned(skill("Nothing.")), waivers, skill="notes", today=TODAY)
     assert [finding.code for finding in report.findings] == ["SK904"]
@@ -54,10 +54,10 @@ def test_a_waiver_for_one_skill_that_covers_nothing_is_told() -> None:
     ("text", "said"),
     [
         ("[[waiver", "not TOML"),
-        ("a = 1", "something else"),
-        (TEXT.replace('reason = "our own mirror"', ""), "a reason"),
-        (TEXT.replace("expires = 2027-01-31", ""), "no date"),
-        (TEXT.replace("SK501", "SK201"), "no rule of the scan"),
+        ("a = 1", "something other"),
+        (TEXT.replace('reason = "our own mirror"', ""), "path or reason"),
+        (TEXT.replace("expires = 2027-01-31", ""), "no expiry date"),
+        (TEXT.replace("SK501", "SK201"), "unknown rule"),
         (TEXT + 'colour = "red"', "unknown keys"),
     ],
 )

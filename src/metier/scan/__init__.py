@@ -1,9 +1,9 @@
-"""Is this skill safe? Rules over its files that say what it could do and what looks bad, and a verdict: pass, review or block.
+"""Security scan of a skill: rules over its files give findings, capabilities and a verdict (pass, review or block).
 
     report = scan(MemoryFiles({"SKILL.md": data}))
     print(report.verdict, *report.capabilities.lines(), sep="\\n")
 
-Pure: nothing is run, fetched or looked up, and the same bytes always give the same answer.
+Pure: nothing is run, fetched or looked up, and the same bytes always give the same report.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Where every rule writes down what it saw: findings, capabilities, and the steps that data takes.
+"""The collector of one scan: findings, capabilities, and the steps that data takes.
 
-One `Notes` is made for each scan and never leaves it. It also holds what all rules must respect: how many findings of a kind
-are worth listing, and what makes a shape less alarming (a page that warns of it, a skill whose subject is security).
+Every rule writes to it. It also applies what holds for all rules: how many findings of one code are listed, and how much the
+surrounding text lowers a confidence (a page that warns of the pattern, a skill about security).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["FindingCollector", "FlowStep", "mention_strength"]
 _MOST_OF_A_KIND = 12
 _LONGEST_NAME = 120
 _BEFORE, _AFTER = 160, 90
-# Words of a page that speaks *about* an attack. They never silence a grave finding: they make a block a review.
-# Instructions are quoted in many tones of voice; commands are only excused by words that clearly warn of them.
+# Words of a page that describes an attack. They lower a block to a review. Commands are lowered only by words that clearly
+# warn of them.
 _WARNS = lazy_pattern(
     r"detect(?:s|ed|ing|or|ion)?\b(?! (?:service|api|types?|the (?:type|language|format)))[^.]{0,40}(?:malicious|attack"
     r"|suspicio|secret|shell|inject"
@@ -42,7 +42,7 @@ _ABOUT = lazy_pattern(
     r"|do not (?:run|use|do|follow|execute|pipe|write|type)|never (?:run|use|do|follow|execute|pipe|write|type|say)"
     r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed"
 )
-# Words that excuse are what a plea to scanners is made of.
+# Text that addresses scanners consists of such words, so they do not lower it.
 _UNEXCUSED = frozenset(("SK408",))
 _SPOKEN = frozenset(("SK401", "SK402", "SK403", "SK404", "SK405", "SK408", "SK409"))
 _OPENING_QUOTES = "\"'`“‘«"
@@ -50,38 +50,41 @@ _OPENING_QUOTES = "\"'`“‘«"
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """One move of data: what is used, what it defines, and what enters or leaves there, in words."""
+    """One step of data flow: the names it uses and defines, and what enters or leaves there."""
 
     text: SkillText
     at: int
     uses: frozenset[str] = frozenset()
     defines: frozenset[str] = frozenset()
     secret: str = ""
-    """A strong secret that enters here."""
+    """The secret that is read here."""
     is_explained: bool = False
-    """The skill says why it looks at that secret. It has still no reason to send it to a stranger."""
+    """The skill's purpose explains reading that secret, but not sending it to an unknown host."""
     sends: str = ""
-    """Where data leaves the machine here."""
+    """Where data is sent here."""
     to_unknown_host: bool = False
-    """It leaves for a host that the skill does not speak of."""
+    """Data is sent to a host that the skill does not name."""
     fetched: str = ""
-    """Where data comes from the network here."""
+    """Where data is fetched from here."""
     decoded: bool = False
-    """Something that could not be read becomes text here."""
+    """Encoded data is decoded here."""
     runs: str = ""
-    """What runs the data as code here."""
+    """The call that runs data as code here."""
     confidence: Confidence = Confidence.HIGH
-    """That it is bad to run what was fetched."""
+    """The confidence that running the fetched data is harmful."""
 
 
 def mention_strength(
     text: SkillText, at: int, end: int | None = None, *, is_instruction: bool = True, is_code: bool = False
 ) -> int:
-    """How strongly the words around a place say that it is only spoken of: 0, 1 or 2. Code is in backticks, and not quoted."""
+    """Returns how strongly the surrounding words say that a place is only mentioned: 0, 1 or 2.
+
+    With `is_code`, backticks are not read as quotation marks.
+    """
     if text.via:
         return 0
     low = text.low
-    # What was matched does not speak about itself.
+    # The match itself is no context.
     after = (text.text + "\n").index("\n", at) if end is None else end
     before = f"{text.around.partition(GAP)[0]} {low[max(0, at - _BEFORE) : at]}"
     if not is_instruction:
@@ -98,21 +101,21 @@ def mention_strength(
 @dataclass(slots=True)
 class FindingCollector:
     purpose: Purpose = field(default_factory=Purpose)
-    """What the skill says of itself."""
+    """The skill's name and description."""
     host_mentions: Counter[str] = field(default_factory=Counter)
-    """How often the documents of the skill name each host, by the part that somebody registered."""
+    """How often the skill's documents name each host, by its registered part."""
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[FlowStep] = field(default_factory=list)
     capability_names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     lowered_by_context: set[tuple[str, str, int | None, str]] = field(default_factory=set)
-    """Findings that the words around them made less sure."""
+    """Findings whose confidence the surrounding words lowered."""
     counts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
 
     def flag(
         self, code: str, message: str, *, text: SkillText, at: int = 0, end: int | None = None,
         confidence: Confidence | None = None, reach: ScanReach | None = None, ignores_context: bool = False,
     ) -> None:  # fmt: skip
-        """Something in a text. What surrounds it may lower our confidence, unless the rule has settled that question itself."""
+        """Adds a finding in a text. The surrounding words may lower its confidence, unless `ignores_context`."""
         plain = confidence or RULES[code].confidence
         sure = plain if ignores_context or code in _UNEXCUSED else plain.lowered(self._doubt(code, text, at, end))
         line, column = text.position(at)
@@ -123,9 +126,9 @@ class FindingCollector:
             self.lowered_by_context.add((code, text.path, line, message + via))
 
     def _doubt(self, code: str, text: SkillText, at: int, end: int | None) -> int:
-        """How much less sure the surroundings make us."""
+        """Returns by how much the surrounding words lower the confidence."""
         if text.via:
-            # Whoever wants to show an attack does not encode it.
+            # A page that describes an attack does not encode it.
             return 0
         if text.kind is TextKind.PROSE or text.is_in_document:
             is_instruction = code.startswith("SK4") or (text.kind is TextKind.PROSE and not text.is_in_document)
@@ -133,14 +136,14 @@ class FindingCollector:
             return max(
                 mention_strength(text, at, end, is_instruction=is_instruction, is_code=is_code), int(self.purpose.is_security)
             )
-        # An instruction in a script is a comment, or a string that looks for such instructions.
+        # An instruction in a script is a comment, or a string that searches for such instructions.
         return int(code in _SPOKEN and text.kind is not TextKind.OTHER)
 
     def add(
         self, code: str, message: str, *, file: str = "SKILL.md", line: int | None = None, column: int | None = None,
         excerpt: str = "", confidence: Confidence | None = None, reach: ScanReach | None = None,
     ) -> None:  # fmt: skip
-        """Something about a file as a whole, or about a text whose surroundings do not matter."""
+        """Adds a finding about a whole file, or one whose context does not matter."""
         rule = RULES[code]
         key = (code, file, line, message)
         known = self.findings.get(key)
@@ -148,7 +151,7 @@ class FindingCollector:
         if known is not None and known.confidence.rank >= sure.rank:
             return
         if known is None:
-            # Counted for each confidence, so that no flood of harmless hits can hide a grave one.
+            # Counted for each confidence, so that many harmless hits cannot hide a severe one.
             self.counts[code, file, sure] += 1
             if self.counts[code, file, sure] > _MOST_OF_A_KIND:
                 return

@@ -1,7 +1,7 @@
-"""What of a skill a model is shown: whole where it is small, else the places that matter most, and never as anything but data.
+"""The text of a skill that a model judge is shown: all of a small skill, else the lines that matter most.
 
-Every row stands behind the number of its line, so that no text can end the block it stands in or pose as another file; what
-a person or a tokenizer would not see as plain letters is spelled out. The same skill is always shown in the same way.
+Every line stands behind its number, so that no text can end its block or pose as another file. Characters that a person or a
+tokenizer would not see as plain letters are escaped. The same skill is always shown in the same way.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MOST_NAMED = 60
 _FINDING_ROWS, _CAPABILITY_ROWS, _FIRST_ROWS = 8, 3, 60
 _MOST_NAMES, _FIRST_USES = 40, 5
 _RANKS = 8
-# What chat templates of common models read as their own marks; a server may do so even within a message.
+# Marks of common chat templates. A server may interpret them even within a message.
 _MARKS = lazy_pattern(r"<(?=\||/?s>|/?(?:start|end)_of_turn|bos>|eos>|<SYS|</SYS)|\[(?=/?INST\])")
 
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """A line of a file, or a piece of a long one, as it is shown."""
+    """A line of a file, or a piece of a long one."""
 
     line: int
     text: str
@@ -47,17 +47,17 @@ class ShownLine:
 class ShownFile:
     path: str
     lines: int
-    """Of the file."""
+    """The number of lines of the file."""
     rows: tuple[ShownLine, ...]
-    """Those that are shown; none for a file of which only the name is."""
+    """The lines that are shown; empty for a file that is only named."""
 
 
 _Span = tuple[int, int, int]
-"""A row before it is shown: its line, and where in the file it starts and ends."""
+"""Line number, start and end of a row."""
 
 
 def select_files(files: Files, report: ScanReport, *, most: int = _MOST_SHOWN) -> tuple[ShownFile, ...]:
-    """What findings and capabilities point to first, then SKILL.md, scripts, pages and data, as far as there is room."""
+    """Selects the lines to show: those of findings and capabilities first, then SKILL.md, scripts, documents and data."""
     subject = read_subject(files, None, ScanLimits())
     texts = sorted(subject.raw, key=_order)
     cut = [_spans(text) for text in texts]
@@ -68,7 +68,7 @@ def select_files(files: Files, report: ScanReport, *, most: int = _MOST_SHOWN) -
     chosen: list[list[int]] = [[] for _ in texts]
     for number, at in chain.from_iterable(ranked):
         _, start, end = cut[number][at]
-        # The number of the line takes room too.
+        # The line number counts too.
         most -= end - start + 8
         if most < 0:
             break
@@ -86,7 +86,7 @@ def _exhibit(text: SkillText, spans: Sequence[_Span]) -> ShownFile:
 
 
 def render_files(shown: Sequence[ShownFile]) -> str:
-    """All exhibits as one text between two marks that the text itself cannot hold, because they are made from it."""
+    """Renders the files between two marks that are derived from the text, so that it cannot contain them."""
     body = "\n".join(line for number, one in enumerate(shown, start=1) if one.rows for line in _file(number, one))
     unseen = [one.path for one in shown if not one.rows]
     if unseen:
@@ -117,7 +117,7 @@ def _kind_rank(text: SkillText) -> int:
 
 
 def _spans(text: SkillText) -> list[_Span]:
-    """The lines of a file, long ones in pieces."""
+    """Returns the lines of a file, long ones in pieces."""
     spans, start = [], 0
     for number, line in enumerate(text.text.split("\n"), start=1):
         end = start + len(line)
@@ -135,7 +135,7 @@ def _plain(text: str) -> str:
 
 
 def _ranks(text: SkillText, spans: Sequence[_Span], report: ScanReport) -> list[int]:
-    """How early each row is shown, 0 first."""
+    """Returns the rank of each row; 0 is shown first."""
     rest = 5 + _kind_rank(text)
     first, early = (_FIRST_ROWS * 4, 2) if text.path == SKILL_FILE else (_FIRST_ROWS, 4 if rest == 5 else rest)
     ranks = [early] * min(first, len(spans)) + [rest] * (len(spans) - first)
@@ -154,7 +154,7 @@ def _lift(ranks: list[int], at: int, around: int, rank: int) -> None:
 
 
 def _named(text: SkillText, spans: Sequence[_Span], capabilities: Capabilities) -> Iterator[int]:
-    """The rows that name a host, a secret or a file that the skill writes: the first few of each."""
+    """Yields the first rows that name each host, secret or written file."""
     names = (name for name in (*capabilities.network, *capabilities.secrets, *capabilities.writes) if len(name) > 3)
     for name in islice(names, _MOST_NAMES):
         at = -1

@@ -1,4 +1,4 @@
-"""What a skill says of itself: its name and description, against which what it does is judged."""
+"""What a skill says of itself: its name and description. The rules compare what it does with them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _NETWORK = lazy_pattern(
 @dataclass(frozen=True)
 class Purpose:
     name: str = ""
-    """Lowercase, as all of these."""
+    """Lowercase, as are the other fields."""
     description: str = ""
     folder: str = ""
-    """Not the author's word: whoever keeps skills may have put it among `attacks`."""
+    """The folder's name. It is not the author's: a collection may keep the skill under `attacks`."""
 
     @cached_property
     def own(self) -> str:
-        """Letters and digits of its name, for telling its own hosts from others."""
+        """Letters and digits of the name, to recognise the skill's own hosts."""
         return re.sub(r"[^a-z0-9]", "", self.name or self.folder)
 
     @cached_property
@@ -53,12 +53,12 @@ class Purpose:
 
     @cached_property
     def is_security(self) -> bool:
-        """Attacks are what it is about, so it will speak of them."""
+        """Whether the skill is about security, so that it describes attacks."""
         return bool(_SECURITY.search(self.words))
 
     @cached_property
     def is_network(self) -> bool:
-        """It says that it talks to others."""
+        """Whether the skill says that it uses the network."""
         return mentions_network(self.words)
 
     def mentions(self, reasons: Iterable[str]) -> bool:
@@ -66,5 +66,5 @@ class Purpose:
 
 
 def mentions_network(words: str) -> bool:
-    """Do these words explain why a skill talks to others?"""
+    """Whether these words explain network access."""
     return bool(_NETWORK.search(words))

@@ -1,4 +1,4 @@
-"""What a scan answers: findings, what the skill could do, and one verdict, which is that of its worst finding."""
+"""The result of a scan: findings, capabilities, and a verdict, which is that of the worst finding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Capabilities", "Finding", "ModelOpinion", "ScanReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One place in one file where one rule has something to say."""
+    """One match of one rule at one place."""
 
     code: str
     message: str
@@ -23,15 +23,15 @@ class Finding:
     line: int | None = None
     column: int | None = None
     excerpt: str = ""
-    """The matched text, on one line, cut, and without characters that a terminal would obey."""
+    """The matched text: one line, shortened, control characters escaped."""
     waived: str = ""
-    """The reason somebody gave for living with it; empty where nobody did."""
+    """The reason of the waiver that covers it; empty without one."""
     by: str = ""
-    """The model that says so; empty for a rule."""
+    """The model that reported it; empty for a rule."""
 
     @property
     def rule(self) -> Rule:
-        """Why it matters, what to do, and what others call it."""
+        """The rule that explains it."""
         return RULES[self.code]
 
     @property
@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def problem(self) -> Problem:
-        """The same as validate and lint would say it."""
+        """The finding in the form that validate and lint use."""
         return Problem(
             code=self.code, severity=self.severity, message=self.message, hint=self.rule.hint,
             file=self.file, line=self.line, column=self.column,
@@ -57,43 +57,43 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the skill's scripts and commands could do, as a list that a person can read. All inferred, none granted."""
+    """What the skill's scripts and commands could do. All inferred, none granted."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
-    """Hosts, as far as they are written out."""
+    """Hosts that are written out."""
     processes: tuple[str, ...] = ()
-    """Programs it starts or tells an agent to start."""
+    """Programs that it starts or tells an agent to start."""
     secrets: tuple[str, ...] = ()
-    """Names of keys it asks the environment for, and places of credentials it looks into."""
+    """Secret environment variables and credential files that it reads."""
 
     def lines(self, most: int = 8) -> tuple[str, ...]:
-        """One line for each kind that is not empty, such as `network: api.example.com, pypi.org and 3 more`."""
+        """Returns one line for each kind that is not empty, such as `network: api.example.com, pypi.org and 3 more`."""
         return tuple(f"{name}: {_enumerated(getattr(self, name), most)}" for name in self.__slots__ if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOpinion:
-    """What a model said of a skill, as far as it counts; see `opinion`."""
+    """A model's opinion of a skill; see `model_opinion`."""
 
     model: str
     verdict: ScanVerdict
-    """Its own word. What decides are its findings."""
+    """The model's own verdict. Its findings decide."""
     findings: tuple[Finding, ...] = ()
     discarded: int = 0
-    """Findings that quoted what does not stand in the files."""
+    """Findings whose quotes are not in the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
     findings: tuple[Finding, ...] = ()
-    """The gravest first, then in the order of files and lines."""
+    """The most severe first, then in the order of files and lines."""
     capabilities: Capabilities = field(default_factory=Capabilities)
     files: int = 0
-    """How many files were read."""
+    """The number of files read."""
     opinion: ModelOpinion | None = None
-    """A model's, where one was asked; its findings are among the others."""
+    """The opinion of a model, if one was asked. Its findings are among the others."""
 
     @property
     def verdict(self) -> ScanVerdict:
@@ -101,13 +101,13 @@ class ScanReport:
 
     @property
     def reach(self) -> ScanReach:
-        """The blast radius: how far the findings that made the verdict would reach."""
+        """The blast radius of the findings that made the verdict."""
         counted = (finding.reach for finding in self.findings if finding.verdict is self.verdict and not finding.waived)
         return max(counted, key=lambda one: one.rank, default=ScanReach.SKILL)
 
     @property
     def report(self) -> Report:
-        """The findings that nobody waived, as validate and lint report; `.ok` means that nothing is blocked."""
+        """The findings that are not waived, in the form of validate and lint; `.ok` means that nothing is blocked."""
         return Report.of(finding.problem for finding in self.findings if not finding.waived)
 
 

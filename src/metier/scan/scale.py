@@ -1,6 +1,7 @@
-"""Two scales and the table between them: how sure are we, how far would it reach, and so what should be done?
+"""The scales of a finding, confidence and reach, and the verdict that follows from both.
 
-Sure and far is a block, unsure and far a review, and whatever stays inside the skill's own folder is only noted.
+High confidence and far reach block, lower confidence and far reach ask for a review, and what stays inside the skill's own
+folder passes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ __all__ = ["Confidence", "ScanReach", "ScanVerdict", "severity_of", "verdict_for
 
 class Confidence(StrEnum):
     LOW = "low"
-    """The shape is common in honest skills."""
+    """The pattern is common in honest skills."""
     MEDIUM = "medium"
-    """Honest skills rarely do it, and some have a reason to."""
+    """The pattern is rare in honest skills, and some have a reason for it."""
     HIGH = "high"
-    """No honest skill of ten thousand had a reason to."""
+    """No honest skill of ten thousand has a reason for it."""
 
     @property
     def rank(self) -> int:
@@ -34,11 +35,11 @@ class ScanReach(StrEnum):
     SKILL = "skill"
     """The skill's own folder and answer."""
     PROJECT = "project"
-    """The work in hand: the user's project and documents."""
+    """The user's project and documents."""
     MACHINE = "machine"
-    """Everything the user may touch on this machine, now or after a restart."""
+    """Everything the user can access on this machine, now or after a restart."""
     ACCOUNTS = "accounts"
-    """What no reinstall brings back: keys, money, data that has left, other people."""
+    """What cannot be restored: keys, money, data that was sent, other people."""
 
     @property
     def rank(self) -> int:
@@ -65,5 +66,5 @@ def verdict_for(confidence: Confidence, reach: ScanReach) -> ScanVerdict:
 
 
 def severity_of(verdict: ScanVerdict) -> Severity:
-    """The same as validate and lint weigh it."""
+    """Returns the matching severity of validate and lint."""
     return {ScanVerdict.PASS: Severity.INFO, ScanVerdict.REVIEW: Severity.WARNING, ScanVerdict.BLOCK: Severity.ERROR}[verdict]

@@ -1,4 +1,4 @@
-"""`scan`: every rule over every file, every layer of encoding, and then the flows between them. Pure, bounded, reproducible."""
+"""`scan`: every rule over every file and every decoded text, then the data flow between them. Pure, bounded, reproducible."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from .data.hosts import urls_in
 from .readers.encoded_text import decode_texts
 from .readers.sentences import read_sentences
 from .report import Finding, ScanReport
-from .rules.binaries import judge_binary
 from .rules.data_flow import judge_data_flow
 from .rules.dependencies import judge_dependencies
 from .rules.exfiltration_prose import judge_exfiltration_prose
 from .rules.hidden_text import judge_hidden, visible_text
 from .rules.javascript import judge_javascript
-from .rules.obfuscation import judge_obfuscation
+from .rules.obfuscation import judge_binary, judge_obfuscation
 from .rules.phrases import CODE_PHRASES, PHRASES, PROSE_PHRASES, look_up
 from .rules.prerequisites import judge_addresses, judge_packages, judge_prerequisites
 from .rules.python import judge_python
@@ -39,7 +38,7 @@ _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 
 
 def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanLimits()) -> ScanReport:  # noqa: B008 - frozen
-    """What a skill could do and what looks bad about it. The same bytes always give the same report."""
+    """Scans the files of a skill. The same bytes always give the same report."""
     subject = read_subject(files, folder, options)
     collector = FindingCollector(subject.purpose)
     for path, why in subject.unread:
@@ -66,15 +65,15 @@ def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanL
         judge_binary(path, data, collector)
     judge_scope(subject, collector, scanner.judge)
     judge_data_flow(collector)
-    chained = collector.findings.values() if subject.purpose.is_security else _chained(collector)
-    findings = tuple(sorted(chained, key=lambda one: one.order))
+    findings_found = collector.findings.values() if subject.purpose.is_security else _raised_together(collector)
+    findings = tuple(sorted(findings_found, key=lambda one: one.order))
     return ScanReport(findings=findings, capabilities=collector.capabilities(), files=len(subject.raw) + len(subject.binaries))
 
 
-def _chained(collector: FindingCollector) -> list[Finding]:
-    """Doubts of two kinds in one skill are no doubts any more.
+def _raised_together(collector: FindingCollector) -> list[Finding]:
+    """Raises findings to high confidence if two categories ask for a review.
 
-    Malicious skills take a median of three steps of an attack (arXiv 2602.06547); of 12,000 ordinary ones a handful shows two.
+    Malicious skills show a median of three steps of an attack (arXiv 2602.06547). Of 12,000 ordinary skills a few show two.
     """
     doubtful = {
         key: RULES[one.code].category
@@ -102,14 +101,14 @@ class _Scanner:
         self.decoded_left = self.limits.decoded_bytes
 
     def judge(self, text: SkillText) -> None:
-        """One piece of text: its phrases and its language."""
-        # What a document shows as inline code was looked up with the prose around it.
+        """Judges the phrases and the language of one text."""
+        # The prose around inline code contains it, so its prose phrases were looked up there.
         look_up(CODE_PHRASES if text.is_inline else PHRASES, text, self.collector)
         judge_embedded_downloads(text, self.collector)
         self._language(text)
 
     def again(self, plain: SkillText) -> None:
-        """A file as a model reads it. What only shows now was hidden, whatever it is."""
+        """Judges a file as a model reads it. A phrase that only appears there was hidden."""
         collector = FindingCollector()
         look_up(PROSE_PHRASES, plain, collector)
         known = {(one.code, one.line) for one in self._phrases_of(plain.path)}
@@ -117,7 +116,7 @@ class _Scanner:
             if (finding.code, finding.line) not in known and finding.confidence is not Confidence.LOW:
                 self.collector.add(
                     "SK413",
-                    f"behind invisible or look-alike letters: {finding.message}",
+                    f"hidden by invisible or look-alike letters: {finding.message}",
                     file=finding.file,
                     line=finding.line,
                     column=finding.column,
@@ -151,9 +150,9 @@ class _Scanner:
             judge_addresses(text, collector)
 
     def _inner(self, text: SkillText) -> None:
-        """Code that other code hands to an interpreter."""
+        """Judges code that other code passes to an interpreter."""
         if self.depth >= _DEEPEST or self.inner_left <= 0:
-            self.collector.add("SK902", "code in code in code: not all of it was read", file=text.path)
+            self.collector.add("SK902", "code is nested too deeply; not all of it was read", file=text.path)
             return
         self.inner_left -= 1
         self.depth += 1
@@ -163,7 +162,7 @@ class _Scanner:
         self.depth -= 1
 
     def uncover(self, text: SkillText) -> None:
-        """What is encoded in a text, and in that, is judged like any other text."""
+        """Judges decoded text, layer by layer, like any other text."""
         if self.layer >= self.limits.decoded_layers or self.decoded_left <= 0:
             return
         for plain in decode_texts(text, limit=self.decoded_left):
@@ -176,13 +175,13 @@ class _Scanner:
             self._report_layer(plain, [self.collector.findings[key] for key in self.collector.findings if key not in before])
 
     def _report_layer(self, plain: SkillText, found: list[Finding]) -> None:
-        """An encoding with something grave behind it is grave itself."""
-        grave = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
-        if grave:
-            sure = max((one.confidence for one in grave), key=lambda one: one.rank)
+        """Flags an encoding that hides a severe finding."""
+        severe = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
+        if severe:
+            sure = max((one.confidence for one in severe), key=lambda one: one.rank)
             self.collector.add(
                 "SK702",
-                f"{plain.via}: {grave[0].message}",
+                f"{plain.via}: {severe[0].message}",
                 file=plain.path,
                 line=plain.first,
                 column=plain.column,

@@ -1,6 +1,6 @@
-"""A skill as the scan sees it: read once, cut into pieces once, and bounded in every direction.
+"""The skill as the scan sees it: files read once, documents split once, everything bounded.
 
-All limits count bytes, files and pieces, never seconds: a limit in seconds would give another answer on a busy machine.
+All limits count bytes, files and pieces. A limit in seconds would give another result on a busy machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ScanLimits", "ScanSubject", "read_subject"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanLimits:
-    """How much is read. What lies beyond is named in the report, never silently passed."""
+    """How much is read. Files beyond a limit are named in the report."""
 
     file_bytes: int = 1024 * 1024
     total_bytes: int = 6 * 1024 * 1024
@@ -35,11 +35,11 @@ class ScanSubject:
     manifest: Manifest | None = None
     purpose: Purpose = field(default_factory=Purpose)
     raw: list[SkillText] = field(default_factory=list)
-    """Whole files that are text."""
+    """The text files, whole."""
     texts: list[SkillText] = field(default_factory=list)
-    """The same, documents cut into prose and code."""
+    """The same texts, with documents split into prose and code."""
     binaries: dict[str, bytes] = field(default_factory=dict)
-    """The beginning of every other file."""
+    """All other files."""
     entries: list[FileEntry] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     """File and reason."""
@@ -49,11 +49,11 @@ def read_subject(files: Files, folder: str | None, limits: ScanLimits) -> ScanSu
     subject = ScanSubject()
     entries = list(islice(files.list(), limits.files + 1))
     if len(entries) > limits.files:
-        subject.unread.append((entries[limits.files].path, f"and everything after it: more than {limits.files:,} files"))
-        # SKILL.md is read whatever sorts before it.
+        subject.unread.append((entries[limits.files].path, f"and all files after it: the limit is {limits.files:,} files"))
+        # SKILL.md is always read.
         entries = [*(entry for entry in files.list() if entry.path == SKILL_FILE), *entries[: limits.files - 1]]
     subject.entries = list({entry.path: entry for entry in entries}.values())
-    # What an agent reads first comes first, so that no heap of data can use up the budget.
+    # The files that an agent reads first come first, so that large data cannot use up the budget.
     left = limits.total_bytes
     for entry in sorted(subject.entries, key=lambda one: (one.path != SKILL_FILE, _is_data(one.path), one.path)):
         left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
@@ -68,17 +68,17 @@ def _is_data(path: str) -> bool:
 
 
 def _read(files: Files, entry: FileEntry, limit: int, subject: ScanSubject) -> int:
-    """How many bytes were used up."""
+    """Reads one file into the subject. Returns the number of bytes read."""
     try:
         data = files.read(entry.path, limit=limit) if entry.size <= limit else None
     except NotFoundError:
-        subject.unread.append((entry.path, "it vanished while it was read"))
+        subject.unread.append((entry.path, "it was deleted during the scan"))
         return 0
     except OSError as error:
         subject.unread.append((entry.path, f"it cannot be read: {error}"))
         return 0
     if data is None:
-        subject.unread.append((entry.path, f"{entry.size:,} bytes are more than {limit:,}"))
+        subject.unread.append((entry.path, f"{entry.size:,} bytes exceed the limit of {limit:,}"))
         return 0
     text = _decoded(data)
     if text is None:
@@ -89,7 +89,7 @@ def _read(files: Files, entry: FileEntry, limit: int, subject: ScanSubject) -> i
 
 
 def _decoded(data: bytes) -> str | None:
-    """Text, if it is one; UTF-16 with a mark is, because Windows and models read it."""
+    """Returns the text of a file, or None for binary data. UTF-16 with a byte order mark is text."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").replace("\r\n", "\n")
     if b"\0" in data[:8192]:
@@ -97,8 +97,7 @@ def _decoded(data: bytes) -> str | None:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        # Mending byte by byte is slow, and of an image the beginning tells enough: the cut may spoil one character, and the
-        # whole has no more characters than bytes.
+        # Replacing bad bytes is slow, and the beginning of an image is enough to tell. The cut may break one character.
         if data[: len(data) // 6].decode("utf-8", "replace").count("\ufffd") - 1 > max(8, len(data) // 20):
             return None
         text = data.decode("utf-8", "replace")
@@ -114,7 +113,7 @@ def _introduce(subject: ScanSubject, folder: str | None) -> None:
     subject.manifest = manifest
     name = manifest.name.lower() if manifest else ""
     if manifest is None and first is not None:
-        # A file without frontmatter still says what it is: its title.
+        # A file without frontmatter may have a title.
         heading = re.search(r"^#\s+([^\n]{1,100})", first.text, re.MULTILINE)
         name = heading[1].lower() if heading else ""
     subject.purpose = Purpose(name, manifest.description.lower() if manifest else "", (folder or "").lower())

@@ -1,4 +1,4 @@
-"""A piece of a skill as the rules see it: one kind of text, from one place, that knows its lines."""
+"""A piece of a skill's text: its kind, its place in a file, and its lowercase form."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["GAP", "SkillText", "TextKind", "escape_invisible", "excerpt_of", "ki
 
 
 GAP = " \x1e "
-"""Stands in `Text.around` where the piece itself was."""
+"""Marks the place of the piece itself in `SkillText.around`."""
 
 
 class TextKind(StrEnum):
     PROSE = "prose"
-    """What a model reads as instructions: Markdown without its code."""
+    """Markdown without its code: what a model reads as instructions."""
     SHELL = "shell"
     PYTHON = "python"
     JAVASCRIPT = "javascript"
     POWERSHELL = "powershell"
     OTHER = "other"
-    """Configuration, data, other languages: searched for phrases only."""
+    """Configuration, data and other languages: searched for phrases only."""
 
 
 _ENDINGS = {
@@ -41,7 +41,7 @@ _INTERPRETERS = (
     ("sh", TextKind.SHELL),
     ("pwsh", TextKind.POWERSHELL),
 )
-# What would move a terminal's cursor, hide, or reorder: an excerpt shows its code point instead.
+# Characters that move the cursor, hide or reorder text. An excerpt shows their code points.
 _UNSHOWN = re.compile(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
                       r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
 
@@ -52,25 +52,25 @@ class SkillText:
     kind: TextKind
     text: str
     first: int = 1
-    """The file's line on which this piece starts."""
+    """The line of the file on which the piece starts."""
     column: int = 1
-    """The column of its first character; later lines start at 1."""
+    """The column of the first character; later lines start at 1."""
     via: str = ""
-    """How it was uncovered, such as `base64`; empty for text that is there to see. All of it is then on line `first`."""
+    """The encoding that was decoded, such as `base64`; empty for plain text. Decoded text is all on line `first`."""
     is_in_document: bool = False
-    """A code block or inline code of a document, rather than a file that is run."""
+    """A code block or inline code of a document, rather than a script file."""
     is_inline: bool = False
-    """Inline code, which stands in its document's prose too."""
+    """Inline code, which is part of the document's prose too."""
     around: str = ""
-    """For a piece cut out of a document: what the page says around it, lowercase."""
+    """The lowercase text around a piece of a document."""
     low: str = field(init=False, compare=False, repr=False, default="")
-    """The same length, lowercase, on one line, without emphasis: what phrases are looked up in."""
+    """The text in lowercase, on one line, without emphasis, of the same length. Phrases are looked up in it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", lowered(self.text, is_prose=self.kind is TextKind.PROSE))
 
     def position(self, at: int) -> tuple[int, int]:
-        """Line and column in the file."""
+        """Returns line and column in the file."""
         if self.via:
             return self.first, self.column
         lines = self.text.count("\n", 0, at)
@@ -78,7 +78,7 @@ class SkillText:
         return self.first + lines, at - start + (1 if lines else self.column)
 
     def within(self, kind: TextKind, code: str, *, line: int, column: int = 1) -> SkillText:
-        """Code that this text hands to an interpreter: it stands where this stands, and is shown as this is shown."""
+        """Returns code that this text passes to an interpreter, as a text at the same place."""
         return SkillText(
             self.path,
             kind,
@@ -104,7 +104,7 @@ _SMOOTH_CODE = str.maketrans({"\n": " ", "\t": " "})
 def lowered(text: str, *, is_prose: bool) -> str:
     low = text.lower()
     if len(low) != len(text):
-        # A few capitals become two characters; places must stay what they are.
+        # A few capitals become two characters; offsets must not change.
         low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
     return low.translate(_SMOOTH if is_prose else _SMOOTH_CODE)
 
@@ -126,11 +126,11 @@ def kind_of(path: str, text: str) -> TextKind:
 
 
 def escape_invisible(text: str) -> str:
-    """Invisible and directional characters, and those a terminal would obey, as their code points."""
+    """Replaces invisible, directional and control characters with their code points."""
     return _UNSHOWN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
 
 
 def excerpt_of(text: str, limit: int = 160) -> str:
-    """One safe line: invisible and directional characters as their code points, and no longer than `limit`."""
+    """Returns one safe line of at most `limit` characters, with invisible characters as code points."""
     flat = " ".join(escape_invisible(text[: limit * 2].translate(_BLANK)).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

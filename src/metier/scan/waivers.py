@@ -1,4 +1,4 @@
-"""Findings that somebody has read and decided to live with, in a file that is reviewed like code.
+"""Waivers: findings that a person has reviewed and accepted, in a TOML file.
 
     [[waiver]]
     rule = "SK501"
@@ -7,7 +7,7 @@
     expires = 2027-01-31            # the last day it holds
     skill = "deploy"                # optional; a glob over names of skills
 
-A waiver without a reason or a date is refused: whoever adds one must say why and for how long.
+A waiver needs a reason and a date.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Waiver:
 
 
 def read_waivers(text: str, *, file: str) -> tuple[Waiver, ...]:
-    """The waivers of a TOML text; `file` is only named in errors."""
+    """Parses the waivers of a TOML text. `file` is named in errors."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not TOML: {error}", file=file, hint="see docs/scan.md for the form of a waiver") from None
+        raise ConfigError(f"not TOML: {error}", file=file, hint="see docs/scan.md for the format of waivers") from None
     rows = document.get("waiver", [])
     if not isinstance(rows, list) or set(document) - {"waiver"}:
         raise ConfigError(
-            "holds something else than [[waiver]] tables", file=file, hint="see docs/scan.md for the form of a waiver"
+            "contains something other than [[waiver]] tables", file=file, hint="see docs/scan.md for the format of waivers"
         )
     return tuple(_waiver(row, number, file) for number, row in enumerate(rows, start=1))
 
@@ -64,17 +64,17 @@ def _waiver(row: object, number: int, file: str) -> Waiver:
     if isinstance(expires, datetime):
         expires = expires.date()
     if not isinstance(expires, date):
-        raise wrong("has no date", "add expires = 2027-01-31, the last day it holds")
+        raise wrong("has no expiry date", "add expires = 2027-01-31, the last day on which it is valid")
     texts = {key: row.get(key, "*" if key == "skill" else "") for key in ("rule", "path", "reason", "skill")}
     if not all(isinstance(value, str) and value.strip() for value in texts.values()):
-        raise wrong("lacks a rule, a path or a reason", "all three are text and none is empty")
+        raise wrong("has no rule, path or reason", "set all three to non-empty text")
     if texts["rule"] not in RULES:
-        raise wrong(f"names {texts['rule']!r}, which is no rule of the scan", "`metier skill explain` lists all codes")
+        raise wrong(f"names an unknown rule {texts['rule']!r}", "`metier skill explain` lists all codes")
     return Waiver(expires=expires, **texts)
 
 
 def apply_waivers(report: ScanReport, waivers: Sequence[Waiver], *, skill: str, today: date) -> ScanReport:
-    """The same report with waived findings marked, and a note for each waiver that has run out or covers nothing."""
+    """Marks the waived findings, and adds a finding for each waiver that has expired or matches nothing."""
     if not waivers:
         return report
     used: set[Waiver] = set()
@@ -93,9 +93,9 @@ def _notes(waivers: Iterable[Waiver], used: set[Waiver], skill: str, today: date
         if not fnmatchcase(skill, one.skill):
             continue
         if one in used and today > one.expires:
-            yield _note("SK903", f"the waiver of {one.rule} for {one.path} ended on {one.expires}")
+            yield _note("SK903", f"the waiver of {one.rule} for {one.path} expired on {one.expires}")
         elif one not in used and one.skill != "*":
-            yield _note("SK904", f"the waiver of {one.rule} for {one.path} covers nothing")
+            yield _note("SK904", f"the waiver of {one.rule} for {one.path} matches no finding")
 
 
 def _note(code: str, message: str) -> Finding:

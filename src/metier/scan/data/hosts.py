@@ -1,4 +1,4 @@
-"""Hosts as a reviewer sees them: known installers, places that nobody answers for, the skill's own.
+"""URLs in a text, and the reputation of their hosts: known, the skill's own, shared, anonymous, unknown.
 
 Only names are judged; nothing is looked up.
 """
@@ -19,15 +19,15 @@ __all__ = ["HostReputation", "Url", "download_risk", "is_unknown_host", "reputat
 
 class HostReputation(StrEnum):
     KNOWN = "known"
-    """Its owner is known to everybody, and so is its installer."""
+    """A host of a well-known owner."""
     OWN = "own"
-    """It shares its name with the skill."""
+    """A host that shares its name with the skill."""
     UNKNOWN = "unknown"
-    """Some host."""
+    """Any other host."""
     SHARED = "shared"
-    """Anybody may put anything there: code hosting, free web hosting."""
+    """Anyone can publish there: code hosting, free web hosting."""
     ANONYMOUS = "anonymous"
-    """Nobody answers for it: bare addresses, pastes, tunnels, shorteners, drop boxes, request catchers."""
+    """No known owner: IP addresses, paste sites, tunnels, shorteners, file drops, request catchers."""
     LOCAL = "local"
 
 
@@ -41,12 +41,12 @@ class Url:
 
     @property
     def is_placeholder(self) -> bool:
-        """An address that stands for another: example.com, <your-host>, {base}."""
+        """Whether the host stands for another one: example.com, <your-host>, {base}."""
         return bool(_PLACEHOLDER.search(self.host)) or not self.host
 
     @property
     def label(self) -> str:
-        """The part of the host that somebody registered: `example` of cdn.example.co.uk."""
+        """The registered part of the host: `example` of cdn.example.co.uk."""
         parts = self.host.split(".")
         if len(parts) > 2 and parts[-2] in ("co", "com", "org", "net", "gov", "ac"):
             return parts[-3]
@@ -131,7 +131,7 @@ _MOST = 2_000
 
 
 def urls_in(text: str) -> Iterator[Url]:
-    """The first addresses of a text."""
+    """Yields the first URLs of a text."""
     at = text.find("://")
     count = 0
     while at >= 0 and count < _MOST:
@@ -152,7 +152,7 @@ def urls_in(text: str) -> Iterator[Url]:
 
 
 def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
-    """What a reviewer would say of the address, knowing the skill's name."""
+    """Returns the reputation of a URL's host for a skill with this purpose."""
     own = purpose.own
     host = url.host
     if _LOCAL.fullmatch(host):
@@ -174,7 +174,7 @@ def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
 
 
 def is_unknown_host(url: Url, purpose: Purpose) -> bool:
-    """A host that neither everybody knows nor the skill's name and description speak of."""
+    """Whether the host is neither well known nor named by the skill's name or description."""
     kind = reputation_of(url, purpose)
     return (
         kind in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED)
@@ -184,7 +184,7 @@ def is_unknown_host(url: Url, purpose: Purpose) -> bool:
 
 
 def download_risk(url: Url, purpose: Purpose) -> Confidence:
-    """How sure we are that no honest skill runs what this address answers."""
+    """Returns the confidence that running a download from this URL is harmful."""
     return {
         HostReputation.KNOWN: Confidence.LOW,
         HostReputation.LOCAL: Confidence.LOW,
@@ -196,7 +196,7 @@ def download_risk(url: Url, purpose: Purpose) -> Confidence:
 
 
 def _is_own(url: Url, own: str) -> bool:
-    """Does the owner or the repository share its name with the skill?"""
+    """Whether the owner or the repository shares its name with the skill."""
     parts = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in url.path.split("/")[1:3]]
     return any(len(part) >= 4 and (part in own or (len(own) >= 5 and own in part)) for part in parts)
 

@@ -1,4 +1,4 @@
-"""Packages so popular that a name one slip away from theirs is more likely a trap than a choice."""
+"""Popular packages, whose misspelled names are often used by attackers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POPULAR: dict[str, frozenset[str]] = {
 
 
 def similar_package(name: str, registry: str) -> str | None:
-    """The popular package that `name` could be mistaken for; None if it is one itself, or like none."""
+    """Returns the popular package that `name` could be mistaken for; None if it is popular itself or similar to none."""
     plain = name.lower().replace("_", "-")
     known = POPULAR[registry]
     if plain in known or len(plain) < 5:
@@ -39,7 +39,7 @@ def similar_package(name: str, registry: str) -> str | None:
 
 
 def _is_one_slip(first: str, second: str) -> bool:
-    """One letter more, less or other, or two neighbours swapped."""
+    """Whether the names differ by one letter, or by two adjacent letters swapped."""
     if len(first) > len(second):
         first, second = second, first
     start = 0

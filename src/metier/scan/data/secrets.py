@@ -1,4 +1,4 @@
-"""Where secrets live: files, commands that print them, variables that hold them."""
+"""Secrets: the files that hold them, commands that print them, variable names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metier.scan.purpose import Purpose
 
 __all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_kinds", "secret_place"]
 
-# Each place with the words of an honest purpose: a skill about Kubernetes may look into ~/.kube.
+# Pattern, name, and the words of a purpose that explains the access: a skill about Kubernetes may read ~/.kube.
 _PLACES: tuple[tuple[str, str, str], ...] = (
     (
         r"\.ssh/?$|\.ssh/(?!config\b|known_hosts|\*?\.pub|authorized_keys|[\w.-]+\.pub\b)(?:id_\w+|[\w.*-]*|$)",
@@ -50,7 +50,7 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
         "wallets",
         "wallet solana ethereum bitcoin crypto metamask",
     ),
-    (r"\.(?:bash|zsh|python|psql|mysql)_history\b", "the shell's history", "history shell"),
+    (r"\.(?:bash|zsh|python|psql|mysql)_history\b", "the shell history", "history shell"),
     (
         r"telegram desktop/tdata|(?:discord|slack|microsoft teams|signal)/(?:local storage|cookies|indexeddb)|storage/leveldb",
         "chat sessions",
@@ -75,7 +75,7 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
     ),
 )
 _COMPILED = tuple((lazy_pattern(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
-# One cheap look before the twenty patterns.
+# One cheap search before the twenty patterns.
 _ANY = lazy_pattern(
     r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc"
     r"|\.npmrc|\.pypirc"
@@ -138,7 +138,7 @@ _SHELL_SECRETS = (
 
 
 def secret_place(path: str, purpose: Purpose) -> tuple[str, bool] | None:
-    """What is kept at a path (in words), and whether the skill's declared purpose explains the look; None if nothing is."""
+    """Returns the secret kept at a path, and whether the skill's purpose explains reading it; None if there is none."""
     low = path.lower().replace("\\", "/")
     if not _ANY.search(low):
         return None
@@ -149,7 +149,7 @@ def secret_place(path: str, purpose: Purpose) -> tuple[str, bool] | None:
 
 
 def secret_kinds(low: str, purpose: Purpose) -> list[tuple[str, bool]]:
-    """All kinds of secrets that a lowercase script names, and whether the skill's declared purpose explains each."""
+    """Returns the kinds of secrets that a lowercase script names, and whether the skill's purpose explains each."""
     low = low.replace("\\", "/")
     found = (
         {words: purpose.mentions(reasons) for pattern, words, reasons in _COMPILED if pattern.search(low)}
@@ -157,6 +157,6 @@ def secret_kinds(low: str, purpose: Purpose) -> list[tuple[str, bool]]:
         else {}
     )
     found |= {words: False for pattern, words in _SHELL_SECRETS if pattern.search(low)}
-    # Whoever looks up an account or a proxy does not read passwords.
+    # /etc/passwd holds accounts, not passwords.
     found.pop("the machine's accounts", None)
     return list(found.items())

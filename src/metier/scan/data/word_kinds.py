@@ -1,4 +1,4 @@
-"""Kinds of words that meet in an order against the user: deeds in capitals, then what they are done to, then how and why."""
+"""Kinds of words for the wording model: actions in capitals, then objects, then manner and reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Encoded text brought back: base64, hex, escapes, character codes, gzip, rot13, reversal. Then it is scanned like any other.
+"""Decodes text: base64, hex, escapes, character codes, gzip, rot13, reversal. The result is scanned like any other text.
 
-Only what decodes to readable text comes back; images and keys do not, and stay what they are.
+Only data that decodes to readable text is returned; images and keys are not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PERCENT = lazy_pattern(r"(?:[\w.-]{0,8}%[0-9a-fA-F]{2}){10,4096}")
 _QUOTED = lazy_pattern(r"[\"']([^\"'\n]{16,4000})[\"']")
 _MOST = 60
 _READABLE = frozenset(range(32, 127)) | {9, 10, 13}
-_TELLING = lazy_pattern(
+_SUSPICIOUS = lazy_pattern(
     r"import |exec|eval|curl|wget|http|bash|sh -c|/bin/|os\.|subprocess|require\(|function|powershell|ignore|instruction"
     r"|base64|passw|\.ssh|\$\(|<script|cmd|iex|socket|chmod|user|send|run |rm -"
 )
 
 
 def decode_texts(text: SkillText, *, limit: int) -> Iterator[SkillText]:
-    """Readable text behind each encoding, at most `limit` characters of it."""
+    """Yields the readable text behind each encoding, at most `limit` characters."""
     left = limit
     seen: set[str] = set()
     for name, at, plain in islice(_candidates(text.text), _MOST * 6):
@@ -76,7 +76,7 @@ def _candidates(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _turned(text: str) -> Iterator[tuple[str, int, str]]:
-    """Strings that a script says it will reverse or rotate."""
+    """Yields strings of a script that reverses or rotates text."""
     low = text[:200_000].lower()
     turns: list[tuple[str, Callable[[str], str]]] = []
     if "rot13" in low or "rot_13" in low or ("a-za-z" in low.replace(" ", "") and "n-za-m" in low.replace(" ", "")):
@@ -86,12 +86,12 @@ def _turned(text: str) -> Iterator[tuple[str, int, str]]:
     for name, turn in turns:
         for found in islice(_QUOTED.finditer(text), _MOST):
             plain = turn(found[1])
-            if _TELLING.search(plain) and not _TELLING.search(found[1]):
+            if _SUSPICIOUS.search(plain) and not _SUSPICIOUS.search(found[1]):
                 yield name, found.start(1), plain
 
 
 def _looks_random(word: str) -> bool:
-    """Paths and long identifiers use the same letters; encodings mix them."""
+    """Whether a word mixes letters as an encoding does. Paths and long identifiers do not."""
     if word.endswith("="):
         return True
     return (

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript as tokens: enough to tell a call from a comment and a string from code, and never failing."""
+"""JavaScript and TypeScript as tokens. The reader separates calls, strings and comments, and never fails."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class JavaScriptSource:
     text: SkillText
     tokens: list[JavaScriptToken]
     is_cut: bool
-    """There were more tokens than are worth following."""
+    """The script has more tokens than are read."""
     constants: dict[str, str] = field(default_factory=dict)
-    """Names that are given one string."""
+    """The strings that names are assigned."""
 
     def dotted(self, tokens: list[JavaScriptToken], at: int) -> tuple[str, int]:
-        """`a.b.c` from here on, and the place after it."""
+        """Returns the dotted name `a.b.c` that starts here, and the index after it."""
         if tokens[at].kind != "name":
             return "", at
         parts = [tokens[at].text]
@@ -55,7 +55,7 @@ class JavaScriptSource:
         return ".".join(parts), at
 
     def arguments(self, opened: int) -> list[JavaScriptToken]:
-        """Everything up to the parenthesis that closes, within reason."""
+        """Returns the tokens up to the closing parenthesis, with a limit."""
         depth = 0
         for place in range(opened, min(len(self.tokens), opened + _MOST_ARGUMENTS)):
             mark = self.tokens[place].text
@@ -65,7 +65,7 @@ class JavaScriptSource:
         return self.tokens[opened + 1 : opened + _MOST_ARGUMENTS]
 
     def strings(self, tokens: list[JavaScriptToken]) -> str:
-        """What the tokens spell out, names of constants included."""
+        """Returns the strings of the tokens, with constants resolved."""
         return " ".join(
             one.text[1:].rstrip("'\"`") if one.kind == "string" else self.constants.get(one.text, "") for one in tokens
         )
@@ -83,7 +83,7 @@ def read_script(text: SkillText) -> JavaScriptSource:
 
 
 def _with_modules(tokens: list[JavaScriptToken]) -> list[JavaScriptToken]:
-    """`require("https").get` as `https.get`."""
+    """Rewrites `require("https").get` to `https.get`."""
     found: list[JavaScriptToken] = []
     at = 0
     while at < len(tokens):
@@ -100,7 +100,7 @@ def _with_modules(tokens: list[JavaScriptToken]) -> list[JavaScriptToken]:
 
 
 def _constants(tokens: list[JavaScriptToken]) -> dict[str, str]:
-    """Names that are given text, put together where it is spelled in pieces."""
+    """Returns the names that are assigned text, with concatenated pieces joined."""
     found: dict[str, str] = {}
     for place, (name, mark) in enumerate(pairwise(tokens)):
         if name.kind != "name" or mark.text not in ("=", ":") or len(found) >= 5_000:
@@ -117,13 +117,13 @@ def _constants(tokens: list[JavaScriptToken]) -> dict[str, str]:
 
 
 def statements(tokens: list[JavaScriptToken]) -> list[list[JavaScriptToken]]:
-    """The tokens, cut where a statement ends; what stands in the arguments of a call stays with it."""
+    """Splits the tokens into statements. The arguments of a call stay with it."""
     found: list[list[JavaScriptToken]] = []
     start = opened = 0
     for place, token in enumerate(tokens):
         opened += (token.text == "(") - (token.text == ")")
         before = tokens[place - 1].text if place else ""
-        # An object among the arguments of a call, or on the right of `=`, belongs to its statement.
+        # An object among the arguments of a call, or on the right of `=`, belongs to the statement.
         is_inside = (opened > 0 or before in ("=", ",", ":")) and place - start < LONGEST_STATEMENT
         is_end = token.text in (";", "{", "}") or (token.text in ("const", "let", "var", "return") and place > start)
         if is_end and not is_inside:

@@ -1,4 +1,4 @@
-"""Where data goes in JavaScript: names that a statement uses, and the names it gives them to, as steps for `flows`."""
+"""Data flow in JavaScript: the names that each statement uses and defines, as steps for `rules.data_flow`."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def _note(statement: list[JavaScriptToken], script: JavaScriptSource, collector:
 
 
 def _file_named(token: JavaScriptToken, script: JavaScriptSource) -> str:
-    """The last part of a path outside the skill that a string or a constant spells."""
+    """Returns the last part of a path outside the skill, from a string or a constant."""
     spelled = token.text.strip("'\"`") if token.kind == "string" else script.constants.get(token.text, "")
     return spelled.rpartition("/")[2] if spelled.startswith(("/", "~", "./.")) and len(spelled) < 200 else ""
 
 
 def _written(statement: list[JavaScriptToken]) -> set[str]:
-    """Names of files that a statement writes to: `pipe(fs.createWriteStream(name))`."""
+    """Returns the names of files that a statement writes to: `pipe(fs.createWriteStream(name))`."""
     return {
         statement[index + 2].text
         for index, one in enumerate(statement[:-2])
@@ -148,7 +148,7 @@ def _fetched(statement: list[JavaScriptToken], script: JavaScriptSource, collect
 
 
 def _runs(statement: list[JavaScriptToken], script: JavaScriptSource) -> str:
-    """A call that executes something which is not spelled out right there."""
+    """Returns the call that executes something other than a literal."""
     for index, token in enumerate(statement[:400]):
         if token.kind != "name" or token.text not in _EXECUTES or (index and statement[index - 1].text == "function"):
             continue

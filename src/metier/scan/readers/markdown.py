@@ -1,6 +1,6 @@
-"""A Markdown file cut into what a model reads as prose and what it would run.
+"""Splits a Markdown file into prose and code.
 
-The prose keeps its length and line breaks (code becomes spaces), so every place in it is a place in the file.
+The prose keeps its length and line breaks (code becomes spaces), so every offset in it is an offset in the file.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MOST_INLINE = 3_000
 
 
 def split_document(text: SkillText) -> list[SkillText]:
-    """The prose of a document, then its code blocks and inline commands."""
+    """Returns the prose of a document, then its code blocks and inline commands."""
     spans = list(islice(_blocks(text.text), _MOST_BLOCKS))
     blocks = [
         SkillText(
@@ -76,7 +76,7 @@ def split_document(text: SkillText) -> list[SkillText]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and language of each fenced block; one that is never closed goes to the end."""
+    """Yields start, end and language of each fenced block. An unclosed block goes to the end."""
     opened: tuple[str, int, str] | None = None
     for found in _FENCE.finditer(text):
         marks, word, rest = found[1], found[2].lower(), found[3]

@@ -1,4 +1,4 @@
-"""One Python file as a tree whose names are known: what was imported as what, and which texts are spelled out where."""
+"""A Python file as a syntax tree with resolved names: imports, constants, and the calls behind each name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from metier.values import dataclass, field
 __all__ = ["Node", "PythonModule", "read_module"]
 
 _quiet = Lock()
-"""Warnings are switched off for the whole process, so one at a time."""
+"""Warnings are disabled for the whole process, so only one thread may do it."""
 _LONGEST = 256 * 1024
 _MOST_NODES = 150_000
 Node = tuple[ast.AST, str]
-"""A node and the name of the function it is in."""
+"""A node and the name of its function."""
 
 
 @dataclass(slots=True)
@@ -32,13 +32,13 @@ class PythonModule:
     lines: list[int] = field(default_factory=list)
     locals: dict[str, frozenset[str]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """The calls whose result a name was given."""
+    """The calls whose results each name was assigned."""
     calls: list[ast.Call] = field(default_factory=list)
     loops: list[ast.AST] = field(default_factory=list)
     work_left: int = 1_000_000
 
     def within(self, node: ast.AST) -> Iterator[ast.AST]:
-        """A node and what is in it; the work of all such walks together is bounded, whatever nests in whatever."""
+        """Walks a node. The work of all walks together is bounded, however deep the nesting."""
         for inner in ast.walk(node):
             self.work_left -= 1
             if self.work_left < 0:
@@ -55,7 +55,7 @@ class PythonModule:
         )
 
     def dotted(self, node: ast.AST) -> str:
-        """`subprocess.run` of whatever name it was imported under; empty for what is no plain name."""
+        """Returns the dotted name, such as `subprocess.run`, with import aliases resolved; empty for other expressions."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < 12:
             parts.append(node.attr)
@@ -69,7 +69,7 @@ class PythonModule:
         return ".".join(reversed(parts))
 
     def named_by(self, node: ast.Call) -> str:
-        """`__import__("os")` and `getattr(os, "system")` are what they name."""
+        """Resolves `__import__("os")` and `getattr(os, "system")`."""
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if name in ("__import__", "import_module") and node.args:
             return self.string(node.args[0])
@@ -78,7 +78,7 @@ class PythonModule:
         return ""
 
     def string(self, node: ast.AST | None, depth: int = 0) -> str:
-        """The text a node spells out, with `{}` for what is only known later; empty if it spells nothing."""
+        """Returns the text of a node, with `{}` for unknown parts; empty if there is none."""
         if node is None or depth > 8:
             return ""
         if isinstance(node, ast.Constant):
@@ -125,7 +125,7 @@ class PythonModule:
 
 
 def _is_reversal(node: ast.AST) -> bool:
-    """`[::-1]`"""
+    """Whether a slice is `[::-1]`."""
     step = node.step if isinstance(node, ast.Slice) and node.lower is None and node.upper is None else None
     return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and isinstance(step.operand, ast.Constant)
 
@@ -133,13 +133,13 @@ def _is_reversal(node: ast.AST) -> bool:
 def read_module(
     text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]
 ) -> tuple[PythonModule, list[Node]] | None:
-    """The file's tree, flat; None if it is no Python that we can read."""
+    """Returns the module and its nodes; None if the text is not valid Python."""
     if len(text.text) > _LONGEST:
         collector.add("SK902", "the script is too large to be read as Python", file=text.path, line=text.first)
         return None
     try:
         with _quiet, catch_warnings():
-            # What the parser thinks of a stranger's style is nobody's concern here.
+            # The parser's warnings about style do not matter here.
             simplefilter("ignore")
             tree = ast.parse(text.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -152,14 +152,14 @@ def read_module(
     for node, scope in _walk(tree):
         nodes.append((node, scope))
         if len(nodes) >= _MOST_NODES:
-            collector.add("SK902", "the script is too large to follow to its end", file=text.path)
+            collector.add("SK902", "the script is too large to be read to its end", file=text.path)
             break
     _prepare(module, nodes)
     return module, nodes
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Every node with the name of the function it is in, without recursion."""
+    """Yields every node with the name of its function, without recursion."""
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, scope = waiting.pop()
@@ -169,7 +169,7 @@ def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:
-    """Imports, constants and local names, wherever in the file they stand."""
+    """Collects imports, constants and local names of the whole file."""
     local: dict[str, set[str]] = {}
     module.calls = [node for node, _ in nodes if isinstance(node, ast.Call)]
     module.loops = [node for node, _ in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
@@ -201,6 +201,6 @@ def _prepare(module: PythonModule, nodes: list[tuple[ast.AST, str]]) -> None:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             value = module.string(node.value)
             if value and len(module.constants) < 5_000:
-                # Two values under one name: both are possible, so both are looked at.
+                # A name with two values may hold either, so both are kept.
                 known = module.constants.get(node.targets[0].id, "")
                 module.constants[node.targets[0].id] = f"{known} {value}".strip()[:20_000] if known != value else value

@@ -1,4 +1,4 @@
-"""Where data goes in Python: assignments, arguments, returns, secrets, downloads and sinks, as steps for `flows`."""
+"""Data flow in Python: assignments, arguments, returns, secrets, downloads and sinks, as steps for `rules.data_flow`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _RUNS_TEXT = words(
     "pickle.loads pickle.load dill.loads dill.load cloudpickle.loads cloudpickle.load marshal.loads joblib.load "
     "types.FunctionType code.interact runpy.run_path importlib.import_module"
 )
-"""Calls that run what they are given; loading a pickle is one of them."""
+"""Calls that run their argument; loading a pickle does."""
 _INTERPRETER = lazy_pattern(
     r"(?:/usr)?(?:/bin/)?(?:(?:ba|z|da)?sh|python3?|node|perl|ruby|powershell|pwsh|osascript)(?:\.exe)?"
 )
@@ -80,7 +80,7 @@ def note_step(node: ast.AST, scope: str, module: PythonModule) -> None:
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         arguments = (*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs)
         names = frozenset(f"{module.text.path}:{node.name}:{one.arg}" for one in arguments if one.arg not in ("self", "cls"))
-        # Whatever a listener is handed comes from whoever is at the other end.
+        # The arguments of a listener come from the network.
         fetched = "another machine" if _LISTENS.fullmatch(node.name) else ""
         module.collector.steps.append(
             FlowStep(module.text, module.at(node), frozenset({f"{node.name}("}), names, fetched=fetched)
@@ -98,10 +98,10 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         _uploads(node, sends, module)
     defines = {f"{last}("} if last else set()
     if last in _HOLDERS:
-        # What is put into the archive is in the file or buffer that holds it.
+        # What is added to an archive is in its file or buffer.
         defines |= _all_names(node.args[:1], scope, module)
     if isinstance(node.func, ast.Attribute) and last in _FILLS:
-        # What is put into a container is in it.
+        # What is added to a container is in it.
         defines |= _names(node.func.value, scope, module)
     if last in _COPIES and len(node.args) > 1:
         defines |= _names(node.args[1], scope, module)
@@ -128,13 +128,13 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
 
 
 def _runs(node: ast.Call, called: str, scope: str, module: PythonModule) -> None:
-    """A call whose command is a name and not spelled out: `exec(code)`, `os.system(job["cmd"])`, `Popen([path])`."""
+    """Adds a step for a call that runs a variable: `exec(code)`, `os.system(job["cmd"])`, `Popen([path])`."""
     is_code = called in _RUNS_TEXT or called.endswith((".exec_module", ".runcode", ".runsource"))
     if not node.args or not (is_code or called in SHELLS):
         return
     command = node.args[0]
     if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
-        # What an interpreter is handed runs, and not the interpreter.
+        # The argument of the interpreter runs, not the interpreter.
         is_handed = len(command.elts) > 1 and _INTERPRETER.fullmatch(module.string(command.elts[0]))
         command = command.elts[1 if is_handed else 0]
     elif not is_code and not _is_through_shell(node):
@@ -152,7 +152,7 @@ def _is_through_shell(node: ast.Call) -> bool:
 
 
 def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule) -> None:
-    """What is written to `open(path, "w")` is in the file of that path."""
+    """Adds a step from the handle of `open(path, "w")` to the file of that path."""
     if isinstance(opened, ast.Call) and opened.args and module.dotted(opened.func).rpartition(".")[2] == "open":
         used = frozenset(_names(handle, scope, module))
         module.collector.steps.append(
@@ -201,7 +201,7 @@ def _all_names(nodes: Iterable[ast.AST], scope: str, module: PythonModule) -> se
 
 
 def _names(node: ast.AST, scope: str, module: PythonModule) -> set[str]:
-    """Variables, results of functions and files that an expression speaks of."""
+    """Returns the variables, function results and files that an expression names."""
     used: set[str] = set()
     path = module.text.path
     for inner in module.within(node):
@@ -221,7 +221,7 @@ def _names(node: ast.AST, scope: str, module: PythonModule) -> set[str]:
 
 
 def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
-    """A strong secret inside an expression, in words, and whether the skill says why it is read."""
+    """Returns the name of a secret in an expression, and whether the skill's purpose explains reading it."""
     for inner in module.within(node):
         if isinstance(inner, (ast.List, ast.Tuple, ast.Set)):
             if sum(bool(SECRET_NAME.search(module.string(one))) for one in inner.elts[:64]) >= 3:
@@ -238,7 +238,7 @@ def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
             if name in _SECRET_CALLS:
                 return _SECRET_CALLS[name], False
             if name in SHELLS and inner.args and (printed := _printed(module.string(inner.args[0]))):
-                # Tools print their tokens for their own services; `flows` asks whether it goes to a stranger.
+                # Tools print their tokens for their own services; `data_flow` checks for unknown hosts.
                 return printed, True
             if name.rpartition(".")[2] not in _READS:
                 continue
@@ -247,7 +247,7 @@ def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
             spelled = module.string(inner)
             if _CLOUD_IDENTITY.search(spelled):
                 return "the cloud machine's credentials", False
-            # A sentence that names a place is no path to it.
+            # A sentence that names a place is not a path.
             is_path = spelled.startswith(("~", "/", ".", "{}/", "$HOME")) or spelled.count(" ") <= spelled.count("/") + 1
             if not is_path or "://" in spelled or len(spelled) > 200:
                 continue
@@ -260,7 +260,7 @@ def _secret(node: ast.AST, module: PythonModule) -> tuple[str, bool]:
 
 
 def _printed(command: str) -> str:
-    """The secret that a command prints."""
+    """Returns the secret that a command prints."""
     return next((what for spelled, what in SECRET_COMMANDS.items() if command.startswith(" ".join(spelled))), "")
 
 
@@ -279,7 +279,7 @@ def _first_fetched(node: ast.AST, module: PythonModule) -> tuple[str, Confidence
 
 
 def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
-    """Where a call brings data from, and how bad it would be to run that."""
+    """Returns where a call fetches data from, and the confidence that running it is harmful."""
     name = module.dotted(node.func)
     if _RECEIVES.match(name):
         return "another machine", Confidence.HIGH
@@ -292,10 +292,10 @@ def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
 
 
 def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
-    """Where a call sends data to, in words."""
+    """Returns where a call sends data to; empty if it sends none."""
     if not SENDS.match(name):
         return ""
-    # An address that is put together from data carries it just as well as a body.
+    # A URL that is built from data carries it as a body does.
     is_made = bool(node.args) and isinstance(node.args[0], (ast.JoinedStr, ast.BinOp))
     if (
         not is_made

@@ -1,9 +1,9 @@
-"""Shell text cut into pipelines of commands, well enough to judge and never failing.
+"""Shell text as pipelines of commands. The reader never fails.
 
-Why not a full parser: docs/adr/0015-scan.md has the figures. Markdown is full of commands that are no valid shell
-(`<file>`, `[options]`, `$ ` prompts), and a parser that stops at the first of them sees nothing of the rest. This one knows
-quotes, escapes, comments, operators, redirections, here-documents, substitutions and continuation lines; it understands no
-control flow, because a command inside `if` is still a command.
+docs/adr/0015-scan.md explains why this is not a full parser. Markdown is full of commands that are not valid shell (`<file>`,
+`[options]`, `$ ` prompts), and a strict parser stops at the first of them. This reader handles quotes, escapes, comments,
+operators, redirections, here-documents, substitutions and continuation lines. It ignores control flow, because a command inside
+`if` is still a command.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _WITH_VALUE = frozenset(("-u", "-g", "-n", "-I", "-P", "-k", "-s", "-L", "--user
 @dataclass(slots=True)
 class ShellCommand:
     words: list[str] = field(default_factory=list)
-    """Quotes removed; a substitution stays as written."""
+    """Without quotes; substitutions stay as written."""
     at: int = 0
     redirects: list[tuple[str, str]] = field(default_factory=list)
     """Operator and target."""
     inner: list[Pipeline] = field(default_factory=list)
-    """What its substitutions run."""
+    """The pipelines of its substitutions."""
     assigns: list[tuple[str, str]] = field(default_factory=list)
     prefixes: list[str] = field(default_factory=list)
     body: str = ""
@@ -77,14 +77,14 @@ Pipeline = list[ShellCommand]
 
 
 def pipelines(text: str, offset: int = 0, depth: int = 0) -> Iterator[Pipeline]:
-    """Every pipeline of the text, with those inside substitutions hanging on their commands; none beyond `MOST_TOKENS`."""
+    """Yields every pipeline within the first `MOST_TOKENS` tokens. Those inside substitutions belong to their commands."""
     if depth == 0:
         text = _PROMPT.sub(lambda found: " " * len(found[0]), text)
     yield from _Reader(text, offset, depth).read()
 
 
 def is_too_long(text: str) -> bool:
-    """Would `pipelines` stop before the end? Only long texts are worth the question."""
+    """Whether `pipelines` stops before the end of the text."""
     return len(text) > MOST_TOKENS and sum(1 for _ in islice(_TOKEN.finditer(text), MOST_TOKENS + 1)) > MOST_TOKENS
 
 
@@ -100,13 +100,13 @@ class _Reader:
         self.heredocs: list[tuple[str, bool, ShellCommand]] = []
         self.is_loop = self.is_case = self.is_function = self.is_test = False
         self.cases = 0
-        """How many `case` are open."""
+        """The number of open `case` statements."""
         self.sums_left = 200
-        """Looks for the end of arithmetic are long; a text of nothing but openings gets no more than these."""
+        """Bounds the searches for the end of arithmetic, which are long."""
         self.is_pattern = False
         """Between `in` or `;;` and the parenthesis that ends a pattern."""
         self.values: dict[str, str] = {}
-        """Variables that were given a plain text."""
+        """Variables that were assigned plain text."""
 
     def read(self) -> Iterator[Pipeline]:
         at, left = 0, MOST_TOKENS
@@ -139,7 +139,7 @@ class _Reader:
                     self.heredocs.append((found["mark"], bool(found["quote"]), self.command))
                 elif kind == "newline":
                     at = self._bodies(at)
-                    # A pattern ends on its line; what does not is no pattern.
+                    # A pattern ends on its line.
                     self.is_pattern = self.is_pattern and not self.command.words and not self.pipeline
                     self.is_test = False
                     yield from self._end_pipeline()
@@ -168,7 +168,7 @@ class _Reader:
             self.word.append(piece[:_LONGEST_WORD])
 
     def _double(self, found: re.Match[str]) -> int:
-        """A double-quoted string, whose substitutions are commands."""
+        """Reads a double-quoted string, whose substitutions are commands."""
         start = found.start()
         end = found.end()
         self._add(found[0][1:].replace('\\"', '"').replace("\\$", "$"), start)
@@ -187,11 +187,11 @@ class _Reader:
         return end + 1
 
     def _paren(self, paren: str, at: int) -> int:
-        """A parenthesis that is no substitution: of a pattern, a function, arithmetic, or a subshell."""
+        """Reads a parenthesis of a pattern, a function, arithmetic or a subshell."""
         name = self.word if not self.command.words else None
         closed = _CLOSED.match(self.text, at) if paren == "(" else None
         if closed and (name or len(self.command.words) == 1):
-            # `name() { ...; }` runs nothing yet, and what is in it is read as what it is.
+            # `name() { ...; }` runs nothing yet; its body is read as commands.
             self.word, self.command = None, ShellCommand()
             return closed.end()
         self._end_word()
@@ -206,7 +206,7 @@ class _Reader:
         return at
 
     def _substitutions(self, start: int, end: int) -> None:
-        """Commands in a text that is otherwise none: arithmetic, here-documents."""
+        """Reads the substitutions in arithmetic and here-documents."""
         for found in islice(_SUBSTITUTION.finditer(self.text, start, end), 200):
             inside = found.end()
             stop = self.text.find("`", inside, end) if found[0] == "`" else _closing(self.text, inside)
@@ -214,7 +214,7 @@ class _Reader:
                 self.command.inner += list(pipelines(self.text[inside:stop], self.offset + inside, self.depth + 1))
 
     def _array(self, start: int) -> int:
-        """`name=(a b $(c))`: the name is given all words, and what substitutes them is run."""
+        """Reads `name=(a b $(c))`: the name is assigned all words, and substitutions are commands."""
         end = _closing(self.text, start)
         end = end if end >= 0 else len(self.text)
         inside = self.text[start:end] if self.depth < _DEEPEST else ""
@@ -274,7 +274,7 @@ class _Reader:
         command.words.append(word)
 
     def _is_grammar(self, word: str) -> bool:
-        """Words that belong to `case`, `function` and `[[ ]]` rather than to a command."""
+        """Whether a word belongs to `case`, `function` or `[[ ]]` rather than to a command."""
         if self.is_function:
             self.is_function = False
             return True
@@ -297,7 +297,7 @@ class _Reader:
         return False
 
     def _expanded(self, word: str) -> str:
-        """Pieces of a word that earlier lines spelled out: `a=cu; b=rl; $a$b`."""
+        """Replaces variables that earlier lines assigned: `a=cu; b=rl; $a$b`."""
         if "$" not in word or not self.values:
             return word
         return _PLAIN_VARIABLE.sub(lambda found: self.values.get(found[1], found[0]), word)[:_LONGEST_WORD]
@@ -305,7 +305,7 @@ class _Reader:
     def _end_command(self) -> None:
         command = self.command
         if self.is_loop and command.words[1:2] == ["in"]:
-            # `for name in words`: the name is given the words.
+            # `for name in words` assigns the words to the name.
             command.assigns.append((command.words[0], " ".join(command.words[2:])))
             command.words = []
         elif not command.words:
@@ -324,7 +324,7 @@ class _Reader:
         self.pipeline = []
 
     def _bodies(self, at: int) -> int:
-        """Skip the here-documents that began on the line just ended, and keep them with their commands."""
+        """Skips the here-documents that began on this line, and keeps them with their commands."""
         for mark, is_literal, command in self.heredocs:
             closing = lazy_pattern(rf"^[ \t]*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(self.text, at)
             end = closing.start() if closing else len(self.text)
@@ -339,7 +339,7 @@ class _Reader:
 
 
 def _backtick(text: str, at: int) -> int:
-    """The backtick that closes, past those with a backslash; -1 if there is none."""
+    """Returns the place of the closing backtick, past escaped ones; -1 if there is none."""
     found = text.find("`", at)
     while found > 0 and text[found - 1] == "\\":
         found = text.find("`", found + 1)
@@ -347,7 +347,7 @@ def _backtick(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """The parenthesis that closes the one before `at`, past quotes; -1 if there is none nearby."""
+    """Returns the place of the closing parenthesis, past quotes; -1 if there is none nearby."""
     depth, quote = 1, ""
     for place in range(at, min(len(text), at + 20_000)):
         char = text[place]
@@ -366,7 +366,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def unescaped(text: str) -> str:
-    """Bash's $'...': hexadecimal, octal and the usual letters."""
+    """Resolves the escapes of Bash's $'...': hexadecimal, octal, `n` and `t`."""
 
     def one(found: re.Match[str]) -> str:
         if found[1]:

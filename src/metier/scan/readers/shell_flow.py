@@ -1,4 +1,4 @@
-"""Where data goes in shell: from files, variables and commands into files, variables and the network, as steps for `flows`."""
+"""Data flow in shell, between files, variables, commands and the network, as steps for `rules.data_flow`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["base_name", "note_steps"]
 _VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)")
 _LONGEST_LINE = 2_000
 _OFTEN_ASKED = frozenset(("gh", "gcloud", "aws", "pass"))
-"""Tools whose tokens honest skills hand to those tools' own services."""
+"""Tools whose tokens honest skills pass to the tools' own services."""
 _OF_FOLDERS = frozenset(("tar", "zip", "cat", "cp", "gzip", "base64", "7z", "rsync", "scp"))
-"""What these read may be files of the folder that they run in."""
+"""Commands that may read files of the current folder."""
 _HUNTS = lazy_pattern(
     r"(?:AKIA|ghp_|sk-ant|sk_live|xox[bp]|PRIVATE KEY|api_?key|secret_?key|passw)\S*.* (?:~|/home|/Users|\$HOME|/(?: |$))"
     r"|-name \S{0,3}(?:\*?\.env\*?|\*\.pem|id_rsa|credentials\*?)(?: .{0,80})? -o(?:r)? -i?name \S{0,3}"
@@ -36,7 +36,7 @@ _SENDS = lazy_pattern(
 
 
 def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector, carried: Iterable[str] = ()) -> frozenset[str]:
-    """What flows through a pipeline: from files, variables and commands into files, variables and the network."""
+    """Adds the steps of a pipeline to the collector. Returns the names of its output."""
     flowing: set[str] = set(carried)
     for command in pipeline:
         for lower in command.inner:
@@ -85,7 +85,7 @@ def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector,
 
 
 def _assigned(command: ShellCommand) -> Iterable[str]:
-    """Names that a command gives a value: `a=b`, `a=(b c)`, `read a b`, `mapfile a`."""
+    """Yields the names that a command assigns: `a=b`, `a=(b c)`, `read a b`, `mapfile a`."""
     yield from (name for name, _ in command.assigns)
     if command.name in ("read", "mapfile", "readarray"):
         yield from (word for word in command.arguments if re.fullmatch(r"[A-Za-z_]\w*", word))
@@ -110,7 +110,7 @@ def _outputs(command: ShellCommand) -> list[str]:
 
 
 def _secret(command: ShellCommand, collector: FindingCollector) -> tuple[str, bool]:
-    """What a command reads that nobody else should, in words, and whether the skill says why."""
+    """Returns the name of the secret that a command reads, and whether the skill's purpose explains it."""
     if command.name in ("env", "printenv", "set") and not command.arguments:
         return WHOLE_ENVIRONMENT, False
     if command.words in (["export"], ["export", "-p"], ["declare", "-x"], ["declare", "-p"]):
@@ -139,7 +139,7 @@ def _secret(command: ShellCommand, collector: FindingCollector) -> tuple[str, bo
         "echo",
     ):
         return "", False
-    # A key that opens the line is not what goes over it.
+    # The key of a connection is not the data that is sent.
     keys = {value for flag, value in pairwise(command.arguments) if flag == "-i"}
     for word in (
         *(word for word in command.arguments if word not in keys),
@@ -155,7 +155,7 @@ def _secret(command: ShellCommand, collector: FindingCollector) -> tuple[str, bo
 
 
 def _fetched(command: ShellCommand, collector: FindingCollector) -> tuple[str, Confidence]:
-    """Where a command brings text from, and how bad it would be to run that."""
+    """Returns where a command fetches data from, and the confidence that running it is harmful."""
     if command.name not in ("curl", "wget") or any(_SENDS.match(word) for word in command.arguments):
         return "", Confidence.HIGH
     url = next(urls_in(" ".join(command.words)), None)
@@ -163,13 +163,13 @@ def _fetched(command: ShellCommand, collector: FindingCollector) -> tuple[str, C
 
 
 def _runs(command: ShellCommand) -> str:
-    """A command that runs a variable: `eval "$cmd"`, `sh -c "$cmd"`."""
+    """Returns the command if it runs a variable: `eval "$cmd"`, `sh -c "$cmd"`."""
     is_code = command.name == "eval" or (command.name in ("sh", "bash", "zsh", "python3") and "-c" in command.arguments[:2])
     return command.name if is_code and re.fullmatch(r"\$\{?\w+\}?", command.words[-1]) else ""
 
 
 def _sends(command: ShellCommand, collector: FindingCollector) -> tuple[str, bool]:
-    """Where a command sends data to, in words, and whether that is a host which the skill does not speak of."""
+    """Returns where a command sends data to, and whether that is an unknown host."""
     to = _destination(command, collector)
     return to, bool(to) and any(is_unknown_host(url, collector.purpose) for url in urls_in(" ".join(command.words)))
 

@@ -1,8 +1,7 @@
-"""From a secret to the network, and from the network to an interpreter, over as many steps and files as it takes.
+"""Data flow: from a secret to the network, and from the network to an interpreter, over any number of steps and files.
 
-The languages leave `Step`s in the notes; here they are joined. Names in one file are that file's, names of functions and of
-files are everybody's. Joining ignores order and branches: a script that reads a key and sends it is not made harmless by
-an `if`.
+The readers add `FlowStep`s to the collector; here they are joined. Variables belong to one file, functions and file names to
+all files. Joining ignores order and branches: an `if` does not make it harmless to read a key and send it.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ _MOST_HOPS = 24
 
 
 def judge_data_flow(collector: FindingCollector) -> None:
-    """A finding for each network call that a secret reaches, and for each interpreter that a download reaches."""
+    """Flags each network call that a secret reaches, and each interpreter that a download reaches."""
     steps = collector.steps[:_MOST_STEPS]
     for origin, step in _joined(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
-        _leaves(origin, step, collector)
+        _flag_leak(origin, step, collector)
     for origin, step in _joined(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
-        message = f"{step.runs} runs what comes from {origin.fetched}"
+        message = f"{step.runs} runs code from {origin.fetched}"
         collector.flag("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
     for _, step in _joined(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
-        collector.flag("SK701", f"{step.runs} runs what was decoded", text=step.text, at=step.at)
+        collector.flag("SK701", f"{step.runs} runs decoded data", text=step.text, at=step.at)
 
 
 def _joined(
     steps: list[FlowStep], is_source: Callable[[FlowStep], bool], is_sink: Callable[[FlowStep], bool]
 ) -> Iterator[tuple[FlowStep, FlowStep]]:
-    """Every sink that a source reaches, with the nearest of those sources."""
+    """Yields every sink that a source reaches, with the nearest source."""
     if not any(map(is_source, steps)) or not any(map(is_sink, steps)):
         return
     users: dict[str, list[FlowStep]] = defaultdict(list)
@@ -53,11 +52,11 @@ def _joined(
     yield from ((origins[id(step)], step) for step in steps if is_sink(step) and id(step) in origins)
 
 
-def _leaves(origin: FlowStep, sink: FlowStep, collector: FindingCollector) -> None:
+def _flag_leak(origin: FlowStep, sink: FlowStep, collector: FindingCollector) -> None:
     if origin.is_explained and not sink.to_unknown_host:
         return
     if origin.text.path == sink.text.path:
-        # Tokens of a fragment say less than a tree of a whole script.
+        # Tokens of a fragment are less reliable than the tree of a whole script.
         sure = Confidence.MEDIUM if sink.text.is_in_document and sink.text.kind is TextKind.JAVASCRIPT else None
         collector.flag("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
         return

@@ -1,4 +1,4 @@
-"""Packages a skill brings along: how they are named, where they come from, what runs when they are installed."""
+"""Dependencies of a skill: their names, their sources, and what runs when they are installed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def judge_dependencies(text: SkillText, collector: FindingCollector) -> None:
         _requirements(text, collector)
     elif name in ("conftest.py", "sitecustomize.py", "usercustomize.py") or name.endswith(".pth"):
         sure = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
-        collector.add("SK507", f"{name} is run by Python or pytest by itself", file=text.path, confidence=sure)
+        collector.add("SK507", f"Python or pytest runs {name} automatically", file=text.path, confidence=sure)
     if (text.kind in (TextKind.SHELL, TextKind.PROSE, TextKind.POWERSHELL) and "install" in text.low) or " add " in text.low:
         _commands(text, collector)
 
@@ -74,7 +74,7 @@ def _commands(text: SkillText, collector: FindingCollector) -> None:
 
 
 def _foreign(rest: str, text: SkillText, at: int, collector: FindingCollector) -> None:
-    """An index or an archive that is not the registry's."""
+    """Flags an index or an archive outside the package registry."""
     index = re.search(r"(?:--(?:extra-)?index-url|-i|--registry|--find-links|-f)[= ](https?://\S+)", rest)
     for url in urls_in(rest):
         if (
@@ -88,11 +88,11 @@ def _foreign(rest: str, text: SkillText, at: int, collector: FindingCollector) -
         ):
             continue
         what = "an index" if index else "an archive"
-        # An index that stands in for the public one answers for every name, also for those of its own.
+        # An index that replaces the public one serves every name.
         is_own = url.label in rest.replace(url.text, "") or collector.purpose.mentions((url.label,))
         is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, collector.purpose)
-        is_grave = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
-        sure = Confidence.HIGH if is_grave else None
+        is_severe = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
+        sure = Confidence.HIGH if is_severe else None
         collector.flag("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
 
 
@@ -101,7 +101,7 @@ def _slip(name: str, registry: str, text: SkillText, at: int, collector: Finding
     if other:
         others = sum(one.code == "SK802" and repr(name) not in one.message for one in collector.findings.values())
         sure = Confidence.HIGH if others else None
-        collector.flag("SK802", f"{name!r} on {registry} looks like {other!r}", text=text, at=at, confidence=sure)
+        collector.flag("SK802", f"{name!r} on {registry} resembles {other!r}", text=text, at=at, confidence=sure)
 
 
 def _requirements(text: SkillText, collector: FindingCollector) -> None:
@@ -124,13 +124,13 @@ def _package_json(text: SkillText, collector: FindingCollector) -> None:
     scripts = package.get("scripts")
     for hook, command in _pairs(scripts):
         if hook in _LIFECYCLE and command:
-            is_grave = re.search(r"curl|wget|base64|https?://|eval|/dev/|bash -c|node -e|powershell", command)
+            is_severe = re.search(r"curl|wget|base64|https?://|eval|/dev/|bash -c|node -e|powershell", command)
             plain = re.fullmatch(
                 r"(?:husky(?: install)?|tsc|npm run [\w:-]+|patch-package|playwright install[\w -]*|prisma generate"
                 r"|\S*build\S*|electron-builder \S+)(?: \|\| true)?",
                 command,
             )
-            sure = Confidence.HIGH if is_grave else Confidence.LOW if plain else Confidence.MEDIUM
+            sure = Confidence.HIGH if is_severe else Confidence.LOW if plain else Confidence.MEDIUM
             collector.flag(
                 "SK507",
                 f"npm runs {command[:80]!r} at {hook}",

@@ -1,4 +1,4 @@
-"""Shell that fetches and runs: a pipe into an interpreter, a substitution, or a file that a later line starts."""
+"""Shell that downloads and runs: a pipe into an interpreter, a substitution, or a file that a later line starts."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _POWERSHELL_FETCHES = lazy_pattern(
 
 @dataclass(slots=True)
 class DownloadedFiles:
-    """Files that earlier lines fetched, by name: where from, and where to."""
+    """Files that earlier lines downloaded, by name, with their URLs and paths."""
 
     files: dict[str, tuple[Url, str]] = field(default_factory=dict)
     folders: dict[str, Url] = field(default_factory=dict)
-    """Where archives were unpacked that came out of a pipe."""
+    """Folders where piped archives were unpacked."""
     locked: set[str] = field(default_factory=set)
-    """Where archives with a password were unpacked."""
+    """Folders where archives with a password were unpacked."""
 
     def judge_pipeline(self, pipeline: Pipeline) -> None:
-        """`curl ... | tar xz -C folder`"""
+        """Notes the folder of `curl ... | tar xz -C folder`."""
         urls = [url for command in pipeline if command.name in FETCHERS for url in urls_in(command.everything())]
         for command in pipeline if urls else ():
             folder = _unpacked_to(command)
@@ -60,24 +60,24 @@ class DownloadedFiles:
             for url in islice(urls_in(" ".join(command.words[:_MOST_WORDS])), _MOST_ADDRESSES):
                 self._note(command, url)
                 if reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS and not url.is_placeholder:
-                    collector.flag("SK506", f"talks to {url.host}", text=text, at=command.at)
+                    collector.flag("SK506", f"contacts {url.host}", text=text, at=command.at)
             return
         if command.name in _PACKAGE_RUNNERS:
             package = next((word for word in command.arguments if not word.startswith("-") and word != "run"), "")
             for url in urls_in(package):
                 if reputation_of(url, collector.purpose) in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS):
-                    message = f"{command.name} runs what {url.host} answers"
+                    message = f"{command.name} runs code from {url.host}"
                     collector.flag("SK501", message, text=text, at=command.at, confidence=_sure_of(url, text, collector))
         if command.name in ("unzip", "7z", "7za") and any(re.match(r"-[pP]", word) for word in command.arguments):
             collector.flag("SK705", "opens an archive with a password", text=text, at=command.at)
             self.locked.add(_unpacked_to(command) or ".")
         elif any(folder and word.startswith(f"{folder}/") for folder in self.locked for word in command.words[:2]):
-            message = "runs what came out of an archive with a password"
+            message = "runs a file from an archive with a password"
             collector.flag("SK502", message, text=text, at=command.at, confidence=Confidence.HIGH)
         found = self._run_by(command)
         if found is not None:
             url, path = found
-            collector.flag("SK502", f"runs what it downloaded from {url.host}", text=text, at=command.at,
+            collector.flag("SK502", f"runs a file downloaded from {url.host}", text=text, at=command.at,
                        confidence=_sure_of_file(url, path, collector))  # fmt: skip
 
     def _note(self, command: ShellCommand, url: Url) -> None:
@@ -93,7 +93,7 @@ class DownloadedFiles:
             self.files[base_name(name)] = (url, name)
 
     def _run_by(self, command: ShellCommand) -> tuple[Url, str] | None:
-        """The fetched file that this command runs."""
+        """Returns the URL and path of the downloaded file that a command runs."""
         if not command.words or not (self.files or self.folders):
             return None
         for folder, url in self.folders.items():
@@ -118,7 +118,7 @@ def _unpacked_to(command: ShellCommand) -> str:
 
 
 def _sure_of_file(url: Url, path: str, collector: FindingCollector) -> Confidence:
-    """A file can be looked at before it is run, so it takes more than an unknown host to be sure."""
+    """Returns the confidence for a file. It can be inspected before it runs, so an unknown host alone is not enough."""
     kind = reputation_of(url, collector.purpose)
     if kind is HostReputation.ANONYMOUS or (kind is HostReputation.UNKNOWN and _HIDDEN.search(path)):
         return Confidence.HIGH
@@ -126,13 +126,13 @@ def _sure_of_file(url: Url, path: str, collector: FindingCollector) -> Confidenc
 
 
 def judge_powershell(text: SkillText, collector: FindingCollector) -> None:
-    """`iex (irm https://...)` and its many spellings; the pipe `irm ... | iex` is a pipeline like any other."""
+    """Flags `iex (irm https://...)` and its variants. `irm ... | iex` is a pipeline like any other."""
     for found in islice(re.finditer(r"\b(?:iex|invoke-expression|start-process|invoke-item)\b", text.low), 200):
         spelled = text.text[max(0, found.start() - 200) : found.start() + 300]
         url = next(urls_in(spelled), None)
         if url is not None and _POWERSHELL_FETCHES.search(spelled.lower()):
             sure = _sure_of(url, text, collector)
-            collector.flag("SK501", f"runs what {url.host} answers", text=text, at=found.start(), confidence=sure)
+            collector.flag("SK501", f"runs code from {url.host}", text=text, at=found.start(), confidence=sure)
 
 
 def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
@@ -140,11 +140,11 @@ def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector)
     for command in pipeline:
         if _takes_stdin(command):
             if decoded is not None:
-                collector.flag("SK701", f"decodes something and hands it to {command.name}", text=text, at=decoded.at)
+                collector.flag("SK701", f"decodes data and passes it to {command.name}", text=text, at=decoded.at)
             if fetched is not None:
                 _fetch_and_run(fetched, command.name, text, collector)
             if shuffled is not None:
-                collector.flag("SK701", f"turns letters around and hands them to {command.name}", text=text, at=shuffled.at)
+                collector.flag("SK701", f"transposes letters and passes them to {command.name}", text=text, at=shuffled.at)
         is_line = command.name in _MACHINES or command.words[:2] == ["openssl", "s_client"]
         if (command.name.lower() in FETCHERS or is_line) and command.words:
             fetched = command
@@ -158,13 +158,13 @@ def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector)
                 if inner.name in FETCHERS:
                     _fetch_and_run(inner, command.name, text, collector, at=command.at)
                 elif _DECODES.match(" ".join(inner.words)):
-                    collector.flag("SK701", f"decodes something and hands it to {command.name}", text=text, at=command.at)
+                    collector.flag("SK701", f"decodes data and passes it to {command.name}", text=text, at=command.at)
         for lower in command.inner:
             judge_pipe(lower, text, collector)
 
 
 def _takes_stdin(command: ShellCommand) -> bool:
-    """An interpreter that will run what comes through the pipe, rather than a file or a one-liner that reads it."""
+    """Whether an interpreter runs its standard input, rather than a file or a one-liner."""
     if command.name not in INTERPRETERS:
         return False
     if command.name in ("sh", "bash", "zsh", "dash", "ksh", "ash") and "-s" in command.arguments:
@@ -187,10 +187,10 @@ def _fetch_and_run(
         machine = re.search(r"(?:^|[\s@])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.])", " ".join(fetch.arguments))
         urls = list(urls_in(f"http://{machine[1]}")) if machine else []
     if not urls:
-        collector.flag("SK501", f"hands a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)
+        collector.flag("SK501", f"passes a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)
         return
     sure = _sure_of(urls[0], text, collector)
-    collector.flag("SK501", f"hands what {urls[0].host} answers to {shell}", text=text, at=where, confidence=sure)
+    collector.flag("SK501", f"passes a download from {urls[0].host} to {shell}", text=text, at=where, confidence=sure)
 
 
 def _sure_of(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:

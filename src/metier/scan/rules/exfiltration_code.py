@@ -1,7 +1,7 @@
-"""What a script gives away, taken together: keys to somebody else than they are for, folders, conversations, rows, mail.
+"""Scripts that send the user's data away: keys of other services, folders, conversations, table rows, mail.
 
-An honest script that sends its user's work asks where to, or its pages speak of the service. One that has a stranger's address
-written into it, of which no page speaks, has decided for its user.
+An honest script that sends the user's work asks for the address, or its documents name the service. A hard-coded address of an
+unknown host that no document names was not the user's choice.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _FAR = 600
 def judge_exfiltration(
     text: SkillText, low: str, hosts: list[Url], unknown_hosts: list[Url], documented: str, collector: FindingCollector
 ) -> None:
-    """One whole script that sends something to one of `hosts`; `told` is what the skill's documents say."""
+    """Judges a script that sends data to one of `hosts`. `documented` is the text of the skill's documents."""
     undocumented = [url for url in unknown_hosts if url.label not in documented]
     _relays_keys(text, low, hosts, collector)
     if _PACKS.search(low):
@@ -115,40 +115,40 @@ def judge_exfiltration(
     talk = _TALK.search(low)
     if talk:
         sure = Confidence.HIGH if undocumented else Confidence.MEDIUM
-        message = f"reads the user's conversations, and sends to {(undocumented or hosts)[0].host}"
+        message = f"reads the user's conversations and sends data to {(undocumented or hosts)[0].host}"
         collector.flag("SK612", message, text=text, at=(undocumented or hosts)[0].at, confidence=sure)
     url = next((url for url in undocumented if any(map(_CONTENT.search, _posted(url, text, low)))), None)
-    # Whoever asks a service for something reads its answer.
+    # A script that queries a service reads the response.
     is_sure = _is_unanswered(text) and not collector.purpose.mentions(_SENDING)
     if url is not None and (is_sure or not collector.purpose.is_network):
         collector.flag(
-            "SK615", f"sends what it reads to {url.host}, of which the skill never speaks", text=text, at=url.at,
+            "SK615", f"sends what it reads to {url.host}, which the skill's documents do not mention", text=text, at=url.at,
             confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
         )  # fmt: skip
 
 
 def judge_changed_settings(text: SkillText, low: str, hosts: list[Url], collector: FindingCollector) -> None:
-    """What a script changes so that others read along from then on: mail, the model's address, other skills."""
+    """Flags lasting changes that give others access: mail forwarding, the model's address, other skills."""
     box = _forwarded_to(low)
     if box:
-        message = f"has the user's mail forwarded to {box['box']}"
+        message = f"forwards the user's mail to {box['box']}"
         collector.flag("SK409", message, text=text, at=_at(box.start("box"), text), ignores_context=True)
     address = _MODEL_ADDRESS.search(low)
     near = low[address.start() : address.start() + 160] if address else ""
     host = next((url for url in (*hosts, *urls_in(near)) if not _is_of_models(url, collector)), None)
     if address and host and _STAYS.search(low) and _KEEPS.search(low):
-        message = f"has everything that the agent says and hears go through {host.host}"
+        message = f"routes the agent's model traffic through {host.host}"
         collector.flag(
             "SK405", message, text=text, at=_at(address.start(), text), confidence=Confidence.HIGH, ignores_context=True
         )
     others = _OTHER_SKILLS.search(low)
     if others and _ADDS.search(low) and re.search(r"~/\.|\$home|path\.home|homedir|expanduser", low):
-        message = "writes into every other skill of the user"
+        message = "writes into the user's other skills"
         collector.flag("SK406", message, text=text, at=_at(others.start(), text), confidence=Confidence.HIGH)
 
 
 def _forwarded_to(low: str) -> re.Match[str] | None:
-    """The mailbox that a rule for mail forwards to: spelled there, or by a name that stands for it."""
+    """Returns the mailbox that a forwarding rule names, directly or by a variable."""
     for forwards in islice(_FORWARDS.finditer(low), 20):
         after = low[forwards.start() : forwards.end() + 160]
         for box in islice(_MAILBOX.finditer(low), 20):
@@ -159,18 +159,18 @@ def _forwarded_to(low: str) -> re.Match[str] | None:
 
 
 def _is_of_models(url: Url, collector: FindingCollector) -> bool:
-    """A provider of models that people know, or a machine of the user's own."""
+    """Whether the host belongs to a known model provider or is local."""
     kind = reputation_of(url, collector.purpose)
     return kind in (HostReputation.KNOWN, HostReputation.LOCAL) or url.is_placeholder or url.label in _MODEL_LABELS
 
 
 def _at(place: int, text: SkillText) -> int:
-    """A place in the joined text, as one in the text."""
+    """Maps an offset in the joined text to one in the text."""
     return min(place, len(text.text) - 1)
 
 
 def _relays_keys(text: SkillText, low: str, hosts: list[Url], collector: FindingCollector) -> None:
-    """A key of a known service, in a script that speaks to others and never to that service."""
+    """Flags a key of a known service in a script that contacts other hosts and never that service."""
     if text.path.lower().endswith((".json", ".yml", ".yaml", ".toml")):
         return
     found = {one["service"]: one for one in _KEY.finditer(low)}
@@ -184,13 +184,13 @@ def _relays_keys(text: SkillText, low: str, hosts: list[Url], collector: Finding
     host = next((url for url in hosts if reputation_of(url, collector.purpose) is not HostReputation.SHARED), hosts[0])
     names = " and ".join(sorted(foreign)[:3])
     collector.flag(
-        "SK611", f"reads a key of {names}, and speaks to {host.host} alone", text=text, at=host.at,
+        "SK611", f"reads a key of {names} and contacts only {host.host}", text=text, at=host.at,
         confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
     )  # fmt: skip
 
 
 def _speaks_to(service: str, low: str) -> bool:
-    """Does the script name an address, a package or a program of that service?"""
+    """Whether the script names a URL, a package or a program of that service."""
     spelled = {
         "gh": "git",
         "hf": "hugging",
@@ -222,13 +222,13 @@ def _packs(text: SkillText, low: str, hosts: list[Url], unknown_hosts: list[Url]
     if host is None:
         return
     collector.flag(
-        "SK615", f"packs {what} and sends them to {host.host}", text=text, at=host.at,
+        "SK615", f"packs {what} and sends the archive to {host.host}", text=text, at=host.at,
         confidence=Confidence.HIGH if unknown_hosts else Confidence.MEDIUM,
     )  # fmt: skip
 
 
 def _posted(url: Url, text: SkillText, low: str) -> list[str]:
-    """What stands around the address, or around the name that stands for it, where something is sent."""
+    """Returns the text around the URL, or around the variable that holds it, where data is sent."""
     places = [url.at]
     named = re.search(r"(\w{1,40})['\"]?\s{0,4}[:=]\s{0,4}[fr]?['\"`]?$", low[max(0, url.at - 60) : url.at])
     if named and text.kind is not TextKind.OTHER:
@@ -239,5 +239,5 @@ def _posted(url: Url, text: SkillText, low: str) -> list[str]:
 
 
 def _is_unanswered(text: SkillText) -> bool:
-    """Something is sent and nobody looks at what comes back."""
+    """Whether a request is sent and its response is not used."""
     return any(not _USED.search(found["before"]) for found in _CALLS.finditer(text.text))

@@ -1,7 +1,7 @@
-"""Prose that has an agent send its user's work to an address that the skill is not about.
+"""Prose that tells an agent to send the user's work to an address that the skill is not about.
 
-An address in a sentence is ordinary, and so is sending. What is not: an order to send what the user has to a host or mailbox
-that neither the name nor the description speaks of, and that the page names for nothing else.
+An address in a sentence is ordinary, and so is sending. The rule looks for an instruction to send the user's data to a host or
+mailbox that neither the name nor the description mentions, and that the document names for nothing else.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CONTACT = lazy_pattern(
     r"\bcontact\b|question|feedback|support|vulnerab|bugs?|maintainer|author|noreply|no-reply|security@|legal|privacy|licen"
 )
 _OPEN = lazy_pattern(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no log-?in")
-# What is the user's, and not a question or a report about the skill itself.
+# The user's own work, not a question or a report about the skill.
 _WORK = lazy_pattern(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
     r"|summar(?:y|ies)"
@@ -80,7 +80,9 @@ def judge_exfiltration_prose(text: SkillText, collector: FindingCollector) -> No
         sure = _of_url(url, text, collector)
         if sure is not None:
             start, _ = _sentence(text, url.at, url.at + len(url.text))
-            collector.flag("SK613", f"has the user's data sent to {url.host}", text=text, at=start, confidence=sure)
+            collector.flag(
+                "SK613", f"tells the agent to send the user's data to {url.host}", text=text, at=start, confidence=sure
+            )
     for found in islice(_MAIL.finditer(text.low), _MOST):
         if _SAMPLE.search(found["host"]) or collector.purpose.mentions((found["host"].partition(".")[0],)):
             continue
@@ -88,9 +90,9 @@ def judge_exfiltration_prose(text: SkillText, collector: FindingCollector) -> No
         if not _SENDS.search(sentence) or _CONTACT.search(sentence):
             continue
         if _COPIES.search(sentence) or _ALWAYS.search(sentence):
-            collector.flag("SK409", f"slips {found[0]} into what is sent", text=text, at=start)
+            collector.flag("SK409", f"tells the agent to copy {found[0]} on what the user sends", text=text, at=start)
         elif _WORK.search(sentence) and not _SPOKEN.search(sentence):
-            collector.flag("SK613", f"has the user's work mailed to {found[0]}", text=text, at=start)
+            collector.flag("SK613", f"tells the agent to mail the user's work to {found[0]}", text=text, at=start)
 
 
 def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidence | None:
@@ -105,7 +107,7 @@ def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidenc
     if not (_SENDS.search(sentence) and _DATA.search(sentence)):
         return None
     if text.low.count(url.label) > 3:
-        # A page that keeps naming a service is about that service.
+        # A document that names a host often is about it.
         return None
     signs = sum((
         kind is HostReputation.ANONYMOUS or url.is_plain_http,
@@ -118,7 +120,7 @@ def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidenc
 
 
 def _sentence(text: SkillText, start: int, end: int) -> tuple[int, str]:
-    """Where the sentence around an address starts, and its words without the address."""
+    """Returns the start of the sentence around an address, and its words without the address."""
     before, after = text.text[max(0, start - _FAR) : start], text.text[end : end + _FAR // 2]
     ends = list(_ENDS.finditer(before))
     first = ends[-1].end() if ends else 0

@@ -1,4 +1,4 @@
-"""Files that commands write, by redirection, tee, cp and their like: start files, jobs, keys, the agent's own."""
+"""Files that shell commands write, by redirection, tee, cp and similar: start-up files, jobs, keys, the agent's own files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GRAVE_JOB = lazy_pattern(
 
 
 def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
-    """Files that are written by redirection, tee, cp and their like."""
+    """Judges the files that one command writes."""
     targets = [target for operator, target in command.redirects if operator in (">", ">>", "&>", "&>>", ">|")]
     if command.name == "tee":
         targets += [word for word in command.arguments if not word.startswith("-")]
@@ -54,15 +54,15 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
         if _STARTUP.search(low):
             _startup(command, pipeline, text, collector, target)
         elif _JOBS.search(low):
-            # A job that takes Apple's name is nobody's but Apple's.
+            # A third party's job has no reason to use Apple's name.
             written = f"{' '.join(command.words)} {command.body} {low}".lower()
             sure = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
-            collector.flag("SK512", f"writes a job into {target}", text=text, at=command.at, confidence=sure)
+            collector.flag("SK512", f"writes a scheduled job to {target}", text=text, at=command.at, confidence=sure)
         elif "authorized_keys" in low:
-            # Whose keys may log in already may also log in elsewhere, if the owner says so.
+            # Copying an existing list of keys adds no new key.
             is_copy = any("authorized_keys" in word for word in command.arguments[:-1])
             sure = Confidence.MEDIUM if is_copy else None
-            collector.flag("SK513", "adds a key that may log in", text=text, at=command.at, confidence=sure)
+            collector.flag("SK513", "adds an SSH key that can log in", text=text, at=command.at, confidence=sure)
         elif _AGENT_FILES.search(low):
             sure = (
                 Confidence.MEDIUM
@@ -74,7 +74,7 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
             wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
             collector.flag(
                 "SK522",
-                "changes who may become root",
+                "changes who can become root",
                 text=text,
                 at=command.at,
                 confidence=Confidence.HIGH if wide else Confidence.MEDIUM,
@@ -86,16 +86,16 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
         elif low.startswith("/var/log/") and command.name in ("", ":", "echo", "cat", "true") and not command.arguments:
             collector.flag("SK533", f"empties {target}", text=text, at=command.at)
         elif low.endswith(("_history",)):
-            collector.flag("SK533", "overwrites the shell's history", text=text, at=command.at)
+            collector.flag("SK533", "overwrites the shell history", text=text, at=command.at)
 
 
 def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector, target: str) -> None:
     written = "\n".join((command.body, *(" ".join(one.arguments) for one in pipeline if one.name in ("echo", "printf"))))
     lines = [line.strip("'\"") for line in written.lower().replace("\\n", "\n").split("\n")]
     is_ordinary = all(_ORDINARY_LINE.match(line) for line in lines)
-    is_grave = "ld.so.preload" in target or re.search(
+    is_severe = "ld.so.preload" in target or re.search(
         r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|LD_PRELOAD|BASH_ENV=|DYLD_INSERT|&\s*$|python\S* -c|preload",
         written,
     )
-    sure = Confidence.HIGH if is_grave else Confidence.LOW if is_ordinary else Confidence.MEDIUM
+    sure = Confidence.HIGH if is_severe else Confidence.LOW if is_ordinary else Confidence.MEDIUM
     collector.flag("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)

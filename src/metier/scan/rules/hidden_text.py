@@ -1,23 +1,22 @@
-"""Text that a model reads and a person does not see: tags, bidi, zero width, comments, styles, image metadata.
+"""Text that a model reads and a person does not see: invisible characters, comments, styles, image metadata.
 
 Honest uses pass: emoji are joined by zero-width joiners, Indic and Persian words need joiners, flags of regions are spelled in
-tags, and comments that only name a tool or a licence give no orders.
+tags, and comments that only name a tool or a licence give no instructions.
 """
 
 from __future__ import annotations
 
 import re
-import struct
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 
 from metier.scan.collector import FindingCollector
 from metier.scan.patterns import lazy_pattern
+from metier.scan.readers.binaries import image_texts
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText, TextKind
 
-__all__ = ["hidden_in_image", "judge_hidden", "visible_text"]
+__all__ = ["judge_hidden", "judge_image", "visible_text"]
 
 _SUSPECT = lazy_pattern(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
@@ -39,7 +38,7 @@ _INVISIBLE = lazy_pattern(
     r"[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
     re.DOTALL | re.IGNORECASE,
 )
-_ORDERS = lazy_pattern(
+_INSTRUCTIONS = lazy_pattern(
     r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must"
     r"|note)|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
     r"|do not (?:tell|mention|reveal|inform)"
@@ -71,7 +70,7 @@ _MOST_COMMENTS = 5_000
 
 
 def judge_hidden(text: SkillText, collector: FindingCollector) -> None:
-    """All hidden text of one whole file."""
+    """Judges one whole file."""
     if not text.text.isascii():
         if _SUSPECT.search(text.text):
             _tags(text, collector)
@@ -84,7 +83,7 @@ def judge_hidden(text: SkillText, collector: FindingCollector) -> None:
 
 
 def visible_text(text: SkillText) -> SkillText | None:
-    """The text as a model reads it: invisible characters out, look-alike letters back; None where nothing changes."""
+    """Returns the text as a model reads it, without invisible characters and look-alike letters; None if nothing changes."""
     if text.text.isascii():
         return None
     plain = _SUSPECT.sub("", text.text)
@@ -139,7 +138,7 @@ def _bidi(text: SkillText, collector: FindingCollector) -> None:
 
 
 def _zero_width(text: SkillText, collector: FindingCollector) -> None:
-    """Inside Latin words, or many of them: none of that is typing."""
+    """Flags zero-width characters inside Latin words or in runs, which typing does not produce."""
     inside = runs = 0
     first = -1
     for found in islice(_ZERO.finditer(text.text), 20_000):
@@ -163,7 +162,7 @@ def _zero_width(text: SkillText, collector: FindingCollector) -> None:
         )
     elif inside >= 3:
         collector.flag(
-            "SK413", f"{inside} words are broken up by zero-width characters", text=text, at=max(first, 0), ignores_context=True
+            "SK413", f"{inside} words are split by zero-width characters", text=text, at=max(first, 0), ignores_context=True
         )
 
 
@@ -178,14 +177,16 @@ def _comments(text: SkillText, collector: FindingCollector) -> None:
     links = ((found.start(1), found[1]) for found in islice(_LINK_COMMENT.finditer(text.text), _MOST))
     for start, body in (*_html_comments(text.text), *links):
         strong = _STRONG.search(body)
-        orders = strong or _ORDERS.search(body)
-        if orders:
+        instructions = strong or _INSTRUCTIONS.search(body)
+        if instructions:
             sure = Confidence.HIGH if strong else Confidence.LOW
-            collector.flag("SK414", "a comment gives orders", text=text, at=start + orders.start(), confidence=sure)
+            collector.flag(
+                "SK414", "a hidden comment gives instructions", text=text, at=start + instructions.start(), confidence=sure
+            )
 
 
 def _html_comments(text: str) -> Iterator[tuple[int, str]]:
-    """Where each comment's words start, and the words; one that is never closed is read for a while."""
+    """Yields the start and the text of each comment. An unclosed comment is cut."""
     at = text.find("<!--")
     for _ in range(_MOST_COMMENTS):
         if at < 0:
@@ -196,7 +197,7 @@ def _html_comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _behind_blank_lines(text: str) -> int:
-    """Where text goes on after more blank lines than anybody scrolls past; -1 if it never does."""
+    """Returns where text continues after many blank lines; -1 if it does not."""
     if "\n\n\n\n" not in text:
         return -1
     blank = at = 0
@@ -214,10 +215,10 @@ def _behind_blank_lines(text: str) -> int:
 def _styles(text: SkillText, collector: FindingCollector) -> None:
     if "style" in text.low:
         for found in islice(_INVISIBLE.finditer(text.text), 20):
-            if _ORDERS.search(found["text"]):
+            if _INSTRUCTIONS.search(found["text"]):
                 collector.flag(
                     "SK416",
-                    "invisible markup gives orders",
+                    "invisible markup gives instructions",
                     text=text,
                     at=found.start("text"),
                     confidence=Confidence.HIGH,
@@ -225,65 +226,21 @@ def _styles(text: SkillText, collector: FindingCollector) -> None:
     behind = _behind_blank_lines(text.text) if text.kind is TextKind.PROSE else -1
     if behind >= 0:
         collector.flag(
-            "SK416", "more than a hundred blank lines push text out of sight", text=text, at=behind, ignores_context=True
+            "SK416", "text follows after more than a hundred blank lines", text=text, at=behind, ignores_context=True
         )
 
 
-def hidden_in_image(path: str, data: bytes, collector: FindingCollector) -> None:
-    """Metadata of PNG, JPEG, GIF and WebP that gives orders."""
-    for name, words in islice(_image_texts(data), 64):
-        orders = _ORDERS.search(words)
-        if orders:
-            start = max(0, orders.start() - 40)
+def judge_image(path: str, data: bytes, collector: FindingCollector) -> None:
+    """Judges the metadata of PNG, JPEG, GIF and WebP files."""
+    for name, words in islice(image_texts(data), 64):
+        instructions = _INSTRUCTIONS.search(words)
+        if instructions:
+            start = max(0, instructions.start() - 40)
             collector.add(
                 "SK415",
-                f"the metadata ({name}) gives orders",
+                f"the metadata ({name}) gives instructions",
                 file=path,
                 excerpt=words[start : start + 200],
                 confidence=Confidence.HIGH if _STRONG.search(words) else Confidence.MEDIUM,
                 reach=ScanReach.MACHINE,
             )
-
-
-def _image_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        yield from _png(data)
-    elif data.startswith(b"\xff\xd8"):
-        yield from _jpeg(data)
-    elif data.startswith((b"GIF8", b"RIFF")):
-        at = data.find(b"!\xfe") if data.startswith(b"GIF8") else max(data.find(b"EXIF"), data.find(b"XMP "))
-        if at >= 0:
-            yield "comment", data[at : at + 8_192].decode("utf-8", "replace")
-
-
-def _png(data: bytes) -> Iterator[tuple[str, str]]:
-    at = 8
-    while at + 12 <= len(data):
-        (size,) = struct.unpack(">I", data[at : at + 4])
-        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + min(size, 65_536)]
-        if kind in (b"tEXt", b"iTXt", b"zTXt", b"eXIf"):
-            key, _, rest = body.partition(b"\0")
-            packed = (
-                rest[1:] if kind == b"zTXt" else rest[4:].split(b"\0", 1)[-1] if kind == b"iTXt" and rest[:1] == b"\1" else b""
-            )
-            yield kind.decode(), f"{key.decode('latin-1')} {(_inflated(packed) or rest).decode('utf-8', 'replace')}"
-        at += 12 + size
-
-
-def _inflated(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(data, 65_536)
-    except zlib.error:
-        return b""
-
-
-def _jpeg(data: bytes) -> Iterator[tuple[str, str]]:
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
-        size = int.from_bytes(data[at + 2 : at + 4], "big")
-        if data[at + 1] in (0xFE, 0xE1, 0xED):
-            yield (
-                "comment" if data[at + 1] == 0xFE else "EXIF",
-                data[at + 4 : at + 2 + min(size, 65_536)].decode("utf-8", "replace"),
-            )
-        at += 2 + max(size, 2)

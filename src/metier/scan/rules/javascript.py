@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript do: each call with its arguments."""
+"""JavaScript and TypeScript: each call with its arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INTERPOLATED = lazy_pattern(r"\$\{([^}]{1,200})\}")
 
 
 def judge_javascript(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
-    """All that JavaScript has to say. Commands that it starts go to `inner`."""
+    """Judges a script. Commands that it starts go to `inner`."""
     script = read_script(text)
     at, left = 0, _MOST_CALLS
     while at < len(script.tokens) and left:
@@ -35,14 +35,14 @@ def judge_javascript(text: SkillText, collector: FindingCollector, inner: Callab
             _call(name, script.tokens[at].at, script.arguments(after), script, collector, inner)
         at = max(after, at + 1)
     if script.is_cut or not left:
-        collector.add("SK902", "the script is too large to follow to its end", file=text.path, line=text.first)
-    _hands_over_a_shell(script, collector)
-    _locks(script, collector)
+        collector.add("SK902", "the script is too large to be read to its end", file=text.path, line=text.first)
+    _flag_reverse_shell(script, collector)
+    _flag_ransom(script, collector)
     note_steps(script, collector)
 
 
-def _hands_over_a_shell(script: JavaScriptSource, collector: FindingCollector) -> None:
-    """A socket and a shell in one script, with pipes between them."""
+def _flag_reverse_shell(script: JavaScriptSource, collector: FindingCollector) -> None:
+    """Flags a socket and a shell in one script, with pipes between them."""
     names = {token.text for token in script.tokens if token.kind == "name"}
     if not (names & {"Socket", "createConnection", "connect"} and names & {"spawn", "exec"} and names & {"pipe", "stdin"}):
         return
@@ -54,13 +54,13 @@ def _hands_over_a_shell(script: JavaScriptSource, collector: FindingCollector) -
             return
 
 
-def _locks(script: JavaScriptSource, collector: FindingCollector) -> None:
-    """Encryption, a home folder and deletion in one script."""
+def _flag_ransom(script: JavaScriptSource, collector: FindingCollector) -> None:
+    """Flags encryption and deletion of files in one script."""
     names = {token.text for token in script.tokens if token.kind == "name"}
     if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
-        is_grave = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
+        is_severe = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
         place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
-        sure = Confidence.HIGH if is_grave else Confidence.MEDIUM
+        sure = Confidence.HIGH if is_severe else Confidence.MEDIUM
         collector.flag("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
 
 
@@ -97,13 +97,13 @@ def _executes(
 ) -> None:
     spelled = ".".join(one.text for one in arguments if one.kind == "name" or one.text == ".").replace("...", ".")
     if _DECODES.search(spelled):
-        collector.flag("SK701", f"{name} runs what it has decoded", text=script.text, at=at)
+        collector.flag("SK701", f"{name} runs decoded data", text=script.text, at=at)
     elif name == "setTimeout":
         return
     elif _ANSWERS.search(spelled):
-        collector.flag("SK505", f"{name} runs what the network answers", text=script.text, at=at)
+        collector.flag("SK505", f"{name} runs code from the network", text=script.text, at=at)
     elif arguments[0].kind != "string":
-        collector.flag("SK706", f"{name} runs text made by the script", text=script.text, at=at)
+        collector.flag("SK706", f"{name} runs text built by the script", text=script.text, at=at)
 
 
 def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScriptSource, collector: FindingCollector) -> None:
@@ -114,10 +114,10 @@ def _file(name: str, at: int, arguments: list[JavaScriptToken], script: JavaScri
         collector.flag("SK601", f"reads {found[0]}", text=script.text, at=at, confidence=Confidence.LOW if found[1] else None)
         collector.add_capability("secrets", found[0])
     elif writes and "authorized_keys" in path:
-        collector.flag("SK513", "adds a key that may log in", text=script.text, at=at)
+        collector.flag("SK513", "adds an SSH key that can log in", text=script.text, at=at)
     elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile)\b", path):
         collector.flag("SK511", f"writes to {path}", text=script.text, at=at)
     elif writes and re.search(r"LaunchAgents|systemd|/etc/cron|autostart", path):
-        collector.flag("SK512", f"writes a job into {path}", text=script.text, at=at)
+        collector.flag("SK512", f"writes a scheduled job to {path}", text=script.text, at=at)
     if path.startswith(("/", "~")):
         collector.add_capability("writes" if writes else "reads", path)

@@ -1,4 +1,4 @@
-"""Scripts that a person cannot read: packed, garbled, or one endless line."""
+"""Content that a person cannot review: packed or obfuscated scripts, programs, archives, disguised files; and keys in files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from itertools import islice
 
 from metier.scan.collector import FindingCollector
 from metier.scan.patterns import lazy_pattern, words
+from metier.scan.readers.binaries import archive_kind, is_image, program_kind
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 
-__all__ = ["judge_obfuscation"]
+from .hidden_text import judge_image
 
-_GARBLED = lazy_pattern(r"\b_0x[0-9a-f]{4,6}\b")
+__all__ = ["judge_binary", "judge_obfuscation"]
+
+_OBFUSCATED_NAME = lazy_pattern(r"\b_0x[0-9a-f]{4,6}\b")
 _PACKED = lazy_pattern(r"eval\(function\(p,a,c,k,e,[rd]\)")
 _KEY = lazy_pattern(
     r"\b(?:AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}|sk-ant-[A-Za-z0-9_-]{40,}"
@@ -25,19 +28,28 @@ _HIDDEN_NAMES = words(
     "eval exec execSync spawn child_process subprocess system popen urlopen b64decode Function require atob fetch powershell"
 )
 _SCRIPTS = (TextKind.PYTHON, TextKind.SHELL, TextKind.JAVASCRIPT, TextKind.POWERSHELL)
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp")
+# Documents that are zip archives by format, and fonts.
+_DOCUMENTS = tuple(
+    words(
+        ".docx .xlsx .pptx .odt .ods .odp .jar .whl .epub .apk .vsix .xpi .key .numbers "
+        ".pages .dotx .potx .xltx .usdz .kmz .3mf .sketch .skill .npz .ttf .woff .woff2"
+    )
+)
+_ENCRYPTED = 0x1
 
 
 def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
     key = _KEY.search(text.text)
     if key and not re.search(r"EXAMPLE|xxxx|1234567|abcdef|your|fake|dummy", key[0], re.IGNORECASE):
-        collector.flag("SK606", "looks like a live key", text=text, at=key.start(), end=key.start() + 8)
+        collector.flag("SK606", "contains what looks like a live key", text=text, at=key.start(), end=key.start() + 8)
     if text.kind not in _SCRIPTS:
         return
     for pieces in islice(_PIECES.finditer(text.text), 200):
         if re.sub(r"['\"`+\s]", "", pieces[0]) in _HIDDEN_NAMES:
             collector.flag(
                 "SK703",
-                "hides what it calls by putting its name together",
+                "builds the name of what it calls from pieces",
                 text=text,
                 at=pieces.start(),
                 confidence=Confidence.HIGH,
@@ -45,12 +57,36 @@ def judge_obfuscation(text: SkillText, collector: FindingCollector) -> None:
             break
     packed = _PACKED.search(text.text)
     if packed:
-        collector.flag("SK703", "a packed script", text=text, at=packed.start())
+        collector.flag("SK703", "the script is packed", text=text, at=packed.start())
         return
-    found = _GARBLED.search(text.text)
-    if found and len(set(_GARBLED.findall(text.text[:200_000]))) >= 8:
-        collector.flag("SK703", "names were garbled by a tool", text=text, at=found.start(), confidence=Confidence.MEDIUM)
+    found = _OBFUSCATED_NAME.search(text.text)
+    if found and len(set(_OBFUSCATED_NAME.findall(text.text[:200_000]))) >= 8:
+        collector.flag("SK703", "names are obfuscated by a tool", text=text, at=found.start(), confidence=Confidence.MEDIUM)
         return
     longest = max((len(line) for line in text.text.split("\n")), default=0)
     if longest > 20_000 and ".min." not in text.path and not re.search(r"[A-Za-z0-9+/]{5000}", text.text):
-        collector.add("SK703", f"a line of {longest:,} characters", file=text.path, confidence=Confidence.LOW)
+        collector.add("SK703", f"a line has {longest:,} characters", file=text.path, confidence=Confidence.LOW)
+
+
+def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
+    low = path.lower()
+    extension = low.rpartition(".")[2]
+    program, archive = program_kind(data), archive_kind(data)
+    if b"EICAR-STANDARD-ANTIVIRUS-TEST-FILE" in data[:4_096]:
+        collector.add("SK704", "the test file of virus scanners", file=path, confidence=Confidence.HIGH)
+    elif program:
+        if low.endswith((*_PICTURES, ".txt", ".md", ".pdf", ".json")):
+            collector.add("SK707", f"{program} with the extension .{extension}", file=path, confidence=Confidence.HIGH)
+        collector.add("SK704", program, file=path)
+    elif low.endswith((".pyc", ".pyo")):
+        collector.add("SK704", "compiled Python", file=path, confidence=Confidence.LOW if "__pycache__" in low else None)
+    elif archive and not low.endswith(_DOCUMENTS):
+        if low.endswith((*_PICTURES, ".txt", ".md", ".pdf")):
+            collector.add("SK707", f"{archive} with the extension .{extension}", file=path)
+        elif data.startswith(b"PK\x03\x04") and len(data) > 8 and data[6] & _ENCRYPTED:
+            collector.add("SK705", "a zip archive with a password", file=path, confidence=Confidence.HIGH)
+        else:
+            sure = Confidence.LOW if low.endswith((".gz", ".bz2", ".xz")) else None
+            collector.add("SK705", archive, file=path, confidence=sure)
+    elif is_image(data):
+        judge_image(path, data, collector)

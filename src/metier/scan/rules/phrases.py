@@ -26,20 +26,20 @@ _WINDOW = 700
 
 def look_up(phrases: tuple[Phrase, ...], text: SkillText, collector: FindingCollector) -> None:
     low = text.low
-    flooded = False
+    is_capped = False
     for beginning, wanted in _by_beginning(phrases, text.kind):
         if beginning in low:
             places = _places(low, beginning)
-            flooded = flooded or len(places) >= MOST_PLACES
+            is_capped = is_capped or len(places) >= MOST_PLACES
             for one in wanted:
                 _try(one, places, text, collector)
-    if flooded:
-        collector.add("SK902", "too many beginnings of suspicious phrases to look at each", file=text.path, line=text.first)
+    if is_capped:
+        collector.add("SK902", "too many beginnings of suspicious phrases to check each", file=text.path, line=text.first)
 
 
 @cache
 def _by_beginning(phrases: tuple[Phrase, ...], kind: TextKind) -> tuple[tuple[str, tuple[Phrase, ...]], ...]:
-    """Each beginning once, with the phrases of this kind of text that start with it."""
+    """Returns each beginning with the phrases of this kind of text that start with it."""
     found: dict[str, list[Phrase]] = {}
     for one in phrases:
         if kind in one.kinds:
@@ -49,7 +49,7 @@ def _by_beginning(phrases: tuple[Phrase, ...], kind: TextKind) -> tuple[tuple[st
 
 
 def _places(low: str, beginning: str) -> list[int]:
-    """Where it stands as the start of a word."""
+    """Returns the places where it starts a word."""
     places: list[int] = []
     at = low.find(beginning)
     is_word = beginning[0].isalnum()

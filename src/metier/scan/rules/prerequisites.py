@@ -1,7 +1,7 @@
-"""Lures: prose that walks a person or an agent into installing something. The most common malicious skill of all.
+"""Fake prerequisites: prose that leads a person or an agent into installing something. The most common malicious skill.
 
-Two shapes: a prerequisite that comes as an archive with a password or from a place nobody answers for, and a command to be
-copied from a page into a terminal. Each needs several signs within a few lines of each other, because each alone is ordinary.
+Two forms: a prerequisite that comes as an archive with a password or from an anonymous host, and a command to copy from a page
+into a terminal. Each needs several signs within a few lines, because each sign alone is ordinary.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _STARTED = lazy_pattern(
     r"|the (?:app|installer|file|program|binary|setup)"
     r"|`?\w+\.(?:exe|app|msi|pkg|dmg))"
 )
-# What nobody has to say who sends a program that a system trusts.
+# Advice that a trusted program does not need.
 _COAXED = lazy_pattern(
     r"run anyway|open anyway|smartscreen|is damaged|false positive|add an? (?:exclusion|exception)|(?:turn off|disable"
     r"|pause) (?:the |your )?"
@@ -99,7 +99,7 @@ _MOST = 300
 
 
 def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
-    """One document's prose."""
+    """Judges the prose of one document."""
     low = text.low
     for url in islice(urls_in(text.text), _MOST):
         kind = reputation_of(url, collector.purpose)
@@ -110,37 +110,41 @@ def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
         if _is_archive_with_password(url, close):
             collector.flag(
                 "SK503",
-                f"an archive from {url.host} is to be opened with a password and run",
+                f"asks to open an archive from {url.host} with a password and run it",
                 text=text,
                 at=url.at,
                 ignores_context=True,
             )
         elif _is_page_of_commands(url, kind, close):
-            sure = Confidence.HIGH if _is_odd(url, kind) else Confidence.MEDIUM
-            message = f"a command is to be copied from {url.host} into a terminal"
+            sure = Confidence.HIGH if _is_untrusted_hosting(url, kind) else Confidence.MEDIUM
+            message = f"asks to copy a command from {url.host} into a terminal"
             collector.flag("SK503", message, text=text, at=url.at, confidence=sure, ignores_context=True)
         elif _is_unknown_program(url, kind, near, close):
-            sure = Confidence.HIGH if _is_odd(url, kind) or _signs(url, near, close, low) >= _SURE else Confidence.MEDIUM
+            sure = (
+                Confidence.HIGH
+                if _is_untrusted_hosting(url, kind) or _signs(url, near, close, low) >= _SURE
+                else Confidence.MEDIUM
+            )
             collector.flag(
                 "SK503",
-                f"a program from {url.host} must be installed first",
+                f"requires a program from {url.host} first",
                 text=text,
                 at=url.at,
                 confidence=sure,
                 ignores_context=True,
             )
         elif kind is HostReputation.ANONYMOUS and _REQUIRED.search(close) and _FOLLOW.search(close):
-            message = f"the steps of a page on {url.host} are to be followed first"
+            message = f"requires following the steps of a page on {url.host} first"
             collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
         elif is_unknown_host(url, collector.purpose) and _signs(url, near, close, low) >= _SURE:
-            message = f"nothing works before something from {url.host} is installed"
+            message = f"claims to work only after an installation from {url.host}"
             collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
         elif kind is HostReputation.ANONYMOUS and not _is_public_share(url):
-            collector.flag("SK506", f"points to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
+            collector.flag("SK506", f"links to {url.host}", text=text, at=url.at, confidence=Confidence.LOW)
 
 
 def judge_packages(text: SkillText, collector: FindingCollector) -> None:
-    """A package that nobody speaks of, to be run before anything works. What a vendor's skill needs bears the vendor's name."""
+    """Flags a required package that shares no name with the skill. A vendor's package bears the vendor's name."""
     for found in islice(_PACKAGE.finditer(text.low), _MOST):
         names = [part for part in re.split(r"[@/._-]+", found["name"].split("@latest")[0]) if len(part) > 3]
         is_spoken_of = (
@@ -148,19 +152,19 @@ def judge_packages(text: SkillText, collector: FindingCollector) -> None:
         )
         near = text.low[max(0, found.start() - 240) : found.end() + 240]
         if not is_spoken_of and _ALL_DEPENDS.search(near) and _FIRST.search(near):
-            message = f"nothing works before the package {found['name'][:60]} has run"
+            message = f"claims to work only after the package {found['name'][:60]} has run"
             collector.flag("SK503", message, text=text, at=found.start(), ignores_context=True)
 
 
 def judge_addresses(text: SkillText, collector: FindingCollector) -> None:
-    """Configuration that leads a program to a place nobody answers for."""
+    """Flags links to anonymous hosts in configuration."""
     for url in islice(urls_in(text.text), _MOST):
         if (
             reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS
             and not url.is_placeholder
             and not _is_public_share(url)
         ):
-            collector.flag("SK506", f"points to {url.host}", text=text, at=url.at)
+            collector.flag("SK506", f"links to {url.host}", text=text, at=url.at)
 
 
 def _is_archive_with_password(url: Url, close: str) -> bool:
@@ -169,7 +173,7 @@ def _is_archive_with_password(url: Url, close: str) -> bool:
 
 
 def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
-    """A page to visit, and a terminal to paste into what stands there."""
+    """Whether a page is to be visited and its command pasted into a terminal."""
     if not (_COPY.search(close) and _INSTALL.search(close)) or "github" in url.host:
         return False
     return kind in (HostReputation.ANONYMOUS, HostReputation.SHARED) or bool(
@@ -178,7 +182,7 @@ def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
 
 
 def _is_unknown_program(url: Url, kind: HostReputation, near: str, close: str) -> bool:
-    """Needed before anything works, for more than one system or as a program, and fetched by hand."""
+    """Whether a required program is to be downloaded by hand."""
     if not (_REQUIRED.search(near) and _INSTALL.search(close)):
         return False
     is_program = _PROGRAM.search(url.text.lower()) is not None
@@ -190,7 +194,7 @@ def _is_unknown_program(url: Url, kind: HostReputation, near: str, close: str) -
 
 
 def _signs(url: Url, near: str, close: str, low: str) -> int:
-    """How much speaks for a lure, where something is to be installed: what depends on it, what it is, where it comes from."""
+    """Counts the signs of a fake prerequisite: what depends on it, what it is, where it comes from."""
     if not _INSTALL.search(close) or _DOCUMENT.search(url.text.lower()):
         return 0
     return (
@@ -203,8 +207,8 @@ def _signs(url: Url, near: str, close: str, low: str) -> int:
     )
 
 
-def _is_odd(url: Url, kind: HostReputation) -> bool:
-    """Free hosting for a program that everything depends on, or a place nobody answers for."""
+def _is_untrusted_hosting(url: Url, kind: HostReputation) -> bool:
+    """Whether the host is anonymous, or free hosting that is not for code."""
     return kind is HostReputation.ANONYMOUS or (
         kind is HostReputation.SHARED and not re.search(r"github\.|githubusercontent|gitlab|sourceforge|codeberg", url.host)
     )

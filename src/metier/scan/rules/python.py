@@ -1,7 +1,6 @@
-"""What Python does, by its syntax tree: calls, the code they make, the files they touch.
+"""Python: calls, the code they run, and the files they touch, from the syntax tree.
 
-Nothing is run. Names are followed through imports (`import os as o`), and constants are put together where the source
-spells them out (`"cu" + "rl"`).
+Nothing is run. Names are followed through imports (`import os as o`), and constants are joined (`"cu" + "rl"`).
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ _SPIES = lazy_pattern(
 
 
 def judge_python(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
-    """All that Python text has to say; nothing if it is no Python."""
+    """Judges a script; does nothing if it is not valid Python."""
     read = read_module(text, collector, inner=inner)
     if read is None:
         return
     module, nodes = read
-    _locks(module)
-    _wipes(module)
+    _flag_ransom(module)
+    _flag_wipe(module)
     for node, scope in nodes:
         if isinstance(node, ast.Call):
             _call(node, module)
@@ -67,7 +66,7 @@ def judge_python(text: SkillText, collector: FindingCollector, inner: Callable[[
             _loop(node, module)
         note_step(node, scope, module)
     if module.work_left < 0:
-        collector.add("SK902", "the script nests too deeply to follow to its end", file=text.path)
+        collector.add("SK902", "the script nests too deeply to be read to its end", file=text.path)
 
 
 def _call(node: ast.Call, module: PythonModule) -> None:
@@ -82,7 +81,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
         and not module.string(node.args[-1])
         and _DECODES.search(ast.dump(node)[:4_000])
     ):
-        module.flag("SK703", "imports a module whose name is hidden", node)
+        module.flag("SK703", "imports a module by an encoded name", node)
     elif name in ("open", "io.open", "codecs.open") or name.endswith(
         (".read_text", ".read_bytes", ".write_text", ".write_bytes", ".open")
     ):
@@ -97,7 +96,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
             _sure_of_spying(name, module),
         )
     elif name in ("__import__", "importlib.import_module", "getattr") and _is_pieced(node, module):
-        module.flag("SK703", "hides what it calls by putting its name together", node, Confidence.HIGH)
+        module.flag("SK703", "builds the name of what it calls from pieces", node, Confidence.HIGH)
     elif (
         name in ("os.setuid", "os.setgid") and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
     ):
@@ -113,14 +112,14 @@ def _call(node: ast.Call, module: PythonModule) -> None:
         line = module.text.first + node.lineno - 1
         module.inner(module.text.within(TextKind.SHELL, f"pip {module.string(node.args[0])}", line=line))
     elif name == "pyperclip.copy" and node.args and _WALLET.fullmatch(module.string(node.args[0])):
-        module.flag("SK604", "puts a wallet's address into the clipboard", node, Confidence.HIGH)
+        module.flag("SK604", "puts a wallet address into the clipboard", node, Confidence.HIGH)
     elif name == "marshal.loads":
         module.flag("SK703", "loads compiled code from data", node)
     _capability(node, name, module)
 
 
 def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
-    """`__import__("o" + "s")`: nobody spells a name of the standard library in pieces."""
+    """Whether a name of the standard library is built from pieces: `__import__("o" + "s")`."""
     spelled = node.args[-1] if node.args else None
     if module.dotted(node.func) == "getattr":
         spelled = node.args[1] if len(node.args) > 1 else None
@@ -130,12 +129,12 @@ def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
 def _sure_of_spying(name: str, module: PythonModule) -> Confidence:
     sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
     if "Listener" not in name and "keyboard" not in name:
-        # Once is a tool; for ever, and sent away, is a spy.
-        return Confidence.HIGH if sends and _loops_for_ever(module) else Confidence.LOW
+        # A single recording is ordinary; an endless one that is sent away is spying.
+        return Confidence.HIGH if sends and _has_endless_loop(module) else Confidence.LOW
     return Confidence.HIGH if sends else Confidence.MEDIUM
 
 
-def _loops_for_ever(module: PythonModule) -> bool:
+def _has_endless_loop(module: PythonModule) -> bool:
     return any(
         isinstance(loop.test, ast.Constant) and bool(loop.test.value) for loop in module.loops if isinstance(loop, ast.While)
     )
@@ -153,11 +152,11 @@ def _starts(node: ast.Call, module: PythonModule) -> None:
     )
     if not command:
         if node.args and FETCHES.match(_first_call(node.args[0], module)):
-            module.flag("SK505", "runs what the network answers", node)
+            module.flag("SK505", "runs code from the network", node)
         return
     line = module.text.first + getattr(node, "lineno", 1) - 1
     kind = TextKind.SHELL
-    # `["bash", "-c", "..."]`: the last word is a script of its own.
+    # `["bash", "-c", "..."]`: the last word is a script.
     words = node.args[0].elts if node.args and isinstance(node.args[0], ast.List) else []
     if len(words) >= 3 and module.string(words[1]) in ("-c", "-lc", "/c", "-Command"):
         command = module.string(words[2])
@@ -185,17 +184,17 @@ def _executes(node: ast.Call, name: str, module: PythonModule) -> None:
     if any(FETCHES.match(one) for one in (*calls, *origin)):
         module.flag("SK505", f"{name} runs what the network answers", node)
     elif "chr" in calls or any(_DECODES.search(one) for one in (*calls, *origin)):
-        module.flag("SK701", f"{name} runs what it has decoded", node)
+        module.flag("SK701", f"{name} runs decoded data", node)
     elif isinstance(argument, ast.Constant):
         if name != "compile" and spelled and len(spelled) > 3:
             line = module.text.first + node.lineno - 1
             module.inner(module.text.within(TextKind.PYTHON, spelled, line=line))
     elif name != "compile":
-        module.flag("SK706", f"{name} runs text made by the script", node)
+        module.flag("SK706", f"{name} runs text built by the script", node)
 
 
 def _origins(node: ast.AST, module: PythonModule) -> list[str]:
-    """Calls whose result a name was given, one assignment back."""
+    """Returns the calls whose results the names of a node were assigned."""
     names = sorted({one.id for one in module.within(node) if isinstance(one, ast.Name)})
     return [call for name in names for call in module.origins.get(name, "").split()]
 
@@ -217,13 +216,13 @@ def _opens(node: ast.Call, name: str, module: PythonModule) -> None:
         module.collector.add_capability("secrets", place[0])
     low = path.lower()
     if writes and "authorized_keys" in low:
-        module.flag("SK513", "adds a key that may log in", node)
+        module.flag("SK513", "adds an SSH key that can log in", node)
     elif writes and re.search(r"\.(?:bashrc|zshrc|bash_profile|profile|zshenv)$", low):
         module.flag("SK511", f"writes to {path}", node)
     elif writes and re.search(r"(?:sitecustomize|usercustomize)\.py$|site-packages/[^/]{1,60}\.pth$", low):
-        module.flag("SK511", f"writes to {path}, which every Python runs", node, Confidence.HIGH)
+        module.flag("SK511", f"writes to {path}, which every Python process runs", node, Confidence.HIGH)
     elif writes and re.search(r"launchagents|launchdaemons|/etc/cron|systemd/|autostart|/etc/rc\.local", low):
-        module.flag("SK512", f"writes a job into {path}", node)
+        module.flag("SK512", f"writes a scheduled job to {path}", node)
     elif writes and re.search(r"(?:soul|memory|claude|agents)\.md$|\.claude/settings", low):
         module.flag("SK406", f"writes to {path}", node, Confidence.MEDIUM if low.startswith("~") else Confidence.LOW)
     if low.startswith(("~", "/")):
@@ -235,7 +234,7 @@ def _deletes(node: ast.Call, module: PythonModule) -> None:
     if path in ("/", "~", "~/", "/home", "/Users", "/etc", "~/Documents", "~/Desktop"):
         module.flag("SK531", f"deletes {path}", node)
     elif path.endswith("_history"):
-        module.flag("SK533", "deletes the shell's history", node)
+        module.flag("SK533", "deletes the shell history", node)
 
 
 def _loop(node: ast.While, module: PythonModule) -> None:
@@ -252,7 +251,7 @@ def _loop(node: ast.While, module: PythonModule) -> None:
             and module.dotted(inner.func) in ("os.fork", "subprocess.Popen", "multiprocessing.Process")
             for inner in module.within(node)
         )
-        module.flag("SK541", "a loop without end or pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+        module.flag("SK541", "runs an endless loop without a pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
 
 
 def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
@@ -267,13 +266,13 @@ def _capability(node: ast.Call, name: str, module: PythonModule) -> None:
                     module.collector.add_capability("network", url.host)
 
 
-def _wipes(module: PythonModule) -> None:
-    """A loop over the whole home that deletes or overwrites what it meets."""
+def _flag_wipe(module: PythonModule) -> None:
+    """Flags a loop over the home folder that deletes or overwrites files."""
     for loop in module.loops:
         if isinstance(loop, (ast.For, ast.AsyncFor)) and _is_home(loop.iter, module):
             for node in module.within(loop):
                 if isinstance(node, ast.Call) and _destroys(node, module):
-                    module.flag("SK531", "goes through the whole home and destroys what it meets", node)
+                    module.flag("SK531", "deletes or overwrites files of the whole home folder", node)
                     return
 
 
@@ -293,8 +292,8 @@ def _destroys(node: ast.Call, module: PythonModule) -> bool:
     return name == "open" and len(node.args) > 1 and module.string(node.args[1]) in ("wb", "w")
 
 
-def _locks(module: PythonModule) -> None:
-    """Encryption, a walk over folders and deletion in one script: each is ordinary, together they are ransom."""
+def _flag_ransom(module: PythonModule) -> None:
+    """Flags encryption, a walk over folders and deletion in one script. Together they are ransomware."""
     text = module.text.text
     walks = re.search(r"os\.walk\(|\.rglob\(|glob\(", text)
     locks = re.search(r"Fernet\(|AES\.new\(|ChaCha20|\.encrypt\(", text)
@@ -302,11 +301,11 @@ def _locks(module: PythonModule) -> None:
         r"os\.(?:remove|unlink|rename)\(|\.unlink\(|\.(?:locked|encrypted|enc)['\"]|open\([^)]{1,60}['\"]wb['\"]", text
     )
     if walks and locks and removes:
-        is_grave = re.search(r"ransom|bitcoin|\.locked|~|Path\.home|expanduser|your files", text, re.IGNORECASE)
+        is_severe = re.search(r"ransom|bitcoin|\.locked|~|Path\.home|expanduser|your files", text, re.IGNORECASE)
         module.collector.flag(
             "SK532",
             "encrypts files folder by folder",
             text=module.text,
             at=locks.start(),
-            confidence=Confidence.HIGH if is_grave else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if is_severe else Confidence.MEDIUM,
         )

@@ -1,7 +1,7 @@
-"""Pages on the network that an agent is told to obey, now and again, whatever they will say then.
+"""Pages on the network that an agent is told to obey, now and later, whatever they will say.
 
-To read a page and work by it is ordinary: that is what documentation is for. What is not: a page of a stranger that is asked
-again and again, that stands above the user or the skill, that holds commands, or that nobody may see.
+To read a page and work by it is ordinary: documentation is made for that. The rule looks for a page of an unknown host that is
+read again and again, that stands above the user or the skill, that holds commands, or that must stay unseen.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AGAIN = lazy_pattern(
     r" of|(?:very )?first (?:action|step|thing)|before (?:anything|doing|answering|each|every|any|you (?:answer|start"
     r"|do|begin)))"
 )
-"""Asked again and again."""
+"""Read again and again."""
 _ABOVE = lazy_pattern(
     r"(?<!\w)(?:takes? (?:precedence|priority)|overrid\w+|overrul\w+|supersed\w+|replaces? (?:this|these|the|any"
     r"|what)|whatever"
@@ -50,17 +50,17 @@ _ABOVE = lazy_pattern(
     r" than (?:this|these)"
     r"|higher priority|skip asking|no human|adopt)\b"
 )
-"""Above the skill and its user."""
+"""Stands above the skill and its user."""
 _COMMANDS = lazy_pattern(r"(?<!\w)(?:shell commands?|commands?|execute|scripts?|terminal|bash|code blocks?)\b")
-"""Not text to know, but commands."""
+"""Holds commands."""
 _UNSEEN = lazy_pattern(
     r"(?:do not|don't|never) (?:paste|show|mention|tell|reveal|display|print|summari[sz]e|quote|share|discuss"
     r"|disclose)|proprietary"
     r"|(?<!\w)silent(?:ly)?\b"
 )
-"""Nobody may see it."""
+"""Must stay unseen."""
 _STAYS = lazy_pattern(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.md|crontab|cron job")
-"""It stays."""
+"""Is stored for later sessions."""
 _SIGNS = (_AGAIN, _ABOVE, _COMMANDS, _UNSEEN, _STAYS)
 _FOR_AGENTS = lazy_pattern(
     r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook|rules|agent"
@@ -71,14 +71,16 @@ _BEFORE, _AFTER, _MOST = 160, 420, 200
 
 
 def judge_remote_instructions(text: SkillText, collector: FindingCollector) -> None:
-    """One document's prose."""
+    """Judges the prose of one document."""
     for url in islice(urls_in(text.text), _MOST):
         kind = reputation_of(url, collector.purpose)
         if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder or f".{url.host}".endswith(".github.com"):
             continue
         sure = _weigh(url, text, is_unknown_host(url, collector.purpose))
         if sure is not None:
-            collector.flag("SK405", f"has a page of {url.host} obeyed", text=text, at=_start(text, url), confidence=sure)
+            collector.flag(
+                "SK405", f"tells the agent to obey a page of {url.host}", text=text, at=_start(text, url), confidence=sure
+            )
 
 
 def _weigh(url: Url, text: SkillText, is_foreign: bool) -> Confidence | None:
@@ -97,6 +99,6 @@ def _weigh(url: Url, text: SkillText, is_foreign: bool) -> Confidence | None:
 
 
 def _start(text: SkillText, url: Url) -> int:
-    """Where the line of the address starts: a mark before the address is no quotation of what it says."""
+    """Returns the start of the line of the URL. A mark before the URL does not quote the sentence."""
     start = text.text.rfind("\n", 0, url.at) + 1
     return start + len(text.text[start : url.at]) - len(text.text[start : url.at].lstrip(" \t"))

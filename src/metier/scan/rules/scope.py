@@ -1,4 +1,4 @@
-"""What a skill says of itself against what it does, and descriptions that ask to be chosen."""
+"""The skill's own declarations against what it does, and descriptions that demand to be chosen."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def judge_scope(subject: ScanSubject, collector: FindingCollector, run: Callable
     found = _ALWAYS.search(manifest.description.lower()[:4_000])
     if found:
         collector.flag(
-            "SK811", "asks to be chosen whatever the request", text=first, at=max(described, 0), confidence=Confidence.MEDIUM
+            "SK811", "asks to be chosen for every request", text=first, at=max(described, 0), confidence=Confidence.MEDIUM
         )
     words = re.findall(r"[\w-]+", manifest.description.lower())
     commas = manifest.description.count(",")
@@ -52,7 +52,7 @@ def judge_scope(subject: ScanSubject, collector: FindingCollector, run: Callable
 
 
 def _on_load(first: SkillText, subject: ScanSubject, collector: FindingCollector, run: Callable[[SkillText], None]) -> None:
-    """Commands that a client runs before a model or a person has seen them."""
+    """Flags commands that a client runs before a model or a person has seen them."""
     for found in list(_COMMAND.finditer(first.text))[:50]:
         line, column = first.position(found.start(1))
         run(SkillText(first.path, TextKind.SHELL, found[1], first=line, column=column))
@@ -63,7 +63,7 @@ def _on_load(first: SkillText, subject: ScanSubject, collector: FindingCollector
         )
         collector.flag(
             "SK418",
-            "a command that runs when the skill is loaded",
+            "runs a command when the skill is loaded",
             text=first,
             at=found.start(1),
             ignores_context=True,
@@ -73,9 +73,13 @@ def _on_load(first: SkillText, subject: ScanSubject, collector: FindingCollector
     if hooks:
         at = max(first.text.find("hooks:"), 0)
         spelled = str(hooks)
-        is_grave = re.search(r"curl|wget|base64|https?://|/dev/tcp|\.ssh|nc ", spelled)
+        is_severe = re.search(r"curl|wget|base64|https?://|/dev/tcp|\.ssh|nc ", spelled)
         collector.flag(
-            "SK418", "hooks in the frontmatter", text=first, at=at, confidence=Confidence.HIGH if is_grave else Confidence.LOW
+            "SK418",
+            "declares hooks in the frontmatter",
+            text=first,
+            at=at,
+            confidence=Confidence.HIGH if is_severe else Confidence.LOW,
         )
         for command in re.findall(r"'command': '([^']{3,400})'", spelled)[:20]:
             run(SkillText(first.path, TextKind.SHELL, command, first=first.position(at)[0]))
@@ -95,7 +99,9 @@ def _tools(subject: ScanSubject, collector: FindingCollector) -> None:
         return
     if plain <= {"read", "grep", "glob", "ls", "view", "search", "webfetch", "websearch"}:
         collector.add(
-            "SK814", f"asks only for {', '.join(sorted(plain))} and ships {len(scripts)} scripts", file=scripts[0].path
+            "SK814",
+            f"asks only for {', '.join(sorted(plain))} and ships {len(scripts)} script{'s' * (len(scripts) != 1)}",
+            file=scripts[0].path,
         )
 
 
@@ -104,4 +110,6 @@ def _network(collector: FindingCollector, first: SkillText) -> None:
     sends = [step for step in collector.steps if step.sends and not step.text.is_in_document and not step.text.via]
     if hosts and sends and not mentions_network(first.low):
         step = sends[0]
-        collector.flag("SK815", f"sends to {step.sends}, and SKILL.md never speaks of a network", text=step.text, at=step.at)
+        collector.flag(
+            "SK815", f"sends data to {step.sends}, and SKILL.md does not mention network access", text=step.text, at=step.at
+        )

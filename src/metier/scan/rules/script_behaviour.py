@@ -1,8 +1,8 @@
-"""What a script does, taken together, in whatever language it is written.
+"""A script as a whole, in any language.
 
-The flow of data is followed in Python, shell and JavaScript. Ruby, Go, PHP and their like are only text here, and even where
-the flow is followed an author can break it. What no author can leave out are the places that are read and the host that is
-told: a script that names two kinds of credentials and a stranger to send them to is not about anything else.
+Data flow is followed in Python, shell and JavaScript. Ruby, Go, PHP and others are searched as text, and an author can break
+the flow even where it is followed. Every script must name the files that it reads and the host that it sends to: one that names
+two kinds of credentials and an unknown host is flagged.
 """
 
 from __future__ import annotations
@@ -115,32 +115,32 @@ _MOST = 200
 
 
 def is_script(text: SkillText) -> bool:
-    """A file that something runs, rather than prose about one."""
+    """Whether the text is a script file, rather than a document or an example."""
     if text.via or text.is_in_document or text.kind is TextKind.PROSE:
         return False
     return text.kind is not TextKind.OTHER or _CODE.search(text.path.lower()) is not None
 
 
 def judge_script(text: SkillText, documented: str, collector: FindingCollector) -> None:
-    """One whole file; `told` is what the skill's documents say, lowercase."""
+    """Judges one whole file. `documented` is the lowercase text of the skill's documents."""
     if not is_script(text):
         return
     low = re.sub(r"['\"]\s{0,4}[,+/]\s{0,4}['\"]", "/", text.low)
     hosts = [url for url in islice(_hosts(text), _MOST) if _is_contacted(url, text, collector)]
     unknown_hosts = [url for url in hosts if is_unknown_host(url, collector.purpose)]
     if hosts and _SENDS.search(low):
-        # An attacker's host is often named after the skill, so its own host excuses nothing here.
-        _takes_secrets(text, low, (unknown_hosts or hosts)[0], collector)
-        _says_nothing(text, low, unknown_hosts, documented, collector)
+        # Attackers often name their host after the skill, so a host of the same name counts too.
+        _flag_secrets_sent(text, low, (unknown_hosts or hosts)[0], collector)
+        _flag_undocumented_host(text, low, unknown_hosts, documented, collector)
         judge_exfiltration(text, low, hosts, unknown_hosts, documented, collector)
         if _AGENT_FILE.search(low) and _WRITES.search(low) and unknown_hosts:
-            message = f"writes into the agent's own files and speaks of {unknown_hosts[0].host}"
+            message = f"writes to the agent's own files and names {unknown_hosts[0].host}"
             collector.flag("SK406", message, text=text, at=unknown_hosts[0].at, confidence=Confidence.MEDIUM)
     elif unknown_hosts and _AGENT_FILE.search(low) and _WRITES.search(low) and re.search(r"\byou(?:r)?\b", low):
         at = unknown_hosts[0].at
         collector.flag(
             "SK406",
-            f"writes orders and {unknown_hosts[0].host} into the agent's own files",
+            f"writes instructions and {unknown_hosts[0].host} to the agent's own files",
             text=text,
             at=at,
             confidence=Confidence.HIGH,
@@ -149,7 +149,7 @@ def judge_script(text: SkillText, documented: str, collector: FindingCollector) 
     swaps = _SWAPS.search(text.low)
     if swaps and _WALLETS.search(text.text):
         collector.flag(
-            "SK604", "puts other addresses into the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH
+            "SK604", "replaces wallet addresses in the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH
         )
     line = _CONNECTS.search(low) if text.kind in (TextKind.OTHER, TextKind.SHELL, TextKind.POWERSHELL) else None
     if line and _HANDS_OVER.search(low):
@@ -157,16 +157,18 @@ def judge_script(text: SkillText, documented: str, collector: FindingCollector) 
     permits = _PERMITS.search(text.low) if _WRITES.search(low) else None
     if permits:
         collector.flag(
-            "SK407", "switches the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
+            "SK407", "turns the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
         )
     named = _COMPOSED_NAME.search(low)
     if named and _PACKS.search(low):
-        collector.flag("SK614", "looks up host names made of packed data", text=text, at=min(named.start(), len(text.text) - 1))
+        collector.flag(
+            "SK614", "looks up host names built from encoded data", text=text, at=min(named.start(), len(text.text) - 1)
+        )
     if unknown_hosts and text.kind in (TextKind.JAVASCRIPT, TextKind.OTHER) and _FETCHES.search(low):
         made = _MAKES_CODE.search(text.low)
         if made and not collector.purpose.is_security:
             is_code = text.kind is TextKind.JAVASCRIPT or text.path.lower().endswith((".rb", ".php", ".pl", ".lua"))
-            collector.flag("SK505", f"makes code of text and fetches from {unknown_hosts[0].host}", text=text, at=made.start(),
+            collector.flag("SK505", f"runs text as code and fetches from {unknown_hosts[0].host}", text=text, at=made.start(),
                        confidence=Confidence.HIGH if is_code else Confidence.MEDIUM)  # fmt: skip
 
 
@@ -178,7 +180,7 @@ def _hosts(text: SkillText) -> Iterator[Url]:
 
 
 def _is_contacted(url: Url, text: SkillText, collector: FindingCollector) -> bool:
-    """A host that a script could tell something: none that everybody knows, and no link for whoever reads the script."""
+    """Whether the script may contact the host: it is not well known, and the URL is not a link for readers."""
     if (
         reputation_of(url, collector.purpose) in (HostReputation.KNOWN, HostReputation.LOCAL)
         or "github" in url.host
@@ -186,12 +188,12 @@ def _is_contacted(url: Url, text: SkillText, collector: FindingCollector) -> boo
     ):
         return False
     if text.kind not in (TextKind.SHELL, TextKind.POWERSHELL) and text.text[url.at - 1 : url.at] not in _QUOTES:
-        # Code keeps the hosts that it talks to in strings; the others are for readers.
+        # The hosts that code contacts are in strings; other URLs are for readers.
         return False
     return not text.line_around(url.at).lstrip().startswith(("#", "//", "*", "--", '"""'))
 
 
-def _takes_secrets(text: SkillText, low: str, host: Url, collector: FindingCollector) -> None:
+def _flag_secrets_sent(text: SkillText, low: str, host: Url, collector: FindingCollector) -> None:
     kinds = secret_kinds(low, collector.purpose)
     if not kinds:
         return
@@ -202,32 +204,34 @@ def _takes_secrets(text: SkillText, low: str, host: Url, collector: FindingColle
     )
     names = " and ".join(name for name, _ in kinds[:3])
     collector.flag(
-        "SK612", f"reads {names}, and sends to {host.host}", text=text, at=host.at,
+        "SK612", f"reads {names} and sends data to {host.host}", text=text, at=host.at,
         confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM if unexplained else Confidence.LOW,
     )  # fmt: skip
 
 
-def _says_nothing(text: SkillText, low: str, unknown_hosts: list[Url], documented: str, collector: FindingCollector) -> None:
-    """A script that talks to a host of which no page of the skill speaks."""
+def _flag_undocumented_host(
+    text: SkillText, low: str, unknown_hosts: list[Url], documented: str, collector: FindingCollector
+) -> None:
+    """Flags a script that sends data to a host that no document of the skill mentions."""
     secret = next((url for url in unknown_hosts if url.label not in documented), None)
     if secret is None:
         return
     if _LOCAL_CLAIM.search(documented):
-        message = f"sends to {secret.host}, though the skill says that nothing leaves the machine"
+        message = f"sends data to {secret.host}, although the skill says that nothing leaves the machine"
         collector.flag("SK815", message, text=text, at=secret.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
         return
     near = low[max(0, secret.at - 400) : secret.at + 500]
     if _HIDES_ERRORS.search(near) and re.search(r"post|put|data|body|@-|upload", near):
         sure = Confidence.MEDIUM if collector.purpose.is_network else Confidence.HIGH
-        message = f"sends to {secret.host}, of which the skill never speaks, and hides whether it worked"
+        message = f"sends data to {secret.host}, which the skill does not mention, and hides errors"
         collector.flag("SK815", message, text=text, at=secret.at, confidence=sure, reach=ScanReach.ACCOUNTS)
 
 
 def judge_embedded_downloads(text: SkillText, collector: FindingCollector) -> None:
-    """A download that goes straight into an interpreter, written in a string, a comment or plain prose."""
+    """Flags a download piped into an interpreter, in a string, a comment or prose."""
     if text.kind is TextKind.SHELL or not any(word in text.low for word in _FETCHERS):
         return
     for found in (*islice(_PIPED.finditer(text.text), 20), *islice(_SUBSTITUTED.finditer(text.text), 20)):
         for url in urls_in(found["url"]):
             if is_unknown_host(url, collector.purpose) and reputation_of(url, collector.purpose) is not HostReputation.SHARED:
-                collector.flag("SK501", f"has what {url.host} answers run", text=text, at=found.start(), end=found.end())
+                collector.flag("SK501", f"runs code from {url.host}", text=text, at=found.start(), end=found.end())

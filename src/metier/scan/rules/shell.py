@@ -1,4 +1,4 @@
-"""All that shell text has to say: each pipeline for what it fetches, runs and sends, each command for what it does."""
+"""Shell text: each pipeline for what it downloads, runs and sends, each command for what it does."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _COMMON = words(
 )
 _KEY_SENT = lazy_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
 _ORDINARY_HEADER = lazy_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)
-# What `ssh-copy-id` does, by hand: the key comes through the pipe.
+# The work of `ssh-copy-id` by hand: the key comes through the pipe.
 _OWN_KEY = lazy_pattern(r"(?:^|[;&] ?)cat ?>> ?\S*authorized_keys")
 _SCRIPTED = lazy_pattern(r"do shell script \\?\"((?:[^\"\\]|\\.){3,2000})\\?\"")
 
 
 def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[SkillText], None]) -> None:
-    """Code that an interpreter is handed in an argument or writes to a file goes to `inner`."""
+    """Judges a script. Code passed to an interpreter or written to a file goes to `inner`."""
     if is_too_long(text.text):
-        collector.add("SK902", "the script is too long to follow to its end", file=text.path, line=text.first)
+        collector.add("SK902", "the script is too long to be read to its end", file=text.path, line=text.first)
     downloads = DownloadedFiles()
     judge_powershell(text, collector)
     for pipeline in pipelines(text.text):
@@ -60,11 +60,11 @@ def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[S
             if command.name in ("curl", "wget", "http", "xh"):
                 _uploads(command, pipeline, text, collector)
         note_steps(pipeline, text, collector)
-    _locks_files(text, collector)
+    _flag_ransom(text, collector)
 
 
-def _locks_files(text: SkillText, collector: FindingCollector) -> None:
-    """Encrypts in a loop and deletes what it encrypted."""
+def _flag_ransom(text: SkillText, collector: FindingCollector) -> None:
+    """Flags a loop that encrypts files and deletes them."""
     low = text.low
     for found in islice(
         re.finditer(r"\b(?:openssl enc -|gpg (?:--batch |--yes |-\w+ ){0,6}(?:-c|--symmetric)|7z a -p)", low), 50
@@ -77,7 +77,7 @@ def _locks_files(text: SkillText, collector: FindingCollector) -> None:
 
 
 def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
-    """A file, or what comes through a pipe, goes to a host that the skill's name and description do not speak of."""
+    """Flags a file or piped data that is sent to an unknown host."""
     arguments = command.arguments
     target = next((word for word in arguments if re.match(r"https?://", word)), "")
     url = next(urls_in(target), None)
@@ -91,7 +91,7 @@ def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, collect
     keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
     key = next((found for found in keys if found[:3].lower() not in url.host), "")
     if key and text.is_in_document and collector.host_mentions[url.label] <= 1:
-        # A key that is named after another service, handed to a host that the page names only here.
+        # A key of another service, sent to a host that the document names only here.
         collector.flag("SK611", f"{key} would be sent to {url.host}", text=text, at=command.at)
 
 
@@ -100,7 +100,7 @@ def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
     for flag, value in pairwise((*arguments, "")):
         if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@-", value):
             before = pipeline[: pipeline.index(command)] if command in pipeline else []
-            return f"what {before[0].name} gives" if before and before[0].name not in ("echo", "printf", "jq") else ""
+            return f"the output of {before[0].name}" if before and before[0].name not in ("echo", "printf", "jq") else ""
         if flag in _DATA_OPTIONS and re.match(r"(?:[\w\[\]-]{1,40}=)?@[^\s@]", value):
             return "a file"
     if any(re.fullmatch(r"-T\S*|--upload-file\S*|--post-file\S*|-\w*F\w*=@\S+", word) for word in arguments):
@@ -109,7 +109,7 @@ def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
 
 
 def _sure_of_upload(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
-    """A page that speaks of a host only where it sends something there has not said why."""
+    """Returns the confidence. A document that names a host only where it sends data has not explained it."""
     if (
         not text.is_in_document
         or reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS
@@ -123,7 +123,7 @@ def _sure_of_upload(url: Url, text: SkillText, collector: FindingCollector) -> C
 
 
 def _handed_code(command: ShellCommand, text: SkillText, inner: Callable[[SkillText], None]) -> None:
-    """`python -c '...'`, `bash -c '...'`, here-documents for an interpreter or a file, and AppleScript's shell."""
+    """Passes on `python -c '...'`, `bash -c '...'`, here-documents for an interpreter or a file, and AppleScript's shell."""
     line, column = text.position(command.at)
     if command.name == "osascript":
         for found in islice(_SCRIPTED.finditer(" ".join((*command.arguments, command.body))), 20):
@@ -154,7 +154,7 @@ def _handed_code(command: ShellCommand, text: SkillText, inner: Callable[[SkillT
 
 
 def _language(interpreter: str) -> TextKind | None:
-    """What an interpreter reads, where we can read it too."""
+    """Returns the language of an interpreter, if there is a reader for it."""
     if interpreter.startswith("python"):
         return TextKind.PYTHON
     if interpreter in ("node", "bun", "deno"):

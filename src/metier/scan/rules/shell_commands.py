@@ -1,4 +1,4 @@
-"""What commands do, one at a time: persistence, privilege, destruction, secrets. Downloads have a room of their own."""
+"""Single shell commands: persistence, privilege, destruction, secrets. `downloads` judges what is fetched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOME = lazy_pattern(
     r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
     r"|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
 )
-# What sed and awk are told to do starts with a slash too.
+# Expressions of sed and awk start with a slash too.
 _PATH = lazy_pattern(r"(?:~|\$HOME)?/[\w./*@%+:=~-]+")
 _READERS = words(
     "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq "
@@ -38,7 +38,7 @@ _MINERS = words("xmrig cpuminer minerd ethminer cgminer bfgminer nbminer t-rex p
 
 
 def walk(pipeline: Pipeline) -> Iterator[ShellCommand]:
-    """Every command of a pipeline, with those inside its substitutions."""
+    """Yields every command of a pipeline, with those inside substitutions."""
     for command in pipeline:
         yield command
         for inner in command.inner:
@@ -59,10 +59,10 @@ def judge_command(command: ShellCommand, pipeline: Pipeline, text: SkillText, co
         collector.flag("SK531", "formats a disk", text=text, at=command.at, confidence=Confidence.MEDIUM)
     stored = re.search(r" (?:set|add|store|save) ([A-Z][A-Z0-9_]*_(?:PASSWORD|PASSWD|PASS|PIN))\b", " ".join(command.words))
     if stored and command.name not in _SECRET_STORES:
-        collector.flag("SK603", f"{command.name} is to keep {stored[1]}", text=text, at=command.at)
+        collector.flag("SK603", f"stores {stored[1]} with {command.name}", text=text, at=command.at)
     for _, value in command.assigns:
         if value in ("/dev/null", "0", "") and command.assigns[0][0] in ("HISTFILE", "HISTSIZE", "HISTFILESIZE"):
-            collector.flag("SK533", "switches the shell's history off", text=text, at=command.at)
+            collector.flag("SK533", "turns the shell history off", text=text, at=command.at)
 
 
 def _reads_secrets(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -108,13 +108,15 @@ def _rm(command: ShellCommand, text: SkillText, collector: FindingCollector) -> 
     for target in targets:
         low = target.lower()
         if low.endswith("_history"):
-            collector.flag("SK533", "deletes the shell's history", text=text, at=command.at)
+            collector.flag("SK533", "deletes the shell history", text=text, at=command.at)
         elif low.startswith("/var/log"):
             collector.flag("SK533", f"deletes {target}", text=text, at=command.at, confidence=Confidence.MEDIUM)
         elif ("r" in options or "recursive" in options) and (_HOME.fullmatch(low) or "no-preserve-root" in options):
             collector.flag("SK531", f"deletes {target}", text=text, at=command.at)
         elif "r" in options and low in ("*", ".", "./", "./*", "..", "../", ".git"):
-            collector.flag("SK534", f"deletes {target} of wherever it runs", text=text, at=command.at, reach=ScanReach.PROJECT)
+            collector.flag(
+                "SK534", f"deletes {target} in the current folder", text=text, at=command.at, reach=ScanReach.PROJECT
+            )
         elif "r" in options and "backup" in low:
             collector.flag("SK534", f"deletes {target}", text=text, at=command.at)
         elif low.startswith(("~", "$home")):
@@ -155,7 +157,7 @@ def _chmod(command: ShellCommand, text: SkillText, collector: FindingCollector) 
         wide = any(_HOME.fullmatch(word.lower()) for word in words)
         collector.flag(
             "SK522",
-            "opens files to everybody",
+            "makes files writable for everyone",
             text=text,
             at=command.at,
             confidence=Confidence.HIGH if wide else Confidence.LOW,
@@ -169,20 +171,20 @@ def _crontab(command: ShellCommand, text: SkillText, collector: FindingCollector
         collector.flag("SK534", "deletes all scheduled jobs", text=text, at=command.at)
         return
     job = text.text[max(0, command.at - 300) : command.at].lower()
-    is_grave = GRAVE_JOB.search(job)
+    is_severe = GRAVE_JOB.search(job)
     collector.flag(
         "SK512",
         "changes the user's scheduled jobs",
         text=text,
         at=command.at,
-        confidence=Confidence.HIGH if is_grave else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if is_severe else Confidence.MEDIUM,
     )
 
 
 def _launchctl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if command.arguments[:1] and command.arguments[0] in ("load", "bootstrap", "enable", "submit"):
-        is_grave = re.search(r"com\.apple\.|/tmp/|/\.[a-z]", " ".join(command.arguments[1:]))
-        sure = Confidence.HIGH if is_grave else None
+        is_severe = re.search(r"com\.apple\.|/tmp/|/\.[a-z]", " ".join(command.arguments[1:]))
+        sure = Confidence.HIGH if is_severe else None
         collector.flag("SK512", "registers a job with launchd", text=text, at=command.at, confidence=sure)
 
 
@@ -203,7 +205,7 @@ def _systemctl(command: ShellCommand, text: SkillText, collector: FindingCollect
     elif "enable" in words:
         collector.flag(
             "SK512",
-            f"makes {' '.join(units) or 'a service'} start with the machine",
+            f"starts {' '.join(units) or 'a service'} with the machine",
             text=text,
             at=command.at,
             confidence=Confidence.LOW,
@@ -219,15 +221,17 @@ def _protections(command: ShellCommand, text: SkillText, collector: FindingColle
         line,
     )
     if found:
-        collector.flag("SK523", "switches a protection of the machine off", text=text, at=command.at)
+        collector.flag("SK523", "turns a protection of the machine off", text=text, at=command.at)
     elif (
         line.startswith("xattr")
         and re.search(r"-\w*[dc]", line)
         and ("quarantine" in line or "-c" in line or "-rc" in line or "-cr" in line)
     ):
-        collector.flag("SK523", "lifts the quarantine of a download", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag(
+            "SK523", "removes the quarantine flag of a download", text=text, at=command.at, confidence=Confidence.MEDIUM
+        )
     elif line.startswith("git config") and "http.sslverify false" in line:
-        collector.flag("SK523", "switches certificate checks off", text=text, at=command.at, confidence=Confidence.MEDIUM)
+        collector.flag("SK523", "turns certificate checks off", text=text, at=command.at, confidence=Confidence.MEDIUM)
 
 
 def _docker(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -240,12 +244,12 @@ def _docker(command: ShellCommand, text: SkillText, collector: FindingCollector)
 
 def _history(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if "-c" in command.arguments or "-cw" in command.arguments:
-        collector.flag("SK533", "clears the shell's history", text=text, at=command.at)
+        collector.flag("SK533", "clears the shell history", text=text, at=command.at)
 
 
 def _unset(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if "HISTFILE" in command.arguments:
-        collector.flag("SK533", "switches the shell's history off", text=text, at=command.at)
+        collector.flag("SK533", "turns the shell history off", text=text, at=command.at)
 
 
 def _accounts(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -269,7 +273,7 @@ def _git(command: ShellCommand, text: SkillText, collector: FindingCollector) ->
         is_unknown = any(is_unknown_host(url, collector.purpose) and "git" not in url.label[:3] for url in urls_in(web))
         sure = Confidence.HIGH if is_unknown and words[0] == "push" else Confidence.MEDIUM
         if is_unknown or words[0] == "push":
-            collector.flag("SK615", "pushes to an address of its own", text=text, at=command.at, confidence=sure)
+            collector.flag("SK615", "pushes to a hard-coded address", text=text, at=command.at, confidence=sure)
     if "config" in words and any("hookspath" in word.lower() for word in words):
         collector.flag("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
     elif (
@@ -282,7 +286,7 @@ def _gh(command: ShellCommand, text: SkillText, collector: FindingCollector) -> 
     line = " ".join(command.words)
     invited = re.search(r"/collaborators/([A-Za-z0-9][\w-]{1,38})\b", line)
     if invited and re.search(r"-X ?PUT|--method PUT", line) and not re.search(r"user|name|octocat", invited[1], re.IGNORECASE):
-        collector.flag("SK513", f"lets {invited[1]} into the repository", text=text, at=command.at)
+        collector.flag("SK513", f"gives {invited[1]} access to the repository", text=text, at=command.at)
     elif re.search(r"repo edit .*--visibility public", line):
         collector.flag("SK615", "makes a repository public", text=text, at=command.at, confidence=Confidence.MEDIUM)
 
@@ -294,11 +298,11 @@ def _aws(command: ShellCommand, text: SkillText, collector: FindingCollector) ->
 
 
 def _claude(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
-    """`claude mcp add NAME https://...`: another server that the agent will obey."""
+    """Flags `claude mcp add NAME https://...`, which connects the agent to another server."""
     if command.arguments[:2] == ["mcp", "add"]:
         for url in urls_in(" ".join(command.words)):
             if is_unknown_host(url, collector.purpose):
-                collector.flag("SK406", f"has the agent listen to {url.host}", text=text, at=command.at)
+                collector.flag("SK406", f"connects the agent to an MCP server at {url.host}", text=text, at=command.at)
 
 
 def _openssl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -306,24 +310,24 @@ def _openssl(command: ShellCommand, text: SkillText, collector: FindingCollector
     if command.words[1:2] == ["enc"] and re.search(r"-pass(?:in)? \S*\$\(|-k \$\(|rand -", line):
         after = text.low[command.at : command.at + 400]
         if re.search(r"&& ?(?:rm|shred|unlink)\b", after):
-            collector.flag("SK532", "locks a file with a random key and deletes it", text=text, at=command.at)
+            collector.flag("SK532", "encrypts a file with a random key and deletes it", text=text, at=command.at)
 
 
 def _lookup(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
-    """dig, nslookup, host: a name that is put together from data carries the data away."""
+    """Flags dig, nslookup and host with a name that is built from data."""
     for word in command.arguments:
         if "." in word and re.search(r"\$\(|\$\{?\w|`", word) and not re.fullmatch(r"[@+]?\$\{?\w+\}?\.?", word):
             is_data = command.inner or re.search(
                 r"\$\{?(?:data|chunk|payload|secret|key|token|enc|hex|b64|env|content|out)", word.lower()
             )
             if is_data:
-                collector.flag("SK614", "looks up a host name made of data", text=text, at=command.at)
+                collector.flag("SK614", "looks up a host name built from data", text=text, at=command.at)
 
 
 def _metadata(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     for url in urls_in(" ".join(command.words)):
         if url.host in ("169.254.169.254", "metadata.google.internal", "100.100.100.200", "169.254.170.2"):
-            collector.flag("SK605", "asks for the credentials of the cloud machine", text=text, at=command.at)
+            collector.flag("SK605", "requests the credentials of the cloud machine", text=text, at=command.at)
 
 
 def _shred(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
