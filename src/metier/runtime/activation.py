@@ -8,11 +8,11 @@ skills stand outside the limit: they stay until somebody deactivates them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
 from metier.errors import ConflictError, NotFoundError, RefusedError
+from metier.values import dataclass, field, replace
 
 __all__ = [
     "ActivatedBy",

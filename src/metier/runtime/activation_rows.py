@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from metier.disclosure import escape_instructions, one_line
 from metier.spec import Skill
+from metier.values import dataclass, field, replace
 
 from .activation import ActivatedBy, Activation, ActivationMode, ActiveSkill, ParameterValue
 from .content import Placeholders, SkillContent, fill, parameter_values, render, trim

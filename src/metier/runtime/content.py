@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from metier.disclosure import TokenCounter, escape_instructions, escape_xml, one_line
 from metier.spec import Parameter, ParameterType, estimate_tokens
+from metier.values import dataclass
 
 from .activation import ParameterValue
 from .tool_errors import BadArgumentsError

@@ -11,8 +11,9 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode
 from .async_bridge import caller_loop

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
 
 from metier.errors import MetierError
+from metier.values import dataclass
 
 from .policy.approvals import FileApprovals
 from .sandbox.isolation import Isolation, IsolationLevel

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from metier.values import dataclass, field
 
 from .sandbox.isolation import Isolation, IsolationLevel
 

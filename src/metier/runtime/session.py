@@ -10,7 +10,6 @@ import re
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from metier.catalog import Catalog, State
 from metier.disclosure import Disclosure
@@ -20,6 +19,7 @@ from metier.errors import MetierError, RefusedError
 from metier.selection import Match, Selection
 from metier.selection import MatchDecision as Choice
 from metier.spec import FileEntry, Skill
+from metier.values import dataclass, replace
 
 from . import events
 from .activation import (

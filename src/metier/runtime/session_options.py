@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol
@@ -11,6 +10,7 @@ from typing import Protocol
 from metier.disclosure import TokenCounter
 from metier.selection import Selection
 from metier.spec import MAX_RESOURCE_BYTES, estimate_tokens
+from metier.values import dataclass, field
 
 from .activation import ActivationMode
 from .content import MAX_LISTED_FILES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +11,7 @@ from metier.catalog import Catalog, Entry, Source, State
 from metier.errors import MetierError, SkillNotFoundError, UnavailableError
 from metier.sources import DiskFiles, SkillLoader
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileEntry, Files, Skill, load, split_document
+from metier.values import replace
 
 from .activation import ActivatedBy
 from .policy.permissions import Requester

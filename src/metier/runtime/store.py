@@ -13,9 +13,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Protocol
+
+from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import Database

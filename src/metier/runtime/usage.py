@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Protocol
 
 from metier.errors import UnavailableError
+from metier.values import dataclass
 
 from . import events
 from .events import Event

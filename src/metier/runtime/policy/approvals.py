@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import Protocol
 
 from metier.errors import ConfigError
 from metier.sources import file_lock, replace_text
+from metier.values import dataclass
 
 __all__ = ["Approval", "Approvals", "FileApprovals", "MemoryApprovals"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from metier.errors import UsageError
+from metier.values import dataclass
 
 __all__ = ["ToolPattern", "ToolRequest", "command_request", "plain_words"]
 

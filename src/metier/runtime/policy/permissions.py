@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from metier.errors import RefusedError, UsageError
 from metier.runtime.async_bridge import wait_for
 from metier.spec import Manifest, Toolset
+from metier.values import dataclass, field, replace
 
 from .approvals import Approvals, MemoryApprovals
 from .patterns import ToolPattern, ToolRequest, Which, tool_request

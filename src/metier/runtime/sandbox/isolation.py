@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from metier.values import dataclass
 
 __all__ = ["Guard", "Isolation", "IsolationLevel", "isolation_at"]
 

@@ -7,11 +7,12 @@ import os
 import secrets
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from metier.runtime.sandbox.isolation import IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import ScriptCommand
+from metier.values import dataclass
 
 from . import bubblewrap, seatbelt, seccomp, system
 from .seccomp import this_architecture

@@ -12,12 +12,12 @@ import os
 import secrets
 import sys
 import tempfile
-from dataclasses import dataclass
 
 from metier.errors import MetierError
 from metier.runtime.sandbox.isolation import Guard, Isolation, IsolationLevel
 from metier.runtime.script_run import Limits, ScriptRun
 from metier.runtime.scripts.interpreters import Interpreters, ScriptCommand
+from metier.values import dataclass
 
 from . import bubblewrap, landlock, seatbelt
 from .isolation import isolation_at

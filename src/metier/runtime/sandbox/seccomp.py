@@ -14,9 +14,10 @@ import errno
 import os
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
+
+from metier.values import dataclass, replace
 
 __all__ = [
     "AARCH64",

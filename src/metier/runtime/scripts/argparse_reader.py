@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from metier.values import dataclass, field, replace
 
 from .command_line import ArgumentKind, CommandLine, ScriptArgument
 

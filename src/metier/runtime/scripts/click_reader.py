@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
+
+from metier.values import replace
 
 from .command_line import ArgumentKind, CommandLine, ScriptArgument
 

@@ -6,11 +6,11 @@ Where it came from (argparse, click, typer, a usage line) does not matter here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from metier.runtime.tool_errors import BadArgumentsError
 from metier.runtime.tools.schema import Schema, check_arguments, object_schema
 from metier.spec import Json
+from metier.values import dataclass, field, replace
 
 __all__ = ["ANY_ARGUMENTS", "ArgumentKind", "CommandLine", "ScriptArgument"]
 

@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from metier.errors import RefusedError, UnavailableError
+from metier.values import dataclass
 
 __all__ = ["Interpreters", "ScriptCommand", "declared_dependencies", "kind_of"]
 

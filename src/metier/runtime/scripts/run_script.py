@@ -4,7 +4,6 @@ budget."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from metier.errors import MetierError, RefusedError, UnavailableError
@@ -16,6 +15,7 @@ from metier.runtime.script_run import Outcome, ScriptRun
 from metier.runtime.tool_errors import BadArgumentsError, OverBudgetError
 from metier.runtime.usage import Usage
 from metier.spec import resource_path
+from metier.values import dataclass, replace
 
 from .script import script_paths
 

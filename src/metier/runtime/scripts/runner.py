@@ -11,7 +11,6 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 
 from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.runtime.sandbox.isolation import Isolation, IsolationLevel, isolation_at
@@ -21,6 +20,7 @@ from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
 from metier.sources import DiskFiles
 from metier.spec import resource_path
+from metier.values import replace
 
 from .interpreters import Interpreters
 

@@ -6,11 +6,11 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from metier.errors import MetierError
 from metier.spec import FileEntry, Skill, script_summary
+from metier.values import dataclass, replace
 
 from .argparse_reader import read_argparse
 from .click_reader import function_types, read_click, read_typer

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metier.disclosure import escape_output, escape_xml, one_line
@@ -21,6 +20,7 @@ from metier.runtime.scripts.script import script_paths
 from metier.runtime.skill_access import body_of, files_for_model, origin_of
 from metier.runtime.tool_errors import BadArgumentsError
 from metier.spec import FileEntry, Json, Skill, first_sentence
+from metier.values import replace
 
 from .schema import Schema, object_schema
 from .script_tools import script_reply, script_tools

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from metier.disclosure import escape_instructions, one_line
 from metier.errors import MetierError, ToolFailedError
 from metier.runtime.script_run import Outcome
 from metier.runtime.tool_errors import error_text
 from metier.spec import Json
+from metier.values import dataclass
 
 from .schema import Schema, check_arguments
 

@@ -17,7 +17,6 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -30,6 +29,7 @@ from metier.disclosure import escape_output
 from metier.errors import MetierError, RefusedError, ToolFailedError
 from metier.runtime.policy.permissions import Permissions, Requester
 from metier.spec import Files, Json, Skill, Toolset
+from metier.values import dataclass
 
 from .schema import schema_of_function
 from .tool import ToolReply, safe_description, safe_schema
