@@ -112,7 +112,7 @@ def test_parameters_come_from_the_configuration_too(shell: Shell) -> None:
     shell.skill("greet", body="Do it ${style}.", head="parameters:\n  style: {type: string, default: plainly}\n")
     shell.write_config('[skills.parameters.greet]\nstyle = "formally"\n')
     assert "Do it formally." in shell("skill", "activate", "greet").out
-    shell("skill", "activate", "greet", "-p", "size=3").failed(2, "there is no parameter 'size'")
+    shell("skill", "activate", "greet", "-p", "size=3").failed(2, "unknown parameter 'size'")
     shell("skill", "activate", "greet", "-p", "size").failed(2, "is not of the form NAME=VALUE")
 
 

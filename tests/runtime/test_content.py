@@ -16,10 +16,10 @@ from metier.spec import Parameter, ParameterType
 
 
 def rendered(
-    body: str, *files: str, name: str = "pdf", budget: int = 10_000, most_files: int = 100, **filling: object
+    body: str, *files: str, name: str = "pdf", budget: int = 10_000, max_files: int = 100, **filling: object
 ) -> SkillContent:
     given_ = Placeholders(directory="/skills/pdf", **filling)  # type: ignore[arg-type]
-    return render(name, body, given_, files, budget=budget, most_files=most_files)
+    return render(name, body, given_, files, budget=budget, max_files=max_files)
 
 
 def test_the_wrapper_is_that_of_the_client_guide() -> None:
@@ -47,7 +47,7 @@ def test_a_skill_without_files_lists_none() -> None:
 
 
 def test_a_long_listing_is_capped_and_says_so() -> None:
-    text = rendered("Do it.", *(f"assets/{number}.txt" for number in range(130)), most_files=100).text
+    text = rendered("Do it.", *(f"assets/{number}.txt" for number in range(130)), max_files=100).text
     assert text.count("<file>") == 100
     assert "[30 more files are not listed; read_skill_resource with a folder's name lists that folder]" in text
 
@@ -188,7 +188,7 @@ def test_a_value_of_another_type_is_a_mistake_that_names_the_parameter(kind: str
 def test_a_parameter_without_a_default_needs_a_value_and_an_unknown_one_is_refused() -> None:
     with pytest.raises(BadArgumentsError, match="'p' needs a value"):
         parameter_values([Parameter(name="p")], {}, {})
-    with pytest.raises(BadArgumentsError, match="no parameter 'q'") as unknown:
+    with pytest.raises(BadArgumentsError, match="unknown parameter 'q'") as unknown:
         parameter_values([Parameter(name="p", default="x")], {}, {"q": 1})
     assert unknown.value.hint == "it takes p"
 

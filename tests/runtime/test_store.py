@@ -1,4 +1,4 @@
-"""Where sessions are kept."""
+"""Stores of sessions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TestSqliteSessionStore(StoreConformance):
 
 def written(file: Path, name: str = "pdf") -> SqliteSessionStore:
     store = SqliteSessionStore(file)
-    with store.edit("s") as draft:
-        draft.active = (row(name),)
+    with store.edit("s") as rows:
+        rows.active = (row(name),)
     store.close()
     return store
 
@@ -39,7 +39,7 @@ def test_a_new_process_reads_what_the_last_one_wrote(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all, whatever it is", b"SQLite format 3\0" + b"\xff" * 4000])
-def test_a_damaged_file_is_set_aside_and_a_new_one_begun(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_renamed_and_a_new_one_created(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "s.sqlite"
     file.write_bytes(damage)
     store = written(file)
@@ -81,7 +81,7 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
     other.execute("begin immediate")
     try:
         with pytest.raises(UnavailableError, match="in use by another process") as busy:
-            SqliteSessionStore(file, wait=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
+            SqliteSessionStore(file, timeout=0.05).add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
         assert busy.value.retryable
         assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
     finally:
@@ -101,13 +101,16 @@ def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: P
         print(error, error.hint)
     """
     out, err = python(code, open_path).communicate(timeout=60)
-    assert "cannot be used" in out, err
+    assert "cannot use " in out, err
     assert "check its permissions" in out
 
 
-def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
-    written(tmp_path / "s.sqlite")
-    assert (tmp_path / "s.sqlite").stat().st_mode & 0o077 == 0
+def test_only_the_owner_can_read_the_file_and_its_journals(tmp_path: Path) -> None:
+    store = SqliteSessionStore(tmp_path / "s.sqlite")
+    with store.edit("s") as rows:
+        rows.active = (row("pdf"),)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"s.sqlite": 0o600, "s.sqlite-wal": 0o600, "s.sqlite-shm": 0o600}
 
 
 def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
@@ -116,11 +119,11 @@ def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
     from metier.runtime import SqliteSessionStore
     from metier.testing.stores import row
     store = SqliteSessionStore(sys.argv[1])
-    with store.edit("s") as draft:
-        draft.active = (row("pdf"),)
+    with store.edit("s") as rows:
+        rows.active = (row("pdf"),)
     child = os.fork()
-    with store.edit("s") as draft:
-        draft.active = (*draft.active, row("parent" if child else "child"))
+    with store.edit("s") as rows:
+        rows.active = (*rows.active, row("parent" if child else "child"))
     if child:
         os.waitpid(child, 0)
         print(sorted(each.name for each in store.active("s")))
@@ -129,12 +132,12 @@ def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
     assert out == "['child', 'parent', 'pdf']\n", err
 
 
-def test_a_file_removed_under_us_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_removed_by_another_program_is_created_again(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
     store = SqliteSessionStore(file)
     for name in ("pdf", "csv"):
-        with store.edit("s") as draft:
-            draft.active = (row(name),)
+        with store.edit("s") as rows:
+            rows.active = (row(name),)
         if name == "pdf":
             for left in tmp_path.glob("s.sqlite*"):
                 left.unlink()

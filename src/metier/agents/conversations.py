@@ -90,7 +90,7 @@ class ConversationStore:
         """Stores the start of a turn and returns its number."""
         now = self._clock().isoformat()
         title = " ".join(message.split())[:_TITLE]
-        with self._db.writing() as db:
+        with self._db.write() as db:
             db.execute(
                 "insert into conversation (id, created, updated, agent, version, model, title) values (?, ?, ?, ?, ?, ?, ?) "
                 "on conflict do update set updated = excluded.updated, agent = excluded.agent, version = excluded.version, "
@@ -109,7 +109,7 @@ class ConversationStore:
     def finish(self, conversation: str, turn: Turn) -> None:
         """Stores a turn that has ended."""
         now = self._clock().isoformat()
-        with self._db.writing() as db:
+        with self._db.write() as db:
             db.execute(
                 "update turn set ended = ?, answer = ?, status = ?, reason = ?, messages = ?, tokens = ?, active = ?, "
                 "usage = ? where conversation = ? and number = ?",
@@ -121,7 +121,7 @@ class ConversationStore:
 
     def turns(self, conversation: str) -> tuple[Turn, ...]:
         """Every turn, oldest first, unfinished ones included."""
-        with self._db.reading() as db:
+        with self._db.read() as db:
             rows = db.execute(
                 "select number, started, message, answer, status, reason, messages, tokens, active, usage from turn "
                 "where conversation = ? order by number", (conversation,)
@@ -142,7 +142,7 @@ class ConversationStore:
         # The index holds runs of three characters and takes % and _ for wildcards; other searches read every row.
         indexed = len(text) >= 3 and not {"%", "_"} & set(text)
         where = "words.text like '%' || ? || '%'" if indexed else "instr(lower(words.text), lower(?))"
-        with self._db.reading() as db:
+        with self._db.read() as db:
             rows = db.execute(
                 "select words.conversation, number, title, text from words "  # noqa: S608 - one of the two texts above
                 f"join conversation on conversation.id = words.conversation where {where} order by words.rowid desc limit ?",
@@ -154,18 +154,18 @@ class ConversationStore:
 
     def summary(self, conversation: str) -> tuple[int, str]:
         """The last turn that was compacted, and the summary of all up to it."""
-        with self._db.reading() as db:
+        with self._db.read() as db:
             row = db.execute("select summarized, summary from conversation where id = ?", (conversation,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
 
     def set_summary(self, conversation: str, last_turn: int, summary: str) -> None:
-        with self._db.writing() as db:
+        with self._db.write() as db:
             db.execute(
                 "update conversation set summarized = ?, summary = ? where id = ?", (last_turn, summary, conversation)
             )  # fmt: skip
 
     def delete(self, conversation: str) -> bool:
-        with self._db.writing() as db:
+        with self._db.write() as db:
             db.execute("delete from words where conversation = ?", (conversation,))
             db.execute("delete from turn where conversation = ?", (conversation,))
             return db.execute("delete from conversation where id = ?", (conversation,)).rowcount > 0
@@ -174,7 +174,7 @@ class ConversationStore:
         self._db.close()
 
     def _summaries(self, where: str, value: object) -> Iterator[ConversationSummary]:
-        with self._db.reading() as db:
+        with self._db.read() as db:
             rows = db.execute(
                 f"select id, created, updated, agent, version, model, title from conversation {where}", (value,)  # noqa: S608
             ).fetchall()  # fmt: skip

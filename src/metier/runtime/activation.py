@@ -1,8 +1,8 @@
-"""Which skills are active, and who must leave when another comes. Pure: it is handed the rows and decides.
+"""The rules of activation: which skills are active, and which one is evicted for another. Pure functions over rows.
 
-A session holds at most `max_active` skills. When there is no room the least recently used one leaves, but never a
-pinned one, never one that another active skill depends on, and never one of those that are just coming. Persistent
-skills stand outside the limit: they stay until somebody deactivates them.
+A session holds at most `max_active` skills. At the limit the least recently used one is evicted, but never a pinned one,
+never one that another active skill depends on, and never one that is being activated. Persistent skills do not count
+towards the limit: they stay until they are deactivated.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ ParameterValue = str | int | float | bool
 
 
 class ActivatedBy(StrEnum):
-    """Who activated a skill."""
+    """The cause of an activation."""
 
     USER = "user"
     MODEL = "model"
     TRIGGER = "trigger"
     RANKER = "ranker"
     DEPENDENCY = "dependency"
-    """Another skill that needs it."""
+    """Another skill depends on it."""
 
 
 class ActivationMode(StrEnum):
     """How long a skill stays active."""
 
     PERSISTENT = "persistent"
-    """Until it is deactivated; the limit does not count it."""
+    """Until it is deactivated; it does not count towards the limit."""
     BOUNDED = "bounded"
-    """Until it is deactivated, or the least recently used when another needs its place."""
+    """Until it is deactivated, or evicted as the least recently used skill."""
     EPHEMERAL = "ephemeral"
     """Until the turn ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveSkill:
-    """One active skill of one session: also exactly one row of the store."""
+    """One active skill of one session: one row of the store."""
 
     name: str
     folder: str
     since: datetime
     last_use: int
-    """Grows with every use of any skill in the session, so the smallest was used longest ago."""
+    """A number that grows with every use of any skill in the session; the smallest was used longest ago."""
     by: ActivatedBy = ActivatedBy.USER
     mode: ActivationMode = ActivationMode.BOUNDED
     pinned: bool = False
@@ -69,13 +69,13 @@ class ActiveSkill:
     dependencies: tuple[str, ...] = ()
     """Names of the skills that it depends on, directly."""
     content_checksum: str = ""
-    """A check sum of the text that the model was given, so that the same text is never injected twice."""
+    """Of the text that the model was given, so that the same text is never injected twice."""
     tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """What came of an activation: `text` is exactly what a model gets."""
+    """The result of an activation. `text` is exactly what a model gets."""
 
     name: str
     path: str
@@ -85,18 +85,18 @@ class Activation:
     by: ActivatedBy
     since: datetime
     injected: bool = True
-    """False when the same instructions were given before: the text is then one sentence that says so."""
+    """False if the model has the same instructions already; the text is then one sentence that says so."""
     trimmed: bool = False
     dependencies: tuple[str, ...] = ()
     """Skills that were activated with it."""
     evicted: tuple[str, ...] = ()
-    """Skills that left to make room."""
+    """Skills that were evicted for it."""
     warnings: tuple[str, ...] = ()
-    """For the person: a toolset that could not be loaded, say. The rest works."""
+    """For the user, such as a toolset that could not be loaded. The rest works."""
 
 
-def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """`name` and all it depends on, each after what it needs. `needs_of` holds every skill that can be used."""
+def dependency_order(name: str, dependencies_of: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns `name` and all its dependencies, dependencies first. `dependencies_of` holds every usable skill."""
     done: dict[str, None] = {}
     path: list[str] = []
 
@@ -104,19 +104,17 @@ def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tupl
         if each in done:
             return
         if each in path:
-            circle = " -> ".join([*path[path.index(each) :], each])
-            raise ConflictError(
-                f"the dependencies of {name!r} go in a circle: {circle}", hint="one of these skills must drop its dependency"
-            )
-        if each not in needs_of:
+            cycle = " -> ".join([*path[path.index(each) :], each])
+            raise ConflictError(f"the dependencies of {name!r} form a cycle: {cycle}", hint="remove one of these dependencies")
+        if each not in dependencies_of:
             raise NotFoundError(
-                f"{path[-1]!r} depends on {each!r}, and no skill of that name can be used here"
+                f"{path[-1]!r} depends on {each!r}, which is not installed or not enabled"
                 if path
                 else f"no skill is named {each!r}",
                 hint=f"install or enable {each!r}, or remove it from the dependencies" if path else "see `metier skill list`",
             )
         path.append(each)
-        for needed in needs_of[each]:
+        for needed in dependencies_of[each]:
             visit(needed)
         path.pop()
         done[each] = None
@@ -128,14 +126,14 @@ def dependency_order(name: str, needs_of: Mapping[str, tuple[str, ...]]) -> tupl
 def admit(
     active: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int
 ) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
-    """Who is active once `coming` are in, and who left for them. Refused when nobody may leave."""
+    """Returns the active rows with `coming` among them, and the evicted ones. Raises RefusedError if none can be evicted."""
     names = {each.name for each in coming}
     kept = [each for each in active if each.name not in names]
     evicted: list[ActiveSkill] = []
     while _counted(kept) + _counted(coming) > max_active:
         candidate = _least_recent(kept, coming)
         if candidate is None:
-            raise _no_room(kept, coming, max_active)
+            raise _limit_reached(kept, coming, max_active)
         kept.remove(candidate)
         evicted.append(candidate)
         gone, kept = release_dependencies(kept, candidate, spare=names)
@@ -144,14 +142,14 @@ def admit(
 
 
 def deactivate(active: Sequence[ActiveSkill], name: str) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
-    """Who stays when `name` is deactivated, and who goes with it."""
+    """Returns the rows that stay when `name` is deactivated, and the rows that are removed with it."""
     found = next((each for each in active if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in active)
-        raise NotFoundError(f"{name!r} is not active", hint=f"active are: {names}" if names else "no skill is active")
-    users = [each.name for each in active if name in each.dependencies]
-    if users:
-        raise ConflictError(f"{name!r} is needed by {users[0]!r}", hint=f"deactivate {users[0]!r} first")
+        raise NotFoundError(f"{name!r} is not active", hint=f"active skills: {names}" if names else "no skill is active")
+    dependents = [each.name for each in active if name in each.dependencies]
+    if dependents:
+        raise ConflictError(f"{dependents[0]!r} depends on {name!r}", hint=f"deactivate {dependents[0]!r} first")
     rest = [each for each in active if each is not found]
     gone, rest = release_dependencies(rest, found)
     return tuple(rest), (found, *gone)
@@ -160,7 +158,7 @@ def deactivate(active: Sequence[ActiveSkill], name: str) -> tuple[tuple[ActiveSk
 def release_dependencies(
     active: Sequence[ActiveSkill], left: ActiveSkill, *, spare: Iterable[str] = ()
 ) -> tuple[list[ActiveSkill], list[ActiveSkill]]:
-    """The dependencies that came only with `left` and that nobody else needs; and those who stay."""
+    """Returns the dependencies that were activated only for `left`, and the rows that stay."""
     kept, gone = list(active), []
     pending = list(left.dependencies)
     while pending:
@@ -179,7 +177,7 @@ def release_dependencies(
 def remove_rows(
     active: Sequence[ActiveSkill], left: Sequence[ActiveSkill]
 ) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
-    """Who stays when `left` are gone, and all who went: they, and what had come only for them."""
+    """Returns the rows that stay without `left`, and all removed rows: `left` and what was activated only for them."""
     kept = [row for row in active if row not in left]
     gone = list(left)
     for row in left:
@@ -189,9 +187,9 @@ def remove_rows(
 
 
 def mark_used(active: Sequence[ActiveSkill], name: str) -> tuple[ActiveSkill, ...]:
-    """The same rows with `name`, and what it needs, as the most recently used."""
+    """Returns the rows with `name` and its dependencies as the most recently used."""
     by_name = {each.name: each for each in active}
-    used = max((each.last_use for each in active), default=0)
+    latest = max((each.last_use for each in active), default=0)
     order: list[str] = []
 
     def visit(each: str) -> None:
@@ -201,7 +199,7 @@ def mark_used(active: Sequence[ActiveSkill], name: str) -> tuple[ActiveSkill, ..
                 visit(needed)
 
     visit(name)
-    numbers = {each: used + place for place, each in enumerate(reversed(order), start=1)}
+    numbers = {each: latest + place for place, each in enumerate(reversed(order), start=1)}
     return tuple(replace(each, last_use=numbers[each.name]) if each.name in numbers else each for each in active)
 
 
@@ -215,14 +213,15 @@ def _least_recent(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill]) ->
     return min(free, key=lambda each: each.last_use, default=None)
 
 
-def _no_room(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int) -> RefusedError:
+def _limit_reached(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int) -> RefusedError:
     if _counted(coming) > max_active:
         return RefusedError(
-            f"{coming[-1].name!r} and its dependencies are {len(coming)} skills, and at most {max_active} can be active",
+            f"{coming[-1].name!r} and its dependencies are {len(coming)} skills; at most {max_active} can be active",
             rule="max-active", hint="raise skills.max_active",
         )  # fmt: skip
     held = ", ".join(each.name for each in kept if each.mode is not ActivationMode.PERSISTENT)
     return RefusedError(
-        f"there is no room for {coming[-1].name!r}: {held} may not leave", rule="max-active",
+        f"cannot activate {coming[-1].name!r}: at most {max_active} skills can be active, and {held} cannot be evicted",
+        rule="max-active",
         hint="unpin or deactivate one of them, or raise skills.max_active",
     )  # fmt: skip

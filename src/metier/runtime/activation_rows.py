@@ -1,4 +1,4 @@
-"""What an activation will bring: the row that a skill gets, the text that its model gets, and the answer made of both."""
+"""The row and the text of one activation, and the Activation made of both."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from .content import Placeholders, SkillContent, fill, parameter_values, render,
 from .session_options import SessionOptions
 from .skill_access import body_of, files_for_model, origin_of
 
-__all__ = ["ActivationRequest", "make_activation", "new_row", "render_content", "render_instructions"]
+__all__ = [
+    "ActivationRequest",
+    "checksum",
+    "make_activation",
+    "new_row",
+    "render_content",
+    "render_instructions",
+    "updated_row",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRequest:
-    """What somebody wants to activate, and how."""
+    """A request to activate one skill."""
 
     name: str
     by: ActivatedBy
@@ -30,50 +38,50 @@ class ActivationRequest:
     pinned: bool = False
 
 
-def new_row(skill: Skill, folder: str, asked: ActivationRequest, options: SessionOptions, now: datetime) -> ActiveSkill:
-    """The row of a skill that was not active before. What it was told is not known yet."""
-    mine = skill.name == asked.name
+def new_row(skill: Skill, folder: str, request: ActivationRequest, options: SessionOptions, now: datetime) -> ActiveSkill:
+    """Returns the row of a skill that was not active before. Its checksum is not known yet."""
+    requested = skill.name == request.name
     return ActiveSkill(
         name=skill.name,
         folder=folder,
         since=now,
         last_use=0,
-        by=asked.by if mine else ActivatedBy.DEPENDENCY,
-        mode=(asked.mode if mine else None) or options.modes.get(skill.name) or options.mode,
-        pinned=(mine and asked.pinned) or skill.name in options.pinned,
-        arguments=asked.arguments if mine else "",
-        parameters=_parameters(skill, asked.parameters if mine else {}, options),
+        by=request.by if requested else ActivatedBy.DEPENDENCY,
+        mode=(request.mode if requested else None) or options.modes.get(skill.name) or options.mode,
+        pinned=(requested and request.pinned) or skill.name in options.pinned,
+        arguments=request.arguments if requested else "",
+        parameters=_parameters(skill, request.parameters if requested else {}, options),
         dependencies=skill.manifest.extensions.dependencies,
     )
 
 
-def updated_row(skill: Skill, present: ActiveSkill, asked: ActivationRequest, options: SessionOptions) -> ActiveSkill:
-    """The row of an active skill that somebody asks for again. Who says nothing new about it changes nothing."""
-    if skill.name != asked.name:
+def updated_row(skill: Skill, present: ActiveSkill, request: ActivationRequest, options: SessionOptions) -> ActiveSkill:
+    """Returns the row of an active skill that is requested again. A request without arguments or options changes nothing."""
+    if skill.name != request.name:
         return present
-    says_more = bool(asked.arguments or asked.parameters)
+    changed = bool(request.arguments or request.parameters)
     return replace(
         present,
-        # A dependency that somebody asks for by name is theirs from then on.
-        by=asked.by if present.by is ActivatedBy.DEPENDENCY else present.by,
-        mode=asked.mode or present.mode,
-        pinned=present.pinned or asked.pinned,
-        arguments=asked.arguments if says_more else present.arguments,
-        parameters=_parameters(skill, asked.parameters, options) if says_more else present.parameters,
+        # A dependency that is requested by name is no longer removed with the skill that needed it.
+        by=request.by if present.by is ActivatedBy.DEPENDENCY else present.by,
+        mode=request.mode or present.mode,
+        pinned=present.pinned or request.pinned,
+        arguments=request.arguments if changed else present.arguments,
+        parameters=_parameters(skill, request.parameters, options) if changed else present.parameters,
         dependencies=skill.manifest.extensions.dependencies,
     )
 
 
 def render_content(skill: Skill, row: ActiveSkill, options: SessionOptions) -> SkillContent:
-    filling = Placeholders(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
+    placeholders = Placeholders(directory=row.folder, arguments=row.arguments, parameters=row.parameters)
     return render(
-        skill.name, body_of(skill), filling, files_for_model(skill.resources()), budget=options.instruction_tokens,
-        count=options.count, most_files=options.listed_files, origin=origin_of(skill),
+        skill.name, body_of(skill), placeholders, files_for_model(skill.resources()), budget=options.instruction_tokens,
+        count=options.count, max_files=options.listed_files, origin=origin_of(skill),
     )  # fmt: skip
 
 
 def render_instructions(skill: Skill, row: ActiveSkill, options: SessionOptions) -> str:
-    """The same for a block that wraps it in its own way: filled in, within the budget, and with what else there is to read."""
+    """Returns the instructions for a block of the system prompt: filled in, trimmed to the budget, with the list of files."""
     body = body_of(skill)
     filled = fill(body, Placeholders(directory=row.folder, arguments=row.arguments, parameters=row.parameters))
     kept, note = trim(filled, options.instruction_tokens, count=options.count)
@@ -91,13 +99,13 @@ def checksum(content: SkillContent) -> str:
 
 
 def make_activation(row: ActiveSkill, contents: Mapping[str, SkillContent], evicted: Sequence[ActiveSkill]) -> Activation:
-    """The texts that the model has not had yet, dependencies first, and what else it should know."""
+    """Joins the texts that the model does not have yet, dependencies first, and the names of evicted skills."""
     injected = row.name in contents
     parts = [content.text for content in contents.values()]
     if not injected:
-        parts.append(f"The skill {_said(row.name)} is already active; follow the instructions that were given before.")
+        parts.append(f"The skill {_safe_name(row.name)} is already active; follow the instructions that were given before.")
     if evicted:
-        names = ", ".join(_said(each.name) for each in evicted)
+        names = ", ".join(_safe_name(each.name) for each in evicted)
         parts.append(f"Unloaded to make room: {names}. Call load_skill to use one again.")
     return Activation(
         name=row.name,
@@ -112,8 +120,8 @@ def make_activation(row: ActiveSkill, contents: Mapping[str, SkillContent], evic
     )
 
 
-def _said(name: str) -> str:
-    # A name that breaks the standard's rules is loaded all the same, and may hold anything.
+def _safe_name(name: str) -> str:
+    # A name that breaks the rules of the standard is loaded all the same, and may hold any text.
     return escape_instructions(one_line(name))
 
 

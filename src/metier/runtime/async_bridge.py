@@ -1,8 +1,7 @@
-"""Between the session, which is synchronous, and strangers' code, which may not be.
+"""Bridge between the synchronous session and asynchronous hooks of its caller.
 
-Tools are awaited and do their work in a thread. What they meet there, an approval hook or a subscriber, may be a
-coroutine function that belongs to the caller's loop; so the loop is remembered on the way into the thread and asked
-from there.
+Tools are awaited and do their work in a thread. An approval hook or an event subscriber that they call there may be a
+coroutine function of the caller's event loop. So the loop is recorded on the way into the thread, and awaits the hook.
 """
 
 from __future__ import annotations
@@ -16,30 +15,30 @@ from metier.errors import RefusedError
 
 __all__ = ["caller_loop", "in_thread", "wait_for"]
 
-_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("metier_home_loop", default=None)
+_caller_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("metier_caller_loop", default=None)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    token = _home.set(asyncio.get_running_loop())
+    token = _caller_loop.set(asyncio.get_running_loop())
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     finally:
-        _home.reset(token)
+        _caller_loop.reset(token)
 
 
 def caller_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that this thread works for, if there is one that runs."""
+    """Returns the running loop that this thread works for, if there is one."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
-        loop = _home.get()
+        loop = _caller_loop.get()
         return loop if loop is not None and loop.is_running() else None
 
 
 def wait_for(waiting: Awaitable[T]) -> T:
-    """What `waiting` comes to, from synchronous code. Not from inside the loop itself, which would wait for ever."""
+    """Waits for an awaitable in synchronous code. Raises RefusedError inside the loop itself, which would deadlock."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -52,8 +51,8 @@ def wait_for(waiting: Awaitable[T]) -> T:
     if asyncio.iscoroutine(waiting):
         waiting.close()
     raise RefusedError(
-        "an asynchronous answer cannot be waited for here", rule="asynchronous",
-        hint="go through the session's tools, or give a hook that is a plain function",
+        "cannot wait for an asynchronous hook inside the event loop", rule="asynchronous",
+        hint="call the session's tools, or use a hook that is a plain function",
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """One SQLite file that several processes may use at once.
 
-Every change is one transaction that reads, decides and writes. A file that is damaged is set aside under another name,
-never deleted, and a new one is begun; whoever asks is told.
+Every change is one transaction that reads, decides and writes. A damaged file is renamed, never deleted, and a new one is
+created; `damaged_copy` says where the old one is. Only sqlite3 opens the file: closing any other descriptor of it would
+release the locks that this process holds.
 """
 
 from __future__ import annotations
@@ -14,131 +15,147 @@ import time
 from collections.abc import Iterator
 
 from metier.errors import UnavailableError
-from metier.sources import file_lock
+from metier.sources import create_private_file, file_lock
 
 __all__ = ["Database"]
 
 
 class Database:
-    """Opened when it is first used. `schema` is what makes a new file; a file of a later `version` is left alone."""
+    """Opened on first use. `schema` creates the tables of a new file; a file with a later `version` is left alone."""
 
-    def __init__(self, file: str | os.PathLike[str], *, schema: str, version: int = 1, wait: float = 5.0) -> None:
+    def __init__(self, file: str | os.PathLike[str], *, schema: str, version: int = 1, timeout: float = 5.0) -> None:
         self.file = os.path.abspath(file)
         self.damaged_copy: str | None = None
-        """Where a damaged file was moved, if that happened."""
+        """The new path of a damaged file, if there was one."""
         self._schema = schema
         self._version = version
-        self._wait = wait
+        self._timeout = timeout
         self._lock = threading.RLock()
-        self._open: sqlite3.Connection | None = None
-        self._opened_by = 0
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+        """The process that opened the connection."""
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[sqlite3.Connection]:
         with self._lock, _explained(self.file):
-            yield self._connection()
+            yield self._connected()
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: committed at the end of the block, rolled back by an error."""
         with self._lock, _explained(self.file):
-            db = self._connection()
-            db.execute("begin immediate")
+            connection = self._connected()
+            connection.execute("begin immediate")
             try:
-                yield db
+                yield connection
             except BaseException:
-                db.execute("rollback")
+                connection.execute("rollback")
                 raise
-            db.execute("commit")
+            connection.execute("commit")
 
     def close(self) -> None:
         with self._lock:
-            if self._open is not None and self._opened_by == os.getpid():
-                self._open.close()
-                self._open = None
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+                self._connection = None
 
     def __del__(self) -> None:
         self.close()
 
-    def _connection(self) -> sqlite3.Connection:
-        # A connection must not cross a fork: both would write through one lock.
-        # And somebody may have removed the file under us: what is written to it then is lost.
-        if self._open is None or self._opened_by != os.getpid() or not os.path.exists(self.file):
+    def _connected(self) -> sqlite3.Connection:
+        # A connection must not cross a fork: both processes would write through one lock. And what is written to a file
+        # that another program has removed is lost.
+        if self._connection is None or self._process != os.getpid() or not os.path.exists(self.file):
             self.close()
             os.makedirs(os.path.dirname(self.file), mode=0o700, exist_ok=True)
             try:
-                self._open = self._connected()
+                self._connection = self._open()
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
                 with file_lock(self.file):
-                    self.damaged_copy = self._moved_aside() or self.damaged_copy
-                self._open = self._connected()
-            self._opened_by = os.getpid()
-        return self._open
+                    self.damaged_copy = self._rename_damaged() or self.damaged_copy
+                self._connection = self._open()
+            self._process = os.getpid()
+        return self._connection
 
-    def _connected(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.file, timeout=self._wait, isolation_level=None, check_same_thread=False)
+    def _open(self) -> sqlite3.Connection:
+        self._create_private()
+        connection = sqlite3.connect(self.file, timeout=self._timeout, isolation_level=None, check_same_thread=False)
         try:
             if os.path.exists(self.file) and os.path.getsize(self.file):
-                answer = db.execute("pragma quick_check(1)").fetchone()[0]
+                answer = connection.execute("pragma quick_check(1)").fetchone()[0]
                 if answer != "ok":
                     raise sqlite3.DatabaseError(str(answer))
-            version = _version(db)
+            version = _user_version(connection)
             if version > self._version:
                 raise UnavailableError(
                     f"{self.file} was written by a newer metier", hint="update metier, or move the file away", retryable=False
                 )
-            # A lost last second after a power cut is fine; waiting for the disk at every activation is not.
-            db.execute("pragma journal_mode = wal")
-            db.execute("pragma synchronous = normal")
+            # Losing the last second after a power cut is acceptable; waiting for the disk at every activation is not.
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = normal")
             if version < self._version:
-                self._make(db)
-            with contextlib.suppress(OSError):
-                os.chmod(self.file, 0o600)
+                self._create_tables(connection)
         except BaseException:
-            db.close()
+            connection.close()
             raise
-        return db
+        return connection
 
-    def _make(self, db: sqlite3.Connection) -> None:
-        db.execute("begin immediate")
-        if _version(db) < self._version:
+    def _create_private(self) -> None:
+        """Creates an empty file that only its owner can read; SQLite gives its journals the same mode.
+
+        The file is closed before it gets the database's name. Where that fails, opening it says why.
+        """
+        if os.path.lexists(self.file):
+            return
+        with contextlib.suppress(OSError):
+            descriptor, temporary = create_private_file(os.path.dirname(self.file), ".new-")
+            os.close(descriptor)
+            try:
+                os.link(temporary, self.file)
+            finally:
+                os.unlink(temporary)
+
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
+        connection.execute("begin immediate")
+        if _user_version(connection) < self._version:
             for statement in self._schema.split(";"):
-                db.execute(statement)
-            db.execute(f"pragma user_version = {self._version}")
-        db.execute("commit")
+                connection.execute(statement)
+            connection.execute(f"pragma user_version = {self._version}")
+        connection.execute("commit")
 
-    def _moved_aside(self) -> str | None:
-        """Move a damaged file and its journals; None if somebody else has done so meanwhile."""
+    def _rename_damaged(self) -> str | None:
+        """Renames a damaged file and its journals; returns None if another process has done that meanwhile."""
         try:
-            self._connected().close()
+            self._open().close()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
             target = f"{self.file}.damaged-{int(time.time())}"
-            for ending in ("", "-wal", "-shm"):
+            for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
-                    os.replace(f"{self.file}{ending}", f"{target}{ending}")
+                    os.replace(f"{self.file}{suffix}", f"{target}{suffix}")
             return target
         return None
 
 
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("pragma user_version").fetchone()[0])
+def _user_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma user_version").fetchone()[0])
 
 
 @contextlib.contextmanager
 def _explained(file: str) -> Iterator[None]:
-    """SQLite's errors as ours, each with what to do."""
+    """Turns SQLite's errors into ours, each with a hint."""
     try:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise UnavailableError(f"{file} is in use by another process", hint="try again in a moment") from error
         raise UnavailableError(
-            f"{file} cannot be used: {error}", hint="check its permissions and the free space on its disk"
+            f"cannot use {file}: {error}", hint="check its permissions and the free space on its disk"
         ) from error
     except sqlite3.DatabaseError as error:
         raise UnavailableError(
-            f"{file} is damaged: {error}", hint="start again: the file is then set aside and a new one begun"
+            f"{file} is damaged: {error}", hint="run the command again: it renames the file and creates a new one"
         ) from error

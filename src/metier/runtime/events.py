@@ -1,8 +1,7 @@
-"""What happened, as values, and a small bus that tells whoever wants to know.
+"""The events of a session, and the bus that delivers them to subscribers.
 
-A subscriber is a stranger: it may be slow to await, and it may fail. Neither ever reaches the run that it is told
-about. Events name things and count them; the few that carry content (a query, arguments) say so, and telemetry leaves
-those fields out unless asked.
+A slow or failing subscriber never affects the run that emits the event. Events hold names and counts. The few fields with
+content (a query, arguments) are marked, and telemetry leaves them out by default.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class SkillActivated(Event):
     by: ActivatedBy = ActivatedBy.USER
     mode: ActivationMode = ActivationMode.BOUNDED
     tokens: int = 0
-    """That the model was given; 0 when it had the text already."""
+    """Given to the model; 0 if it has the text already."""
     description: str = ""
     """Content."""
 
@@ -60,7 +59,7 @@ class SkillDeactivated(Event):
     name: str
     path: str
     reason: str
-    """asked, limit, turn, gone, unneeded or cleared."""
+    """requested, limit, turn, missing, unneeded or cleared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +87,9 @@ class ScriptFinished(Event):
     duration: float = 0.0
     timed_out: bool = False
     level: str = ""
-    """How it was isolated; empty when it never ran."""
+    """The isolation level; empty if it never ran."""
     error: str = ""
-    """The code of what kept it from running."""
+    """The code of the error that kept it from running."""
 
     @property
     def ok(self) -> bool:
@@ -101,11 +100,11 @@ class ScriptFinished(Event):
 class ToolCalled(Event):
     tool: str
     name: str = ""
-    """The skill it was about, where it was about one."""
+    """The skill that the call concerns, if any."""
     resource: str = ""
     duration: float = 0.0
     error: str = ""
-    """The code of what the model was told went wrong; empty when all was well."""
+    """The code of the error in the reply; empty if it succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +119,14 @@ class SkillsSelected(Event):
 class SkillShadowed(Event):
     name: str
     path: str
-    """Of the skill that is hidden."""
+    """Of the shadowed skill."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRefused(Event):
     name: str
-    """The skill, empty where it was about none."""
+    """The skill; empty if it concerns none."""
     what: str
     """Such as `Script(scripts/run.py)`."""
     rule: str = ""
@@ -137,16 +136,16 @@ Subscriber = Callable[[Event], Awaitable[None] | None]
 
 
 class EventBus:
-    """Tells every subscriber every event, in order. Not a queue: a synchronous subscriber is called at once."""
+    """Delivers every event to every subscriber, in order. It is not a queue: synchronous subscribers are called at once."""
 
     def __init__(self) -> None:
         self._subscribers: list[tuple[Subscriber, tuple[type[Event], ...]]] = []
         self._pending: set[asyncio.Task[None]] = set()
         self.failures = 0
-        """How often a subscriber failed; each time is logged."""
+        """How often a subscriber failed. Each failure is logged."""
 
     def subscribe(self, subscriber: Subscriber, *kinds: type[Event]) -> Callable[[], None]:
-        """Tell it these kinds, or all. Returns what unsubscribes it."""
+        """Subscribes to these kinds of events, or to all. Returns a function that unsubscribes."""
         entry = (subscriber, kinds or (Event,))
         self._subscribers.append(entry)
 
@@ -162,21 +161,21 @@ class EventBus:
                 continue
             try:
                 waiting = subscriber(event)
-            except Exception as error:  # a stranger's code
-                self._failed(subscriber, error)
+            except Exception as error:  # a subscriber may raise anything
+                self._log_failure(subscriber, error)
                 continue
             if inspect.isawaitable(waiting):
-                self._follow(subscriber, waiting)
+                self._schedule(subscriber, waiting)
 
     async def drain(self) -> None:
-        """Wait until every asynchronous subscriber is done with what was emitted so far."""
+        """Waits until every asynchronous subscriber has finished with the events so far."""
         while self._pending:
             waiting = tuple(self._pending)
             await asyncio.gather(*waiting, return_exceptions=True)
-            # Not left to the tasks' own callbacks: for tasks that are done already nothing waits, and those would never run.
+            # The callbacks of tasks that are done already have not run yet, and gather does not wait for them.
             self._pending.difference_update(waiting)
 
-    def _follow(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
+    def _schedule(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         loop = caller_loop()
         if loop is None:
             asyncio.run(self._guarded(subscriber, waiting))
@@ -199,10 +198,10 @@ class EventBus:
     async def _guarded(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         try:
             await waiting
-        except Exception as error:  # a stranger's code
-            self._failed(subscriber, error)
+        except Exception as error:  # a subscriber may raise anything
+            self._log_failure(subscriber, error)
 
-    def _failed(self, subscriber: Subscriber, error: Exception) -> None:
+    def _log_failure(self, subscriber: Subscriber, error: Exception) -> None:
         self.failures += 1
         name = getattr(subscriber, "__qualname__", type(subscriber).__name__)
-        _log.warning("the subscriber %s failed: %s: %s", name, type(error).__name__, error)
+        _log.warning("subscriber %s failed: %s: %s", name, type(error).__name__, error)

@@ -1,10 +1,10 @@
-"""Is this machine ready to run skills? Found out by doing, for `metier doctor`."""
+"""Checks for `metier doctor`: whether this machine can run skills, found by probing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import MetierError
 from metier.values import dataclass
@@ -12,6 +12,9 @@ from metier.values import dataclass
 from .policy.approvals import FileApprovals
 from .sandbox.isolation import Isolation, IsolationLevel
 from .store import SqliteSessionStore
+
+if TYPE_CHECKING:
+    from .sandbox.probe import ProbeResult
 
 __all__ = ["HealthCheck", "check_health"]
 
@@ -25,55 +28,46 @@ class HealthCheck:
     hint: str = ""
 
 
-class Found(Protocol):
-    """What a runner found out about one level."""
+class ProbingRunner(Protocol):
+    """The part of `Runner` that is checked."""
 
-    @property
-    def isolation(self) -> Isolation: ...
-
-    @property
-    def works(self) -> bool: ...
-
-    @property
-    def why(self) -> str: ...
-
-    @property
-    def fix(self) -> str: ...
-
-
-class Probed(Protocol):
-    def findings(self) -> Sequence[Found]: ...
+    def probe_results(self) -> Sequence[ProbeResult]: ...
 
     def best(self) -> Isolation | None: ...
 
 
 def check_health(
-    *, store: SqliteSessionStore, approvals: FileApprovals, runner: Probed, require: IsolationLevel
+    *, store: SqliteSessionStore, approvals: FileApprovals, runner: ProbingRunner, require: IsolationLevel
 ) -> Iterator[HealthCheck]:
-    """One line each: sandbox, sessions, approvals, telemetry. `require` is what the user asks of the sandbox."""
-    yield _sandbox(runner, require)
+    """Yields one check each for sandbox, sessions, approvals and telemetry. `require` is the configured isolation level."""
+    yield _check_sandbox(runner, require)
     try:
         sessions = len(store.sessions())
-        aside = f"; a damaged file was set aside as {store.damaged_copy}" if store.damaged_copy else ""
-        yield HealthCheck("sessions", "warning" if aside else "ok", f"{sessions:,} kept in {store.file}{aside}")
+        damaged = f"; a damaged file was renamed to {store.damaged_copy}" if store.damaged_copy else ""
+        yield HealthCheck("sessions", "warning" if damaged else "ok", f"{_count(sessions, 'session')} in {store.file}{damaged}")
     except MetierError as error:
         yield HealthCheck("sessions", "error", str(error), error.hint)
     try:
-        kept = len(approvals.all)
-        yield HealthCheck("approvals", "ok", f"{kept:,} kept; `metier policy show` lists them" if kept else "none yet")
+        count = len(approvals.all)
+        listed = f"{_count(count, 'approval')}; see `metier policy show`" if count else "none"
+        yield HealthCheck("approvals", "ok", listed)
     except MetierError as error:
         yield HealthCheck("approvals", "error", str(error), error.hint)
-    there = find_spec("opentelemetry") is not None
-    yield HealthCheck("telemetry", "ok", "OpenTelemetry is installed" if there else "not installed; metier[otel] brings it")
+    is_installed = find_spec("opentelemetry") is not None
+    yield HealthCheck("telemetry", "ok", "OpenTelemetry is installed" if is_installed else "not installed (extra metier[otel])")
 
 
-def _sandbox(runner: Probed, require: IsolationLevel) -> HealthCheck:
+def _check_sandbox(runner: ProbingRunner, require: IsolationLevel) -> HealthCheck:
     best = runner.best()
     if best is not None and best.level.strength >= require.strength:
         missing = f"; without: {', '.join(best.missing)}" if best.missing else ""
         return HealthCheck("sandbox", "ok", f"scripts run at level {best.level}{missing}")
-    wanted = [found for found in runner.findings() if not found.works and found.isolation.level.strength >= require.strength]
-    reasons = "; ".join(f"{found.isolation.level}: {found.why}" for found in wanted if found.why)
-    fix = next((found.fix for found in wanted if found.fix), "")
-    have = f"only level {best.level}" if best is not None else "no sandbox"
-    return HealthCheck("sandbox", "error", f"{have} here, and {require} is required, so scripts are refused ({reasons})", fix)
+    failed = [one for one in runner.probe_results() if not one.works and one.isolation.level.strength >= require.strength]
+    reasons = "; ".join(f"{one.isolation.level}: {one.reason}" for one in failed if one.reason)
+    fix = next((one.fix for one in failed if one.fix), "")
+    available = f"only level {best.level} is available" if best is not None else "no sandbox is available"
+    return HealthCheck("sandbox", "error", f"{available}, and {require} is required: scripts are refused ({reasons})", fix)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

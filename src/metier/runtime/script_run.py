@@ -1,4 +1,4 @@
-"""What came of running something: for the model as text, for programs as a value."""
+"""A run of a script as values: the run with its limits, and its outcome."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
+    """Limits of one run. The configuration can change them; a model cannot."""
+
     seconds: float = 60.0
     output_bytes: int = 1024 * 1024
     """Of stdout and stderr together."""
@@ -28,7 +30,7 @@ class Limits:
     argument_bytes: int = 4096
     """Of all arguments together, in UTF-8."""
     memory_bytes: int = 1024 * 1024 * 1024
-    """Of each process, held by the kernel, and of all of them together, looked at every 50 ms."""
+    """Of each process, enforced by the kernel, and of all of them together, checked every 50 ms."""
     processes: int = 64
     """Threads count too."""
     open_files: int = 256
@@ -36,12 +38,12 @@ class Limits:
     scratch_bytes: int = 64 * 1024 * 1024
     scratch_files: int = 10_000
     require: IsolationLevel = IsolationLevel.LANDLOCK
-    """Below this level nothing runs."""
+    """Nothing runs at a weaker level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRun:
-    """One script of one skill, asked for once."""
+    """One run of one script of a skill."""
 
     folder: str
     """Absolute path of the skill's folder."""
@@ -51,21 +53,21 @@ class ScriptRun:
     stdin: bytes | None = None
     network: bool = False
     environment: dict[str, str] = field(default_factory=dict)
-    """Variables that the user allowed by name; never the caller's own environment."""
+    """Variables that the user allowed by name. The environment of the caller is never passed on."""
     secrets: dict[str, str] = field(default_factory=dict)
-    """The same for variables whose names look like secrets: whoever fills this in has been asked."""
+    """The same for variables whose names look like secrets. The caller must have the user's consent."""
     named: tuple[str, ...] = ()
-    """Files outside scripts/ that the skill itself names as executables."""
+    """Files outside scripts/ that the skill declares as scripts."""
     inputs: tuple[str, ...] = ()
-    """Absolute paths outside the skill that the user lets this run read, such as the file to analyse."""
+    """Absolute paths outside the skill that the script may read, such as the file to analyse."""
     outputs: tuple[str, ...] = ()
-    """Files of the scratch folder to bring back."""
+    """Files of the scratch folder to return."""
     limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFile:
-    """A file that the run left in its scratch folder."""
+    """A file that the script wrote to its scratch folder."""
 
     path: str
     data: bytes
@@ -74,7 +76,7 @@ class OutputFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     exit_code: int | None
-    """None when it was ended by us; 128 + n when signal n ended it."""
+    """None if we stopped it; 128 + n if signal n ended it."""
     stdout: str
     stderr: str
     isolation: Isolation
@@ -85,12 +87,12 @@ class Outcome:
     duration: float = 0.0
     """Seconds."""
     peak_memory: int | None = None
-    """Bytes of the largest process, where the system tells; never below the 10 MB or so of the process that starts it."""
+    """Bytes of the largest process, if the system reports it; at least the 10 MB or so of the process that starts it."""
     files: tuple[OutputFile, ...] = ()
     stop_reason: str = ""
-    """What made us end it: time, output, processes, memory or scratch."""
+    """The reason why we stopped it: time, cancel, output, processes, memory or scratch."""
     refused_files: tuple[tuple[str, str], ...] = ()
-    """Outputs that were asked for and not brought back, each with the reason."""
+    """Requested outputs that are not returned, each with the reason."""
 
     @property
     def ok(self) -> bool:
@@ -98,6 +100,6 @@ class Outcome:
 
 
 def printable(text: str) -> str:
-    """Text of a stranger's program as it may be printed to a terminal: no escapes, no controls but tab and newline."""
+    """Removes escapes and control characters except tab and newline, so that output of a script can go to a terminal."""
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     return _REORDERING.sub("", plain)

@@ -1,7 +1,7 @@
-"""One conversation: which skills are active, since when and by whom; what they may read, run and bring along.
+"""One conversation with skills: activation, files, scripts, permissions and usage.
 
-A session is synchronous where it only reads files and decides, and asynchronous where it runs something. Its state
-lives in a store, so it can be left and gone on with, in another process too. What a model needs of it is `tools()`.
+Methods that only read files and decide are synchronous; those that run something are asynchronous. The state is in a
+store, so another process can resume the session by its id. `tools()` is the part that a model uses.
 """
 
 from __future__ import annotations
@@ -73,13 +73,15 @@ class Session:
         self.options = options or SessionOptions()
         self.services = services or SessionServices()
         self._meter = UsageMeter(self.services.store)
-        self.toolsets = SessionToolsets(self.services.permissions, lambda name, error: self._refused(name, "Toolset", error))
+        self.toolsets = SessionToolsets(
+            self.services.permissions, lambda name, error: self._emit_refused(name, "Toolset", error)
+        )
         self._used: dict[str, None] = {}
         self.set_catalog(catalog)
 
     @property
     def active(self) -> tuple[ActiveSkill, ...]:
-        """The active skills, the one longest unused first."""
+        """The active skills, the least recently used first."""
         return tuple(sorted(self._rows(self.services.store.active(self.id)), key=lambda row: row.last_use))
 
     @property
@@ -87,7 +89,7 @@ class Session:
         return tuple(sorted(row.name for row in self.active))
 
     def active_skills(self) -> list[Skill]:
-        """The active skills as they are on disk now; one that was deleted or broken meanwhile is left out."""
+        """Reads the active skills from disk now. Deleted and broken ones are left out."""
         found = []
         for name in self.active_names:
             try:
@@ -97,7 +99,7 @@ class Session:
         return found
 
     def set_catalog(self, catalog: Catalog) -> None:
-        """Go on with another catalog, as after a change on disk. Skills that are no longer there are deactivated."""
+        """Replaces the catalog, as after a change on disk. Active skills that it no longer offers are deactivated."""
         self.catalog = catalog
         self.skills = SkillAccess(catalog, self.services.remote_files)
         for entry in catalog.entries:
@@ -111,65 +113,69 @@ class Session:
                         reason=entry.reason,
                     )
                 )
-        with self.services.store.edit(self.id) as draft:
-            draft.active, gone = remove_rows(draft.active, [row for row in draft.active if not self._is_there(row)])
-        self._left(gone, "gone")
+        with self.services.store.edit(self.id) as stored:
+            stored.active, gone = remove_rows(stored.active, [row for row in stored.active if not self._is_offered(row)])
+        self._emit_deactivated(gone, "missing")
 
     def tools(self) -> tuple[Tool, ...]:
-        """What a model can call now. Ask again after every call: tools come and go with the skills."""
+        """Returns the tools that a model can call now. They change with the active skills: call it again after every call."""
         return session_tools(self)
 
     def activate(
         self, name: str, *, by: ActivatedBy = ActivatedBy.USER, arguments: str = "",
         parameters: Mapping[str, object] | None = None, mode: ActivationMode | None = None, pinned: bool = False,
     ) -> Activation:  # fmt: skip
-        """Make a skill active, with what it depends on. The `text` of the answer is exactly what a model gets."""
-        asked = ActivationRequest(name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned)
+        """Activates a skill and its dependencies. The `text` of the result is exactly what a model gets."""
+        request = ActivationRequest(
+            name=name, by=by, arguments=arguments, parameters=parameters or {}, mode=mode, pinned=pinned
+        )
         try:
-            return self._activate(asked)
+            return self._activate(request)
         except MetierError as error:
-            self._refused(name, "activate", error)
+            self._emit_refused(name, "activate", error)
             raise
 
     def deactivate(self, name: str, *, by: ActivatedBy = ActivatedBy.USER) -> tuple[str, ...]:
-        """Make a skill inactive; returns who left. A model cannot unload what the user pinned."""
-        with self._changing() as draft:
-            if by is ActivatedBy.MODEL and any(row.name == name and row.pinned for row in draft.active):
-                raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="go on with it active")
-            draft.active, gone = deactivate(draft.active, name)
-        self._left(gone[:1], "asked")
-        self._left(gone[1:], "unneeded")
+        """Deactivates a skill; returns the names of all skills that were removed. A model cannot deactivate a pinned skill."""
+        with self._changing() as stored:
+            if by is ActivatedBy.MODEL and any(row.name == name and row.pinned for row in stored.active):
+                raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="continue with the skill active")
+            stored.active, gone = deactivate(stored.active, name)
+        self._emit_deactivated(gone[:1], "requested")
+        self._emit_deactivated(gone[1:], "unneeded")
         return tuple(row.name for row in gone)
 
     def end_turn(self) -> tuple[str, ...]:
-        """Ephemeral skills leave, with what came only for them; returns their names."""
-        with self._changing() as draft:
-            rows = draft.active
+        """Deactivates ephemeral skills and what was activated only for them; returns their names."""
+        with self._changing() as stored:
+            rows = stored.active
             needed = {name for row in rows if row.mode is not ActivationMode.EPHEMERAL for name in row.dependencies}
-            over = [row for row in rows if row.mode is ActivationMode.EPHEMERAL and not row.pinned and row.name not in needed]
-            draft.active, gone = remove_rows(rows, over)
-        self._left(gone, "turn")
+            expired = [
+                row for row in rows if row.mode is ActivationMode.EPHEMERAL and not row.pinned and row.name not in needed
+            ]
+            stored.active, gone = remove_rows(rows, expired)
+        self._emit_deactivated(gone, "turn")
         return tuple(row.name for row in gone)
 
     def clear(self) -> None:
-        """Nothing is active any more, pinned or not, and the store forgets the session."""
-        self._left(self.active, "cleared")
+        """Deactivates everything, pinned or not, and deletes the session from the store."""
+        self._emit_deactivated(self.active, "cleared")
         self._meter.flush()
         self.services.store.clear(self.id)
 
     def close(self) -> None:
-        """Write what was counted. The session can be gone on with later, by its id."""
+        """Saves the usage and unloads toolsets. The session can be resumed by its id."""
         self._meter.flush()
         self.toolsets.unload_all()
 
     def content(self, name: str) -> str:
-        """The text of an active skill again, as after a restart, or when a host has compacted its conversation."""
+        """Renders the text of an active skill again, as after a restart or when a host has compacted its conversation."""
         return render_content(self.skills.skill(name), self.active_skill(name), self.options).text
 
     def prompt(self, tools: Sequence[Tool] | None = None, *, without: Container[str] = ()) -> Disclosure:
-        """The active skills as a block of the system prompt, with their tools.
+        """Renders the active skills as a block of the system prompt, with their tools.
 
-        `without` are those that the model was told about in another way; `tools` are what `tools()` gave, if that is known.
+        `without` names skills that the model has seen in another way. `tools` is the result of `tools()`, if it is at hand.
         """
         offered = self.tools() if tools is None else tools
         rows = {row.name: row for row in self.active}
@@ -187,7 +193,7 @@ class Session:
 
     def select(self, query: str, limit: int | None = None) -> Selection:
         if self.services.selector is None:
-            raise RefusedError("this session has no selector", rule="no-selector", hint="give its Host one")
+            raise RefusedError("this session has no selector", rule="no-selector", hint="set selector in SessionServices")
         selection = self.services.selector.select(query, limit, recent=[row.folder for row in self.active])
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.emit(
@@ -198,28 +204,28 @@ class Session:
         return selection
 
     def activate_for(self, query: str) -> tuple[Activation, ...]:
-        """Select for a request and activate what is worth it."""
+        """Selects skills for a request and activates those that fit."""
         return self.activate_selected(self.select(query))
 
     def activate_selected(self, selection: Selection) -> tuple[Activation, ...]:
-        """Activate what is worth it, the best last, so that it is the last to leave."""
-        worth = [match for match in selection.selected if match.decision is Choice.ACTIVATE]
-        chosen = worth[: self.options.max_active]
+        """Activates the skills that fit, the best one last, so that it is evicted last."""
+        fitting = [match for match in selection.selected if match.decision is Choice.ACTIVATE]
+        chosen = fitting[: self.options.max_active]
         activated = []
         for match in reversed(chosen):
             try:
                 activated.append(self.activate(match.name, by=activated_by(match)))
             except MetierError:
-                # Nobody asked for it by name, so one that cannot be activated must not cost the others; it has been told.
+                # The user named none of these, so one that cannot be activated must not stop the others. The event is emitted.
                 continue
         return tuple(activated)
 
     def resources(self, name: str, folder: str = "") -> tuple[FileEntry, ...]:
-        """The skill's files besides its SKILL.md, or those of one folder such as `scripts`."""
+        """Lists the skill's files except its SKILL.md, or those of one folder such as `scripts`."""
         return self.skills.resources(name, folder)
 
     def read(self, name: str, path: str) -> bytes:
-        """One file of a skill, through the one path gate."""
+        """Reads one file of a skill; the path is checked."""
         data = self.skills.files(name).read(path, limit=self.options.resource_bytes)
         self.mark_used(name)
         self.emit(events.ResourceRead(session=self.id, timestamp=self.services.clock(), name=name, path=path, size=len(data)))
@@ -230,8 +236,8 @@ class Session:
         outputs: Sequence[str] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
         """Run one script of a skill, confined; see `Launch`. Refused unless skill and policy both allow it."""
-        wish = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
-        return await run_script(self, replace(wish, outputs=tuple(outputs), seconds=seconds))
+        request = ScriptRequest(skill=name, script=script, arguments=tuple(arguments), stdin=stdin, network=network)
+        return await run_script(self, replace(request, outputs=tuple(outputs), seconds=seconds))
 
     @property
     def permissions(self) -> ToolPermissions:
@@ -239,7 +245,7 @@ class Session:
 
     @property
     def usage(self) -> Mapping[str, Usage]:
-        """What this session has used, by skill; the empty name stands for what was about none."""
+        """The usage of this session by skill. The empty name holds what belongs to no skill."""
         self._meter.flush()
         total: dict[str, Usage] = {}
         for used in self.services.store.usage(self.id):
@@ -247,14 +253,14 @@ class Session:
         return total
 
     def active_skill(self, name: str) -> ActiveSkill:
-        """The active skill of that name, or NotActive."""
+        """Returns the active skill of that name, or raises NotActiveError."""
         for row in self.active:
             if row.name == name:
                 return row
         raise NotActiveError(name, active=self.active_names)
 
     def mark_used(self, name: str) -> None:
-        """It was used just now. Kept here until the next change, so that reading a file writes nothing."""
+        """Records a use of the skill. It is saved with the next change, so that reading a file writes nothing."""
         self._used.pop(name, None)
         self._used[name] = None
 
@@ -262,17 +268,16 @@ class Session:
         self._meter(event)
         self.services.bus.emit(event)
 
-    def record_call(self, called: CallRecord) -> None:
-        """A tool was called."""
+    def record_call(self, call: CallRecord) -> None:
         self.emit(
             events.ToolCalled(
                 session=self.id,
                 timestamp=self.services.clock(),
-                tool=called.tool,
-                name=called.skill if called.skill in self.catalog else "",
-                resource=called.resource,
-                duration=called.duration,
-                error=called.error,
+                tool=call.tool,
+                name=call.skill if call.skill in self.catalog else "",
+                resource=call.resource,
+                duration=call.duration,
+                error=call.error,
             )
         )
 
@@ -281,12 +286,12 @@ class Session:
 
     @contextmanager
     def _changing(self) -> Iterator[SessionRows]:
-        """The store's rows, alone with them, with what was used since the last change already noted in them."""
-        noted = tuple(self._used)
-        with self.services.store.edit(self.id) as draft:
-            draft.active = self._rows(draft.active)
-            yield draft
-        for name in noted:
+        """Locks the rows of the store, with the uses since the last change already recorded in them."""
+        recorded = tuple(self._used)
+        with self.services.store.edit(self.id) as stored:
+            stored.active = self._rows(stored.active)
+            yield stored
+        for name in recorded:
             self._used.pop(name, None)
 
     def _rows(self, rows: tuple[ActiveSkill, ...]) -> tuple[ActiveSkill, ...]:
@@ -294,49 +299,49 @@ class Session:
             rows = mark_used(rows, name)
         return rows
 
-    def _is_there(self, row: ActiveSkill) -> bool:
+    def _is_offered(self, row: ActiveSkill) -> bool:
         entry = self.catalog.get(row.name)
         return entry is not None and entry.state is State.ENABLED and entry.folder == row.folder
 
-    def _activate(self, asked: ActivationRequest) -> Activation:
-        self.skills.entry(asked.name, asked.by)
-        skills = {each: self.skills.skill(each) for each in dependency_order(asked.name, self.skills.dependencies)}
-        # Looked up before the store is ours alone: counting is a write of its own.
-        used = dict(self.usage) if self.options.budgets.any else {}
+    def _activate(self, request: ActivationRequest) -> Activation:
+        self.skills.entry(request.name, request.by)
+        skills = {each: self.skills.skill(each) for each in dependency_order(request.name, self.skills.dependencies)}
+        # Read before the store is locked: saving the usage is a transaction of its own.
+        used = dict(self.usage) if self.options.budgets.has_limits else {}
         contents: dict[str, SkillContent] = {}
-        with self._changing() as draft:
-            rows = draft.active
+        with self._changing() as stored:
+            rows = stored.active
             present = {row.name: row for row in rows}
-            coming = [self._coming(skill, present.get(each), asked, contents) for each, skill in skills.items()]
+            coming = [self._planned_row(skill, present.get(each), request, contents) for each, skill in skills.items()]
             if contents:
                 tokens = sum(content.tokens for content in contents.values())
-                self.options.budgets.check(asked.name, used, Usage(activations=len(contents), tokens=tokens))
+                self.options.budgets.check(request.name, used, Usage(activations=len(contents), tokens=tokens))
             kept, evicted = admit(rows, coming, self.options.max_active)
-            draft.active = mark_used(kept, asked.name)
-        self._left(evicted, "limit")
+            stored.active = mark_used(kept, request.name)
+        self._emit_deactivated(evicted, "limit")
         for row in coming:
-            self._announce(row, skills[row.name], contents.get(row.name))
+            self._emit_activated(row, skills[row.name], contents.get(row.name))
         warnings = tuple(problem for skill in skills.values() for problem in self.load_toolsets(skill, ask=True))
         arrived = tuple(row.name for row in coming[:-1] if row.name not in present)
         return replace(make_activation(coming[-1], contents, evicted), dependencies=arrived, warnings=warnings)
 
-    def _coming(
-        self, skill: Skill, present: ActiveSkill | None, asked: ActivationRequest, contents: dict[str, SkillContent]
+    def _planned_row(
+        self, skill: Skill, present: ActiveSkill | None, request: ActivationRequest, contents: dict[str, SkillContent]
     ) -> ActiveSkill:
-        """The row that a skill will have, and in `contents` its text, if the model has not had that yet."""
+        """Returns the row that a skill will have, and adds its text to `contents` if the model does not have it yet."""
         if present is None:
-            row = new_row(skill, self.skills.entry(skill.name).folder, asked, self.options, self.services.clock())
+            row = new_row(skill, self.skills.entry(skill.name).folder, request, self.options, self.services.clock())
         else:
-            row = updated_row(skill, present, asked, self.options)
+            row = updated_row(skill, present, request, self.options)
             if row is present:
                 return row
         content = render_content(skill, row, self.options)
-        told = checksum(content)
-        if told != row.content_checksum:
+        new_checksum = checksum(content)
+        if new_checksum != row.content_checksum:
             contents[skill.name] = content
-        return replace(row, content_checksum=told, tokens=content.tokens)
+        return replace(row, content_checksum=new_checksum, tokens=content.tokens)
 
-    def _announce(self, row: ActiveSkill, skill: Skill, content: SkillContent | None) -> None:
+    def _emit_activated(self, row: ActiveSkill, skill: Skill, content: SkillContent | None) -> None:
         if content is not None:
             self.emit(
                 events.SkillActivated(
@@ -351,12 +356,12 @@ class Session:
                 )
             )
 
-    def _refused(self, name: str, what: str, error: MetierError) -> None:
+    def _emit_refused(self, name: str, what: str, error: MetierError) -> None:
         rule = error.rule if isinstance(error, RefusedError) else error.code
         known = name if name in self.catalog else ""
         self.emit(events.ActionRefused(session=self.id, timestamp=self.services.clock(), name=known, what=what, rule=rule))
 
-    def _left(self, gone: Iterable[ActiveSkill], reason: str) -> None:
+    def _emit_deactivated(self, gone: Iterable[ActiveSkill], reason: str) -> None:
         for row in gone:
             self._used.pop(row.name, None)
             self.toolsets.unload(row.name)
@@ -373,18 +378,18 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ToolPermissions:
-    """What the host asks before it runs a tool of its own."""
+    """Answers whether a host may run one of its own tools."""
 
     session: Session
 
     def check(self, tool: str, argument: str = "") -> PolicyDecision:
-        """Allow, ask or deny. `argument` is the command for a shell, else a path or a name."""
+        """Returns allow, ask or deny. `argument` is the command of a shell, else a path or a name."""
         requesters = [self.session.skills.requester(skill) for skill in self.session.active_skills()]
         return self.session.services.permissions.check(tool, argument, skills=requesters)
 
 
 def activated_by(match: Match) -> ActivatedBy:
-    """Whose doing it is that a selected skill becomes active: the user's, who named it, a trigger's, or the ranker's."""
+    """Returns the cause of a selected skill's activation: the user who named it, a trigger, or the ranker."""
     if match.reason.startswith("named in the request"):
         return ActivatedBy.USER
     return ActivatedBy.TRIGGER if _TRIGGERED.search(match.reason) else ActivatedBy.RANKER

@@ -1,4 +1,4 @@
-"""What a session is given: how it should behave, and what it may use of the program around it."""
+"""The options of a session, and the services that it uses: store, runner, permissions, event bus, selector."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ class ScriptRunner(Protocol):
 
 
 class SkillSelector(Protocol):
-    """Finds skills for a request; `metier.selection.Selector` is ours."""
+    """Finds skills for a request. `metier.selection.Selector` implements it."""
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        """`recent` are the folders of skills that are active already."""
+        """`recent` are the folders of active skills."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """How a session behaves."""
+    """The options of a session."""
 
     max_active: int = 3
     mode: ActivationMode = ActivationMode.BOUNDED
     modes: Mapping[str, ActivationMode] = field(default_factory=dict)
-    """For single skills, by name."""
+    """Exceptions for single skills, by name."""
     pinned: frozenset[str] = frozenset()
-    """Skills that never leave to make room."""
+    """Skills that are never evicted."""
     instruction_tokens: int = 10_000
-    """More than that of a skill's instructions is trimmed, at a heading."""
+    """Longer instructions are trimmed, at a heading."""
     listed_files: int = MAX_LISTED_FILES
     resource_bytes: int = MAX_RESOURCE_BYTES
     resource_characters: int = 100_000
-    """Of a file that a model reads at once; the answer says how to read on."""
+    """The most that one call of read_skill_resource returns; the reply says how to continue."""
     named_skills: int = 500
-    """Up to so many skills a tool's schema lists every name; beyond, the model searches."""
+    """Up to this number the schema of a tool lists every skill name; above it, the model searches."""
     script_tools: bool = True
-    """Offer each script as a tool of its own, beside run_skill_script."""
+    """Offer each script as a tool of its own, besides run_skill_script."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """Values of skills' parameters, by skill and name, as the configuration has them."""
+    """Configured values of parameters, by skill and name."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that scripts may see."""
+    """Environment variables of scripts."""
     limits: Limits = field(default_factory=Limits)
     budgets: Budgets = field(default_factory=Budgets)
     count: TokenCounter = estimate_tokens
@@ -68,22 +68,22 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionServices:
-    """What a session uses of the program around it. Everything has a default that harms nobody and forgets everything."""
+    """The services that a session uses. The defaults keep nothing, run nothing and approve nothing."""
 
     store: SessionStore = field(default_factory=MemorySessionStore)
     runner: ScriptRunner | None = None
-    """Without one, no script is offered."""
+    """Without one, no scripts are offered."""
     permissions: Permissions = field(default_factory=Permissions)
     bus: EventBus = field(default_factory=EventBus)
     selector: SkillSelector | None = None
     """Without one, search_skills is not offered."""
     remote_files: OpenRemoteFiles | None = None
-    """Opens skills that are on other servers. Without it, they cannot be used."""
+    """Opens skills on other servers. Without it, they cannot be used."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 class LazyRunner:
-    """A runner that the first script makes: finding out what a machine can do takes time."""
+    """Creates the runner when the first script runs: probing the sandbox takes time."""
 
     def __init__(self, make: Callable[[], ScriptRunner]) -> None:
         self._make = make
@@ -93,10 +93,10 @@ class LazyRunner:
 
 
 class LazySelector:
-    """A selector that the first request opens: most sessions of a command line make none."""
+    """Opens the selector on the first request: most sessions of the command line make none."""
 
-    def __init__(self, opened: Callable[[], SkillSelector]) -> None:
-        self._open = opened
+    def __init__(self, open_selector: Callable[[], SkillSelector]) -> None:
+        self._open = open_selector
 
     @cached_property
     def _selector(self) -> SkillSelector:

@@ -1,4 +1,4 @@
-"""The skills of a catalog as a session takes them from it: only those that may be used, each opened once."""
+"""Access of a session to the skills of a catalog: only to usable ones, with the files of each opened once."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .policy.permissions import Requester
 
 __all__ = ["OpenRemoteFiles", "RemoteFiles", "SkillAccess", "body_of", "files_for_model", "origin_of"]
 
-# What proves a skill is for its author: an agent that used it would only pay for the list.
-_PROOF = ("evals/", "tests/")
+# Tests and evaluations of a skill are for its author. Listing them would only cost an agent tokens.
+_AUTHOR_FOLDERS = ("evals/", "tests/")
 _LARGEST_FILE = 1 << 30
 
 
 @runtime_checkable
 class RemoteFiles(Files, Protocol):
-    """The files of a skill that is not on this machine. What is in them is a stranger's, and stays known as that."""
+    """The files of a skill on another server. Their content is untrusted, and stays marked as such."""
 
     @property
     def origin(self) -> str:
-        """Whose they are, as a part of a sentence."""
+        """The owner, as a part of a sentence."""
 
     @property
     def digest(self) -> str:
-        """Of everything that an approval is bound to, without reading a file; empty where nothing can be pinned."""
+        """Of everything that an approval is bound to, without reading a file. Empty if it cannot be pinned."""
 
     def folder(self) -> str:
-        """A folder of this machine with exactly these files, for a script to run in."""
+        """Returns a local folder with exactly these files, for a script to run in."""
 
 
 OpenRemoteFiles = Callable[[Entry], RemoteFiles]
@@ -52,11 +52,11 @@ class SkillAccess:
 
     @cached_property
     def for_models(self) -> tuple[Entry, ...]:
-        """What a model may know of."""
+        """The skills that a model may see."""
         return tuple(entry for entry in self.catalog if entry.is_for_models)
 
     def entry(self, name: str, by: ActivatedBy = ActivatedBy.USER) -> Entry:
-        """Its entry, or the error that says why not. A skill that is closed to models does not exist for them."""
+        """Returns a usable entry, or raises the error that says why not. Skills closed to models do not exist for them."""
         entry = self.catalog.get(name)
         closed = (
             by in (ActivatedBy.MODEL, ActivatedBy.RANKER, ActivatedBy.TRIGGER)
@@ -65,7 +65,7 @@ class SkillAccess:
         )
         if entry is None or (closed and not entry.is_for_models):
             raise SkillNotFoundError(
-                name, known=(each.name for each in self.for_models), hint=_NEAR if by is ActivatedBy.MODEL else ""
+                name, known=(each.name for each in self.for_models), hint=_MODEL_HINT if by is ActivatedBy.MODEL else ""
             )
         if entry.state is not State.ENABLED:
             self._loader.load_metadata(name)
@@ -75,44 +75,44 @@ class SkillAccess:
         entry = self.entry(name)
         found = self._files.get(entry.folder)
         if found is None:
-            found = self._files[entry.folder] = self._opened(entry)
+            found = self._files[entry.folder] = self._open(entry)
         return found
 
     def folder(self, name: str) -> str:
-        """Where the skill's files are, for whoever runs one of them."""
+        """Returns the local folder of the skill's files, for running a script."""
         files = self.files(name)
         return files.folder if isinstance(files, DiskFiles) else files.folder()
 
     def skill(self, name: str) -> Skill:
-        """Read now, so that an edit since discovery is seen; taken apart again only if there was one."""
+        """Reads the skill now, so that edits since discovery count. It is parsed again only if its bytes changed."""
         files = self.files(name)
         try:
             data = files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
         except MetierError:
             if isinstance(files, DiskFiles):
-                return self._loaded(name, files)
-            # That it could not be fetched, or is not what was listed, is no defect of its frontmatter.
+                return self._load(name, files)
+            # A failed download, or a file that differs from its listing, is not a defect of the frontmatter.
             raise
         last, skill = self._read.get(name, (b"", None))
         if skill is None or last != data or skill.files is not files:
-            skill = self._loaded(name, files)
+            skill = self._load(name, files)
             self._read[name] = (data, skill)
         return skill
 
-    def _loaded(self, name: str, files: DiskFiles | RemoteFiles) -> Skill:
+    def _load(self, name: str, files: DiskFiles | RemoteFiles) -> Skill:
         skill = load(files, folder=self.entry(name).folder.rpartition("/")[2])
         if isinstance(files, DiskFiles):
             return skill
-        # Under the name that it has here, or it could pass for another; and it brings neither code nor other skills along.
+        # It gets the name from the catalog, so that it cannot pass for another skill, and no toolsets and no dependencies.
         extensions = replace(skill.manifest.extensions, dependencies=(), toolsets=(), scripts=())
         return replace(skill, manifest=replace(skill.manifest, name=name, allowed_tools=(), extensions=extensions))
 
-    def _opened(self, entry: Entry) -> DiskFiles | RemoteFiles:
+    def _open(self, entry: Entry) -> DiskFiles | RemoteFiles:
         if entry.source is not Source.MCP:
             return DiskFiles(entry.folder)
         if self._remote is None:
             raise UnavailableError(
-                f"{entry.name} is on another server", hint="give the session's Host a way to it", retryable=False
+                f"{entry.name} is on another server", hint="set remote_files in SessionServices", retryable=False
             )
         return self._remote(entry)
 
@@ -129,14 +129,14 @@ class SkillAccess:
 
     @property
     def dependencies(self) -> Mapping[str, tuple[str, ...]]:
-        """What each usable skill depends on, looked up when it is asked for."""
-        return _Needs(self.catalog)
+        """The dependencies of each usable skill, looked up on access."""
+        return _Dependencies(self.catalog)
 
 
-_NEAR = "call list_skills or search_skills to see what there is"
+_MODEL_HINT = "call list_skills or search_skills to see the available skills"
 
 
-class _Needs(Mapping[str, tuple[str, ...]]):
+class _Dependencies(Mapping[str, tuple[str, ...]]):
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
@@ -144,7 +144,7 @@ class _Needs(Mapping[str, tuple[str, ...]]):
         entry = self._catalog.get(name)
         if entry is None or entry.state is not State.ENABLED:
             raise KeyError(name)
-        # Nearly no skill has any, and parsing a head to learn that takes longer than the rest of an activation.
+        # Few skills have any, and parsing the frontmatter to find out takes longer than the rest of an activation.
         return entry.manifest.extensions.dependencies if "dependencies" in entry.offer.frontmatter else ()
 
     def __iter__(self) -> Iterator[str]:
@@ -155,19 +155,19 @@ class _Needs(Mapping[str, tuple[str, ...]]):
 
 
 def origin_of(skill: Skill) -> str:
-    """Whose skill it is, where it is not of this machine."""
+    """Returns the owner of a skill on another server, else an empty string."""
     remote = _remote(skill)
     return remote.origin if remote is not None else ""
 
 
 def _remote(skill: Skill) -> RemoteFiles | None:
-    # The class first: whether something has the methods of a protocol takes longer than the rest of making a tool.
+    # The class is checked first: a protocol check takes longer than the rest of making a tool.
     return skill.files if not isinstance(skill.files, DiskFiles) and isinstance(skill.files, RemoteFiles) else None
 
 
 def files_for_model(files: Iterable[FileEntry]) -> list[str]:
-    """Those of a skill's files that a model is told about."""
-    return [entry.path for entry in files if not entry.path.startswith(_PROOF)]
+    """Returns the paths that are listed for a model."""
+    return [entry.path for entry in files if not entry.path.startswith(_AUTHOR_FOLDERS)]
 
 
 def body_of(skill: Skill) -> str:

@@ -1,7 +1,7 @@
-"""Where sessions are kept: in memory, or in one SQLite file that several processes may use at once.
+"""Stores of sessions: in memory, or in one SQLite file that several processes may use at once.
 
-Every change is one transaction that reads, decides and writes, so two processes of one session never lose each
-other's skills.
+Every change is one transaction that reads, decides and writes, so two processes that share a session do not overwrite
+each other's changes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,13 @@ create table usage (session text, skill text, day text, {", ".join(f"{name} nume
 
 @dataclass(slots=True)
 class SessionRows:
-    """The active skills of one session, while they are being changed. Assign to `active`."""
+    """The active skills of one session during a change. Assign to `active`."""
 
     active: tuple[ActiveSkill, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSession:
-    """One session as a list shows it: its id, its skills, since when."""
-
     id: str
     created: datetime
     updated: datetime
@@ -54,6 +52,8 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
+    """The usage of one skill in one session on one day."""
+
     session: str
     skill: str
     day: str
@@ -66,13 +66,13 @@ class SessionStore(Protocol):
     def active(self, session: str) -> tuple[ActiveSkill, ...]: ...
 
     def edit(self, session: str) -> AbstractContextManager[SessionRows]:
-        """Alone with a session from reading to writing. What the draft holds at the end is kept, unless an error came."""
+        """Locks a session from reading to writing. The rows are saved at the end of the block, unless it raises."""
 
     def sessions(self) -> tuple[StoredSession, ...]:
-        """All of them, the most recently changed first."""
+        """Returns all sessions, the most recently changed first."""
 
     def clear(self, session: str) -> bool:
-        """Forget a session and what it used; False if there was none."""
+        """Deletes a session and its usage. Returns False if there is none."""
 
     def add_usage(self, session: str, skill: str, day: str, usage: Usage) -> None: ...
 
@@ -80,7 +80,7 @@ class SessionStore(Protocol):
 
 
 class MemorySessionStore:
-    """For a session that ends with its process."""
+    """For sessions that end with the process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -88,22 +88,22 @@ class MemorySessionStore:
         self._usage: dict[tuple[str, str, str], Usage] = {}
 
     def active(self, session: str) -> tuple[ActiveSkill, ...]:
-        kept = self._sessions.get(session)
-        return kept.active if kept else ()
+        stored = self._sessions.get(session)
+        return stored.active if stored else ()
 
     @contextlib.contextmanager
     def edit(self, session: str) -> Iterator[SessionRows]:
         with self._lock:
             before = self.active(session)
-            draft = SessionRows(before)
-            yield draft
-            if draft.active != before:
+            rows = SessionRows(before)
+            yield rows
+            if rows.active != before:
                 now = datetime.now(UTC)
                 created = self._sessions[session].created if session in self._sessions else now
-                self._sessions[session] = StoredSession(id=session, created=created, updated=now, active=draft.active)
+                self._sessions[session] = StoredSession(id=session, created=created, updated=now, active=rows.active)
 
     def sessions(self) -> tuple[StoredSession, ...]:
-        return tuple(sorted(self._sessions.values(), key=lambda kept: kept.updated, reverse=True))
+        return tuple(sorted(self._sessions.values(), key=lambda stored: stored.updated, reverse=True))
 
     def clear(self, session: str) -> bool:
         with self._lock:
@@ -115,17 +115,18 @@ class MemorySessionStore:
             self._usage[session, skill, day] = self._usage.get((session, skill, day), Usage()) + usage
 
     def usage(self, session: str | None = None) -> tuple[UsageRow, ...]:
-        rows = sorted(self._usage.items())
         return tuple(
-            UsageRow(session=key[0], skill=key[1], day=key[2], usage=usage) for key, usage in rows if session in (None, key[0])
+            UsageRow(session=owner, skill=skill, day=day, usage=usage)
+            for (owner, skill, day), usage in sorted(self._usage.items())
+            if session in (None, owner)
         )
 
 
 class SqliteSessionStore:
-    """The file is opened by the first use, and may be used by several processes at once; see Database."""
+    """Opens its file on first use. Several processes may use the file at once; see `Database`."""
 
-    def __init__(self, file: str | os.PathLike[str], *, wait: float = 5.0) -> None:
-        self._db = Database(file, schema=_SCHEMA, version=_VERSION, wait=wait)
+    def __init__(self, file: str | os.PathLike[str], *, timeout: float = 5.0) -> None:
+        self._db = Database(file, schema=_SCHEMA, version=_VERSION, timeout=timeout)
 
     @property
     def file(self) -> str:
@@ -133,32 +134,37 @@ class SqliteSessionStore:
 
     @property
     def damaged_copy(self) -> str | None:
-        """Where a damaged file was moved, if that happened."""
+        """The new path of a damaged file, if there was one."""
         return self._db.damaged_copy
 
     def active(self, session: str) -> tuple[ActiveSkill, ...]:
-        with self._db.reading() as db:
-            return _active(db, session)
+        with self._db.read() as db:
+            return _read_active(db, session)
 
     @contextlib.contextmanager
     def edit(self, session: str) -> Iterator[SessionRows]:
-        with self._db.writing() as db:
-            before = _active(db, session)
-            draft = SessionRows(before)
-            yield draft
-            if draft.active != before:
-                _keep(db, session, draft.active)
+        with self._db.write() as db:
+            before = _read_active(db, session)
+            rows = SessionRows(before)
+            yield rows
+            if rows.active != before:
+                _write_active(db, session, rows.active)
 
     def sessions(self) -> tuple[StoredSession, ...]:
-        with self._db.reading() as db:
+        with self._db.read() as db:
             rows = db.execute("select id, created, updated from session order by updated desc, id").fetchall()
             return tuple(
-                StoredSession(id=each, created=_time(created), updated=_time(updated), active=_active(db, each))
+                StoredSession(
+                    id=each,
+                    created=datetime.fromisoformat(created),
+                    updated=datetime.fromisoformat(updated),
+                    active=_read_active(db, each),
+                )
                 for each, created, updated in rows
             )
 
     def clear(self, session: str) -> bool:
-        with self._db.writing() as db:
+        with self._db.write() as db:
             db.execute("delete from active where session = ?", (session,))
             db.execute("delete from usage where session = ?", (session,))
             return db.execute("delete from session where id = ?", (session,)).rowcount > 0
@@ -167,55 +173,53 @@ class SqliteSessionStore:
         added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COLUMNS)
         marks = ", ".join("?" * (3 + len(_COLUMNS)))
         values = [getattr(usage, name) for name in _COLUMNS]
-        with self._db.writing() as db:
+        with self._db.write() as db:
             # The columns are our own names, never a caller's.
             db.execute(f"insert into usage values ({marks}) on conflict do update set {added}", (session, skill, day, *values))  # noqa: S608
 
     def usage(self, session: str | None = None) -> tuple[UsageRow, ...]:
-        with self._db.reading() as db:
+        with self._db.read() as db:
             rows = db.execute(
                 "select * from usage where ? in ('', session) order by session, skill, day", (session or "",)
             ).fetchall()
         return tuple(
-            UsageRow(session=row[0], skill=row[1], day=row[2], usage=Usage(**dict(zip(_COLUMNS, row[3:], strict=True))))
-            for row in rows
+            UsageRow(session=owner, skill=skill, day=day, usage=Usage(**dict(zip(_COLUMNS, counts, strict=True))))
+            for owner, skill, day, *counts in rows
         )
 
     def close(self) -> None:
         self._db.close()
 
 
-def _active(db: sqlite3.Connection, session: str) -> tuple[ActiveSkill, ...]:
+def _read_active(db: sqlite3.Connection, session: str) -> tuple[ActiveSkill, ...]:
     rows = db.execute("select row from active where session = ? order by place", (session,)).fetchall()
-    return tuple(found for found in (_row(row[0]) for row in rows) if found is not None)
+    return tuple(found for found in (_from_json(text) for (text,) in rows) if found is not None)
 
 
-def _keep(db: sqlite3.Connection, session: str, active: Sequence[ActiveSkill]) -> None:
+def _write_active(db: sqlite3.Connection, session: str, active: Sequence[ActiveSkill]) -> None:
     now = datetime.now(UTC).isoformat()
     db.execute("insert into session values (?, ?, ?) on conflict do update set updated = excluded.updated", (session, now, now))
     db.execute("delete from active where session = ?", (session,))
-    db.executemany("insert into active values (?, ?, ?)", [(session, place, _text(each)) for place, each in enumerate(active)])
+    db.executemany(
+        "insert into active values (?, ?, ?)", [(session, place, _to_json(each)) for place, each in enumerate(active)]
+    )
 
 
-def _text(active: ActiveSkill) -> str:
+def _to_json(active: ActiveSkill) -> str:
     row = {each.name: getattr(active, each.name) for each in fields(ActiveSkill)}
     return json.dumps({**row, "since": active.since.isoformat(), "parameters": dict(active.parameters)})
 
 
-def _row(text: str) -> ActiveSkill | None:
+def _from_json(text: str) -> ActiveSkill | None:
+    """Returns None for a row that cannot be read: it was edited by hand, or another version wrote it."""
     try:
         row = json.loads(text)
-        read = {
-            "since": _time(row["since"]),
+        typed = {
+            "since": datetime.fromisoformat(row["since"]),
             "by": ActivatedBy(row["by"]),
             "mode": ActivationMode(row["mode"]),
             "dependencies": tuple(row["dependencies"]),
         }
-        return ActiveSkill(**{**row, **read})
+        return ActiveSkill(**{**row, **typed})
     except (ValueError, KeyError, TypeError):
-        # Written by hand, or by nobody: what cannot be read is not active.
         return None
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -1,9 +1,9 @@
 """Events as OpenTelemetry traces and metrics, by the `gen_ai.skill.*` conventions (semantic-conventions-genai #498 to
 #501).
 
-A tool call is a span `execute_tool {tool} {skill} {resource}`, as those drafts and ADK have it. Names, counts and
-durations are exported; what a skill, a user or a script says is content, and is left out unless it was asked for.
-Needs the extra `otel`; sending is done by the SDK's own threads, so no run ever waits for a collector.
+A tool call is a span `execute_tool {tool} {skill} {resource}`, as in those drafts and in ADK. Names, counts and durations
+are exported. Texts of skills, users and scripts are content, and are left out by default. Needs the extra `otel`. The SDK
+sends in its own threads, so no run waits for a collector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Attribute = str | bool | int | float | Sequence[str]
 
 
 class Telemetry:
-    """A subscriber of a Bus. `shutdown` sends what is left."""
+    """A subscriber of an EventBus. `shutdown` sends what is left."""
 
     def __init__(self, tracer: Tracer, meter: Meter, *, content: bool = False, providers: Sequence[object] = ()) -> None:
         self._tracer = tracer
@@ -41,8 +41,8 @@ class Telemetry:
         self._activations = counter("metier.skill.activations", unit="{activation}", description="Skills activated")
         self._tokens = counter("metier.skill.tokens", unit="{token}", description="Tokens of instructions given to models")
         self._reads = counter("metier.skill.resource.reads", unit="{read}", description="Files of skills read")
-        self._refusals = counter("metier.skill.refusals", unit="{refusal}", description="Things that a policy refused")
-        self._seconds = meter.create_histogram("metier.skill.script.duration", unit="s", description="How long scripts ran")
+        self._refusals = counter("metier.skill.refusals", unit="{refusal}", description="Actions that a policy refused")
+        self._seconds = meter.create_histogram("metier.skill.script.duration", unit="s", description="Duration of script runs")
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -72,12 +72,12 @@ class Telemetry:
         self._activations.add(1, {"gen_ai.skill.name": event.name, "metier.activated_by": event.by})
         self._tokens.add(event.tokens, {"gen_ai.skill.name": event.name})
         if event.by is ActivatedBy.MODEL:
-            # Its call of load_skill is a span already.
+            # Its call of load_skill has a span already.
             return
-        told = {"gen_ai.skill.description": event.description} if self._content else {}
+        content = {"gen_ai.skill.description": event.description} if self._content else {}
         tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "load_skill", "gen_ai.tool.type": "function"}
         more: dict[str, Attribute] = {"metier.activated_by": event.by, "metier.tokens": event.tokens}
-        self._span(event, f"execute_tool load_skill {event.name}", {**tool, **self._skill(event.name), **more, **told})
+        self._span(event, f"execute_tool load_skill {event.name}", {**tool, **self._skill(event.name), **more, **content})
 
     def _called(self, event: events.ToolCalled) -> None:
         attributes: dict[str, Attribute] = {
@@ -105,11 +105,11 @@ class Telemetry:
         self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
 
     def _selected(self, event: events.SkillsSelected) -> None:
-        told = {"metier.selection.query": event.query} if self._content else {}
+        content = {"metier.selection.query": event.query} if self._content else {}
         self._span(
             event,
             "select_skills",
-            {"metier.selection.skills": event.names, "metier.selection.considered": event.considered, **told},
+            {"metier.selection.skills": event.names, "metier.selection.considered": event.considered, **content},
         )
 
     def _skill(self, name: str) -> dict[str, Attribute]:
@@ -134,7 +134,7 @@ class Telemetry:
 
 
 def provider_telemetry(tracers: TracerProvider, meters: MeterProvider, *, content: bool = False) -> Telemetry:
-    """For a program that has set up OpenTelemetry itself: our spans and metrics among its own."""
+    """Adds spans and metrics to the OpenTelemetry providers of the calling program."""
     return Telemetry(tracers.get_tracer(_SCOPE), meters.get_meter(_SCOPE), content=content)
 
 
@@ -142,7 +142,7 @@ def otlp_telemetry(
     endpoint: str | None = None, *, headers: Mapping[str, str] | None = None, content: bool = False, metrics: bool = True,
     service: str = "metier",
 ) -> Telemetry:  # fmt: skip
-    """To a collector over OTLP/HTTP. Without an endpoint the standard OTEL_EXPORTER_OTLP_* variables decide."""
+    """Exports to a collector over OTLP/HTTP. Without an endpoint, the standard OTEL_EXPORTER_OTLP_* variables apply."""
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

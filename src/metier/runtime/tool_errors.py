@@ -1,4 +1,4 @@
-"""Mistakes that a model can make and mend: told to it as an answer, never the end of a session."""
+"""Errors that a model can correct: it gets them as the reply of a tool, and the session continues."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class NotActiveError(ToolFailedError, LookupError):
     exit_status = 3
 
     def __init__(self, name: str, *, active: tuple[str, ...]) -> None:
-        there = f"active are: {', '.join(active)}" if active else "no skill is active"
-        super().__init__(f"the skill {name!r} is not active", hint=f"call load_skill with its name first; {there}")
+        known = f"active skills: {', '.join(active)}" if active else "no skill is active"
+        super().__init__(f"skill {name!r} is not active", hint=f"call load_skill with its name first; {known}")
 
 
 class OverBudgetError(ToolFailedError):
@@ -28,7 +28,7 @@ class OverBudgetError(ToolFailedError):
 
 
 def error_text(error: MetierError) -> str:
-    """An error as a model reads it."""
+    """Returns an error as a model reads it."""
     hint = f"\nHint: {error.hint}" if error.hint else ""
-    # It may quote a file name or a skill's own words.
+    # It may quote a file name or text of a skill.
     return escape_output(f"Error ({error.code}): {error}{hint}")

@@ -1,5 +1,4 @@
-"""What was used, and how much may be: activations, tokens disclosed, seconds that scripts ran; by session and by
-skill."""
+"""Usage by session and skill (activations, tokens, seconds of scripts), and budgets for it."""
 
 from __future__ import annotations
 
@@ -18,18 +17,18 @@ from .tool_errors import OverBudgetError
 __all__ = ["Allowance", "Budgets", "Usage", "UsageMeter", "UsageStore"]
 
 _log = logging.getLogger(__name__)
-_MOST_READS = 256
+_MAX_UNWRITTEN_READS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     activations: int = 0
     tokens: int = 0
-    """Given to models as instructions."""
+    """Of instructions given to models."""
     reads: int = 0
     runs: int = 0
     failures: int = 0
-    """Runs that did not end with 0."""
+    """Runs whose exit code was not 0."""
     seconds: float = 0.0
     calls: int = 0
     refusals: int = 0
@@ -40,7 +39,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """At most so much; None is no limit."""
+    """Upper limits; None is no limit."""
 
     activations: int | None = None
     tokens: int | None = None
@@ -51,23 +50,23 @@ class Allowance:
 class Budgets:
     session: Allowance = Allowance()
     skill: Allowance = Allowance()
-    """For each skill of a session by itself."""
+    """For each skill of a session."""
 
     @property
-    def any(self) -> bool:
+    def has_limits(self) -> bool:
         return self != Budgets()
 
     def check(self, skill: str, used: dict[str, Usage], coming: Usage) -> None:
-        """OverBudget if what is coming would go over, told to the model in a sentence."""
+        """Raises OverBudgetError if `coming` would exceed a budget."""
         everything = sum(used.values(), Usage())
-        for whose, allowance, spent in (
+        for owner, allowance, spent in (
             ("this session", self.session, everything),
             (skill, self.skill, used.get(skill, Usage())),
         ):
             for name, most, value in _limits(allowance, spent + coming):
                 if value > most:
                     raise OverBudgetError(
-                        f"{whose} may use {most:,g} {name}, and this would make {value:,g}",
+                        f"{owner} may use {most:,g} {name}; this would make {value:,g}",
                         hint="work with what is already active, or ask the user to raise the budget",
                     )
 
@@ -86,7 +85,7 @@ class UsageStore(Protocol):
 
 
 class UsageMeter:
-    """Adds up what the events of one session say. Reading a file must not cost a write, so reads are gathered first."""
+    """Adds up the usage of one session from its events. Reads are collected first: reading a file must not cost a write."""
 
     def __init__(self, store: UsageStore) -> None:
         self.store = store
@@ -97,10 +96,10 @@ class UsageMeter:
         if isinstance(event, events.ResourceRead):
             self._reads[event.name] = self._reads.get(event.name, 0) + 1
             self._last = event
-            if self._reads[event.name] >= _MOST_READS:
+            if self._reads[event.name] >= _MAX_UNWRITTEN_READS:
                 self.flush()
             return
-        skill, usage = _counted(event)
+        skill, usage = _usage_of(event)
         if usage != Usage():
             self.flush()
             self._add(event, skill, usage)
@@ -115,11 +114,11 @@ class UsageMeter:
         try:
             self.store.add_usage(event.session, skill, event.timestamp.date().isoformat(), usage)
         except UnavailableError as error:
-            # A count that is lost is a pity; a run that fails because of it would be a fault.
-            _log.warning("usage was not counted: %s", error)
+            # Losing a count is better than failing the run.
+            _log.warning("usage not recorded: %s", error)
 
 
-def _counted(event: Event) -> tuple[str, Usage]:
+def _usage_of(event: Event) -> tuple[str, Usage]:
     match event:
         case events.SkillActivated(name=name, tokens=tokens) if tokens:
             return name, Usage(activations=1, tokens=tokens)

@@ -147,7 +147,7 @@ def test_e40_a_bubblewrap_that_does_not_confine_is_not_used(stage: Stage, text: 
     machine = SandboxFeatures(bwrap=fake_bwrap(stage.root, text), abi=0)
     found = probe(machine, IsolationLevel.NAMESPACE)
     assert not found.works
-    runner = Runner(machine=machine)
+    runner = Runner(features=machine)
     assert runner.best() is None
     with pytest.raises(RefusedError) as refused:
         asyncio.run(runner.run(ScriptRun(folder=str(stage.skill), script="scripts/attempts.py")))
@@ -156,7 +156,7 @@ def test_e40_a_bubblewrap_that_does_not_confine_is_not_used(stage: Stage, text: 
 
 def test_e40_without_bubblewrap_and_landlock_nothing_runs_and_the_fix_is_named(stage: Stage) -> None:
     note("E40", IsolationLevel.LANDLOCK, "held")
-    runner = Runner(machine=SandboxFeatures(bwrap=None, abi=0))
+    runner = Runner(features=SandboxFeatures(bwrap=None, abi=0))
     with pytest.raises(RefusedError) as refused:
         asyncio.run(runner.run(ScriptRun(folder=str(stage.skill), script="scripts/attempts.py")))
     assert refused.value.rule == "sandbox"
@@ -168,7 +168,7 @@ def test_e40_a_level_below_the_required_one_is_refused_even_if_it_is_there(stage
     machine = replace(detect_features(), bwrap=None)
     asked = ScriptRun(folder=str(stage.skill), script="scripts/attempts.py", limits=Limits(require=IsolationLevel.NAMESPACE))
     with pytest.raises(RefusedError) as refused:
-        asyncio.run(Runner(machine=machine).run(asked))
+        asyncio.run(Runner(features=machine).run(asked))
     assert "bubblewrap" in refused.value.hint
     for level in (IsolationLevel.LIMITS, IsolationLevel.OFF):
         with pytest.raises(RefusedError):

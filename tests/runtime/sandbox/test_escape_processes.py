@@ -180,7 +180,7 @@ def test_e25_the_scratch_folder_has_an_end(stage: Stage, level: IsolationLevel) 
     if not stage.claims("E25", level, Guard.LIMITS):
         return
     outcome = stage.attempt("e25_bytes", level, limits={"scratch_bytes": 8 * MEGABYTE, "seconds": 8})
-    if outcome.isolation.has(Guard.ROOM):
+    if outcome.isolation.has(Guard.SCRATCH):
         told = json.loads(outcome.stdout)
         assert told["why"] == "ENOSPC"
         assert told["written"] <= 8 * MEGABYTE

@@ -172,7 +172,8 @@ def test_a_fork_is_allowed_and_a_namespace_is_not() -> None:
 
 def test_bubblewrap_gets_nothing_writable_but_the_scratch_folder() -> None:
     words = bubblewrap.arguments(
-        "/usr/bin/bwrap", ["/usr/bin/python3", "x"], skill="/s/skill", script="/s/skill/scripts/x.py", network=False, room=1000,
+        "/usr/bin/bwrap", ["/usr/bin/python3", "x"], skill="/s/skill", script="/s/skill/scripts/x.py", network=False,
+        scratch_bytes=1000,
         also_readable=["/opt/py/lib", "/opt/py", "/usr/lib/x"],
     )  # fmt: skip
     assert "--bind" not in words

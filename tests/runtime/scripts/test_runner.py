@@ -139,7 +139,7 @@ def test_runs_work_from_threads_with_loops_of_their_own(tmp_path: Path) -> None:
     assert sorted(said) == [f"{number}\n" for number in range(8)]
 
 
-def test_a_fork_of_the_caller_has_a_keeper_of_its_own(tmp_path: Path) -> None:
+def test_a_fork_of_the_caller_has_its_own_spawner(tmp_path: Path) -> None:
     folder = skill(tmp_path, a_sh="echo hi")
     code = (
         "import asyncio, os, sys\n"
@@ -156,14 +156,14 @@ def test_a_fork_of_the_caller_has_a_keeper_of_its_own(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("well\n", "")
 
 
-def test_a_keeper_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    from metier.runtime.sandbox.spawner_client import _KEEPER
+def test_a_killed_spawner_is_replaced(tmp_path: Path) -> None:
+    from metier.runtime.sandbox.spawner_client import _SPAWNER
 
     folder = skill(tmp_path, a_sh="echo hi")
     assert run(folder, "scripts/a.sh", LEVELS[0]).stdout == "hi\n"
-    assert _KEEPER.process
-    _KEEPER.process.kill()
-    _KEEPER.process.wait()
+    assert _SPAWNER.process
+    _SPAWNER.process.kill()
+    _SPAWNER.process.wait()
     assert run(folder, "scripts/a.sh", LEVELS[0]).stdout == "hi\n"
 
 
@@ -175,5 +175,5 @@ def test_the_best_level_is_never_one_that_does_not_confine() -> None:
 
 
 def test_every_level_that_cannot_be_had_says_why_and_what_to_do() -> None:
-    for found in Runner().findings():
-        assert found.works or (found.why and found.fix)
+    for found in Runner().probe_results():
+        assert found.works or (found.reason and found.fix)

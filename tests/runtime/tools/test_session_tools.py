@@ -204,7 +204,7 @@ def test_a_binary_file_is_said_to_be_one(tmp_path: Path) -> None:
     [
         ("load_skill", {"skill_name": "nope"}, "bad-arguments", "skill_name should be one of chart, plain"),
         ("load_skill", {}, "bad-arguments", "skill_name is missing"),
-        ("load_skill", {"skill_name": "chart", "parameters": {"x": 1}}, "bad-arguments", "there is no parameter 'x'"),
+        ("load_skill", {"skill_name": "chart", "parameters": {"x": 1}}, "bad-arguments", "unknown parameter 'x'"),
         ("read_skill_resource", {"skill_name": "chart", "resource_name": "../../etc/passwd"}, "refused", "leaves the skill"),
         (
             "read_skill_resource",

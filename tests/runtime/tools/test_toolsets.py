@@ -229,7 +229,7 @@ def test_an_asynchronous_hook_called_from_inside_the_loop_is_a_refusal_and_not_a
         return session.activate("hello").warnings
 
     [warning] = run_now(main())
-    assert "cannot be waited for here" in warning
+    assert "cannot wait for an asynchronous hook" in warning
 
 
 def test_after_a_restart_an_approved_toolset_is_there_again_without_asking(skills: Path) -> None:

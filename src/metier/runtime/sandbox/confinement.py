@@ -1,7 +1,7 @@
-"""The last steps of a process before it becomes the script, and what each level does in them.
+"""The last steps of a process before it becomes the script: signals, limits, and the confinement of its level.
 
-Runs in a fresh child of the supervisor: one thread, nothing shared. Whatever fails here is told on a pipe that a
-successful exec closes, so a run either starts as confined as its level says, or not at all.
+Runs in a new child of the supervisor, with one thread. An error is written to a pipe that a successful exec closes, so a run
+starts with the confinement of its level, or not at all.
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["Request", "become", "limit", "spawn_bubblewrap"]
+__all__ = ["Request", "become", "set_limits", "spawn_bubblewrap"]
 
-# A request as `plan` wrote it and marshal carried it: strings, bytes, numbers, lists and dicts of them.
+# Made by `plan_run` and sent with marshal: strings, bytes, numbers, and lists and dicts of them.
 Request = dict[str, Any]
 
 _RESET = ("SIGPIPE", "SIGXFSZ", "SIGCHLD", "SIGINT", "SIGTERM", "SIGHUP")
 
 
-def become(request: Request, stdio: tuple[int, int, int], complain: int) -> None:
-    """Never returns: the process is the script afterwards, or it has complained and ended."""
+def become(request: Request, stdio: tuple[int, int, int], errors: int) -> None:
+    """Turns this process into the script. It never returns: if it fails, it writes the error to `errors` and exits."""
     try:
-        _settle(request, stdio)
+        _prepare_process(request, stdio)
         if request["level"] == "landlock":
             _confine(request)
         os.execve(request["argv"][0], request["argv"], request["environment"])  # noqa: S606
-    except BaseException as error:  # nothing may get past this point
-        os.write(complain, f"{type(error).__name__}: {error}".encode(errors="replace")[:2000])
+    except BaseException as error:  # no exception may leave this function
+        os.write(errors, f"{type(error).__name__}: {error}".encode(errors="replace")[:2000])
     finally:
         os._exit(126)
 
 
 def spawn_bubblewrap(request: Request, stdio: tuple[int, int, int], pipes: tuple[int, int]) -> int:
-    """Its process. It does all that `become` does by itself, but for the limits, which the supervisor sets from outside.
+    """Returns the process of bubblewrap. It does the work of `become`, except for the limits, which the supervisor sets.
 
-    `pipes`: where it tells its child, and where it waits for us. No Python runs in between, so this costs no fork of ours.
+    `pipes`: bubblewrap writes the id of its child to the first, and waits for the second. No Python runs in between, so this
+    needs no fork.
     """
-    tell, wait = pipes
-    files = {"filter": _in_memory(request["filter"]), "script": _in_memory(request["script"]), "tell": tell, "wait": wait}
+    info, wait = pipes
+    files = {"filter": _in_memory(request["filter"]), "script": _in_memory(request["script"]), "info": info, "wait": wait}
     numbers = {name: at for at, name in enumerate(files, 3)}
     argv = [str(numbers[word[1:]]) if word[:1] == "\0" else word for word in request["argv"]]
-    # Out of the way first: a number that is to be filled may be one that is still to be read.
+    # Moved to high numbers first: a target number may be one of the sources.
     sources = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 100) for descriptor in (*stdio, *files.values())]
     os.umask(0o077)
     try:
@@ -57,14 +58,14 @@ def spawn_bubblewrap(request: Request, stdio: tuple[int, int, int], pipes: tuple
             os.close(descriptor)
 
 
-def limit(pid: int, request: Request) -> None:
-    """The limits of another process, which has not started anything yet."""
+def set_limits(pid: int, request: Request) -> None:
+    """Sets the limits of another process, which has not started anything yet."""
     for name, soft, hard in request["rlimits"]:
         number = getattr(resource, name)
-        resource.prlimit(pid, number, _within(number, soft, hard))
+        resource.prlimit(pid, number, _within_own(number, soft, hard))
 
 
-def _settle(request: Request, stdio: tuple[int, int, int]) -> None:
+def _prepare_process(request: Request, stdio: tuple[int, int, int]) -> None:
     os.setsid()
     for target, descriptor in enumerate(stdio):
         os.dup2(descriptor, target)
@@ -81,13 +82,13 @@ def _settle(request: Request, stdio: tuple[int, int, int]) -> None:
             forbid_new_privileges()
     for name, soft, hard in request["rlimits"]:
         number = getattr(resource, name)
-        resource.setrlimit(number, _within(number, soft, hard))
+        resource.setrlimit(number, _within_own(number, soft, hard))
 
 
-def _within(number: int, soft: int, hard: int) -> tuple[int, int]:
-    """Never above what we have ourselves."""
-    most = resource.getrlimit(number)[1]
-    return (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))
+def _within_own(number: int, soft: int, hard: int) -> tuple[int, int]:
+    """Caps a limit at our own hard limit."""
+    own = resource.getrlimit(number)[1]
+    return (soft, hard) if own == resource.RLIM_INFINITY else (min(soft, own), min(hard, own))
 
 
 def _confine(request: Request) -> None:

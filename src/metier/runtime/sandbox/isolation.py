@@ -1,4 +1,4 @@
-"""What each level holds. These words go into every Outcome, and the escape suite proves each of them."""
+"""Isolation levels and the guards that each one enforces. Every Outcome lists them, and the escape suite tests each one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Guard", "Isolation", "IsolationLevel", "isolation_at"]
 
 
 class IsolationLevel(StrEnum):
-    """How well a run is confined, strongest first."""
+    """The isolation of a run, strongest first."""
 
     NAMESPACE = "namespace"
     LANDLOCK = "landlock"
@@ -20,12 +20,12 @@ class IsolationLevel(StrEnum):
 
     @property
     def strength(self) -> int:
-        """Landlock and Seatbelt stand on one step: each is what its system has below a namespace."""
+        """Landlock and Seatbelt are equally strong: each is what its system offers below a namespace."""
         return {"namespace": 3, "landlock": 2, "seatbelt": 2, "limits": 1, "off": 0}[self.value]
 
 
 class Guard(StrEnum):
-    """One thing that a level holds or does not hold: the words of Isolation.layers and Isolation.missing."""
+    """One protection that a level has or lacks: the words of Isolation.layers and Isolation.missing."""
 
     ENVIRONMENT = "clean environment"
     DESCRIPTORS = "no inherited descriptors"
@@ -33,7 +33,7 @@ class Guard(StrEnum):
     OUTPUT = "output cap"
     TREE = "no process outlives the run"
     RESIDUE = "nothing left on disk"
-    SKILL = "skill folder unchanged or told"
+    SKILL = "skill folder unchanged or reported"
     LIMITS = "limits of time, files and memory"
     PRIVILEGES = "no new privileges"
     HOME = "home and other files hidden"
@@ -41,18 +41,18 @@ class Guard(StrEnum):
     MODES = "modes and times kept"
     NETWORK = "network off"
     SOCKETS = "no sockets of other programs"
-    PROCESSES = "other processes out of sight"
-    SIGNALS = "other processes out of reach"
+    PROCESSES = "other processes hidden"
+    SIGNALS = "no signals to other processes"
     SYSCALLS = "system call filter"
     NAMES = "names and sizes of other files hidden"
     MEMORY = "own IPC and shared memory"
-    ROOM = "scratch limited by the kernel"
+    SCRATCH = "scratch size limited by the kernel"
     FORKS = "number of processes limited by the kernel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """What was really there, never what was asked for."""
+    """The isolation that a run had, not the one that was requested."""
 
     level: IsolationLevel
     layers: tuple[str, ...] = ()
@@ -65,8 +65,16 @@ class Isolation:
 _ALWAYS = (Guard.ENVIRONMENT, Guard.DESCRIPTORS, Guard.SCRIPT, Guard.OUTPUT, Guard.TREE, Guard.SKILL)
 _LIMITS = (*_ALWAYS, Guard.LIMITS, Guard.PRIVILEGES)
 _CONFINED = (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.RESIDUE, Guard.PROCESSES, Guard.SOCKETS)
-_HELD: dict[IsolationLevel, tuple[Guard, ...]] = {
-    IsolationLevel.NAMESPACE: (*_CONFINED, Guard.SIGNALS, Guard.SYSCALLS, Guard.NAMES, Guard.MEMORY, Guard.ROOM, Guard.FORKS),
+_GUARDS: dict[IsolationLevel, tuple[Guard, ...]] = {
+    IsolationLevel.NAMESPACE: (
+        *_CONFINED,
+        Guard.SIGNALS,
+        Guard.SYSCALLS,
+        Guard.NAMES,
+        Guard.MEMORY,
+        Guard.SCRATCH,
+        Guard.FORKS,
+    ),
     IsolationLevel.LANDLOCK: (*_CONFINED, Guard.SYSCALLS, Guard.MEMORY),
     IsolationLevel.SEATBELT: (*_LIMITS, Guard.HOME, Guard.READ_ONLY, Guard.MODES, Guard.SOCKETS, Guard.SIGNALS),
     IsolationLevel.LIMITS: _LIMITS,
@@ -75,16 +83,16 @@ _HELD: dict[IsolationLevel, tuple[Guard, ...]] = {
 
 
 def isolation_at(level: IsolationLevel, *, network: bool = False, abi: int = 0, root: bool = False) -> Isolation:
-    """`abi` is Landlock's version. `root`: the kernel's limit of processes does not count for it."""
-    held = set(_HELD[level])
+    """Returns the isolation of a level. `abi` is the version of Landlock. The kernel's limit of processes excludes `root`."""
+    guards = set(_GUARDS[level])
     if level.strength >= IsolationLevel.SEATBELT.strength and not network:
-        held.add(Guard.NETWORK)
+        guards.add(Guard.NETWORK)
     if level is IsolationLevel.LANDLOCK and abi >= 6:
-        held.add(Guard.SIGNALS)
+        guards.add(Guard.SIGNALS)
     if level is IsolationLevel.NAMESPACE and root:
-        held.discard(Guard.FORKS)
+        guards.discard(Guard.FORKS)
     return Isolation(
         level=level,
-        layers=tuple(guard.value for guard in Guard if guard in held),
-        missing=tuple(guard.value for guard in Guard if guard not in held),
+        layers=tuple(guard.value for guard in Guard if guard in guards),
+        missing=tuple(guard.value for guard in Guard if guard not in guards),
     )

@@ -1,6 +1,6 @@
-"""What a process asks of the Linux kernel before it becomes the script: fewer rights, for good.
+"""Linux system calls by which a process gives up rights before it becomes the script.
 
-ctypes only, and nothing of metier: this is imported by the small process that starts scripts (see `keeper`).
+Uses ctypes and no other module of metier: the small process that starts scripts imports it (see `spawner`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
-    """The raw call; OSError where the kernel says no."""
+    """Makes a raw system call. Raises OSError if it fails."""
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     done: int = _libc.syscall(ctypes.c_long(number), *words)
     if done < 0:
@@ -34,12 +34,12 @@ def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_cha
 
 
 def adopt_orphans() -> None:
-    """Whatever our descendants leave behind becomes our child, so that a daemon cannot slip away."""
+    """Makes orphans among our descendants our children, so that a daemon cannot escape."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with(parent: int) -> None:
-    """Be killed when the parent ends. It may have ended before we asked."""
+    """Kills this process when its parent ends, also if it has ended already."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -50,26 +50,26 @@ def forbid_new_privileges() -> None:
 
 
 def drop_capabilities() -> None:
-    """All of them, and the ways to get them back: for root this is what makes it an ordinary user with a special number."""
+    """Drops all capabilities and the ways to regain them. Root is then an ordinary user with a special id."""
     if os.geteuid() == 0 or _effective():
         for number in range(64):
             try:
                 _prctl(_PR_CAPBSET_DROP, number)
             except OSError:
-                break  # past the last one that this kernel knows, or not ours to drop
+                break  # past the last one of this kernel, or not permitted
         try:
             _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
             _prctl(_PR_SET_SECUREBITS, _SECUREBITS)
         except OSError:
-            pass  # not allowed to: then the empty sets below are what counts, and they are checked
+            pass  # not permitted: the empty sets below are checked
         header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
         system_call(_CAPSET[os.uname().machine], header, bytes(24))
     if _effective():
-        raise OSError("the capabilities could not be dropped")
+        raise OSError("capabilities could not be dropped")
 
 
 def install_filter(program: bytes) -> None:
-    """From here on the filter holds for this process and all it starts. Needs `forbid_new_privileges` first."""
+    """Installs the filter for this process and all that it starts. Call `forbid_new_privileges` first."""
     code = ctypes.create_string_buffer(program, len(program))
     head = ctypes.create_string_buffer(struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(code)))
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))

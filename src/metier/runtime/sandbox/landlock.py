@@ -1,6 +1,6 @@
-"""Landlock: a process gives up every file but the ones it names, with no help from root.
+"""Landlock: a process gives up access to all files except named ones, without root.
 
-What it cannot do depends on its version (ABI), and it never covers modes, owners and times of files: the filter does that.
+Its protection depends on its version (ABI). It never covers modes, owners and times of files; the system call filter does.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ABI_1 = (1 << 13) - 1
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _NETWORK = 0b11  # bind and connect of TCP
 _SCOPES = 0b11  # abstract UNIX sockets and signals stay inside
-_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 WRITE = _ABI_1 | _REFER | _TRUNCATE
 
 
 def abi() -> int:
-    """The version of Landlock here; 0 where there is none."""
+    """Returns the version of Landlock, or 0 without it."""
     try:
         return system_call(_CREATE_RULESET, None, 0, _VERSION)
     except OSError:
@@ -37,7 +37,7 @@ def abi() -> int:
 
 
 def confine(readable: Iterable[str], writable: Iterable[str], *, version: int, network: bool) -> None:
-    """From here on only these paths can be opened. Paths that are not there are left out."""
+    """Restricts this process to these paths. Missing paths are ignored."""
     handled = _ABI_1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         handled |= right if version >= since else 0
@@ -61,7 +61,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            rights &= _OF_A_FILE
+            rights &= _FILE_RIGHTS
         system_call(_ADD_RULE, ruleset, _BENEATH, struct.pack("=Qi", rights, place), 0)
     finally:
         os.close(place)

@@ -1,4 +1,4 @@
-"""A run as one request to a supervisor: every word of the command line, every limit, every path, decided beforehand."""
+"""Plans a run: the request to the supervisor, with the whole command line, all limits and all paths."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["SandboxFeatures", "plan_run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxFeatures:
-    """What this machine has to offer, as found out once."""
+    """The sandbox features of this features, detected once."""
 
     bwrap: str | None = None
     abi: int = 0
     """Of Landlock."""
     zone: str | None = None
     temporary: str = ""
-    """Where scratch folders are made, for the levels that have them on disk."""
+    """The folder of scratch folders, for levels that have them on disk."""
 
     @property
     def base(self) -> str:
@@ -37,19 +37,19 @@ class SandboxFeatures:
 
 
 def plan_run(
-    machine: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
+    features: SandboxFeatures, level: IsolationLevel, run: ScriptRun, *, path: str, data: bytes, command: ScriptCommand
 ) -> dict[str, object]:
-    """`path`: of the script inside the skill, with no links in it; `data`: its bytes, as they were checked."""
-    base = "" if level is IsolationLevel.NAMESPACE else f"{machine.base}/metier-{secrets.token_hex(8)}"
-    scratch = f"{base}/scratch" if base else bubblewrap.INSIDE
+    """Returns the request. `path` is the script inside the skill, without links; `data` are its checked bytes."""
+    base = "" if level is IsolationLevel.NAMESPACE else f"{features.base}/metier-{secrets.token_hex(8)}"
+    scratch = f"{base}/scratch" if base else bubblewrap.SCRATCH
     script = f"{base}/skill/{path}" if base else f"{run.folder}/{path}"
     words = [*command.words, script, *run.arguments]
     limits = run.limits
-    asked: dict[str, object] = {
+    request: dict[str, object] = {
         "level": level.value,
         "argv": words,
         "environment": system.environment(
-            scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=machine.zone
+            scratch=scratch, skill=run.folder, allowed=run.environment, secrets=run.secrets, zone=features.zone
         ),
         "folder": run.folder,
         "script_path": path,
@@ -65,31 +65,41 @@ def plan_run(
         "helpers": 2 if level is IsolationLevel.NAMESPACE else 0,
     }
     if level is IsolationLevel.NAMESPACE:
-        asked["argv"] = bubblewrap.arguments(
-            machine.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
-            network=run.network, room=limits.scratch_bytes,
+        request["argv"] = bubblewrap.arguments(
+            features.bwrap or "", words, skill=run.folder, script=script, also_readable=(*command.readable, *run.inputs),
+            network=run.network, scratch_bytes=limits.scratch_bytes,
         )  # fmt: skip
-        asked["filter"] = _filter(seccomp.FilterOptions(network=run.network))
-        asked["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
+        request["filter"] = _filter(seccomp.FilterOptions(network=run.network))
+        request["rlimits"] = [*_rlimits(limits), ("RLIMIT_NPROC", limits.processes, limits.processes)]
     elif level is IsolationLevel.LANDLOCK:
-        policy = seccomp.FilterOptions(network=run.network, keep_modes=True, keep_queues=True, keep_sizes=machine.abi < 3)
-        asked["filter"] = _filter(policy)
-        asked["abi"] = machine.abi
-        asked["readable"] = [*system.readable(network=run.network), *command.readable, *run.inputs, run.folder, f"{base}/skill"]
-        asked["writable"] = [scratch, *system.DEVICES]
+        options = seccomp.FilterOptions(network=run.network, keep_modes=True, keep_queues=True, keep_sizes=features.abi < 3)
+        request["filter"] = _filter(options)
+        request["abi"] = features.abi
+        request["readable"] = [
+            *system.readable(network=run.network),
+            *command.readable,
+            *run.inputs,
+            run.folder,
+            f"{base}/skill",
+        ]
+        request["writable"] = [scratch, *system.DEVICES]
     elif level is IsolationLevel.SEATBELT:
         profile = seatbelt.profile(
-            readable=[*system.readable(network=run.network), *command.readable, *run.inputs, run.folder, f"{base}/skill"],
+            readable=[*_readable(run, command), f"{base}/skill"],
             writable=scratch, network=run.network,
         )  # fmt: skip
-        asked["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
-    return asked
+        request["argv"] = [seatbelt.PROGRAM, "-p", profile, *words]
+    return request
 
 
-def _filter(policy: seccomp.FilterOptions) -> bytes:
+def _readable(run: ScriptRun, command: ScriptCommand) -> tuple[str, ...]:
+    return (*system.readable(network=run.network), *command.readable, *run.inputs, run.folder)
+
+
+def _filter(options: seccomp.FilterOptions) -> bytes:
     architecture = this_architecture()
-    assert architecture is not None, "a level with a filter is offered only where one can be built"  # noqa: S101
-    return seccomp.filter_program(policy, architecture)
+    assert architecture is not None, "levels with a filter are offered only on supported processors"  # noqa: S101
+    return seccomp.filter_program(options, architecture)
 
 
 def _rlimits(limits: Limits) -> list[tuple[str, int, int]]:

@@ -1,8 +1,8 @@
-"""Which levels this machine really has: found out by running something in each, and looking at what it could do.
+"""Probes which isolation levels this features has, by running a canary script at each one.
 
-A version number or an installed program proves nothing: namespaces may be forbidden, the program may be another one, it may
-exit with success and run nothing. So a canary is run. It has to answer with a number that it is told on its way in, and must
-have failed to read a file, to write one, to open a socket and to see us.
+A version number or an installed program proves nothing: namespaces may be forbidden, the program may be another one, or it may
+exit with success and run nothing. The canary must return a nonce that it gets as an argument, and must fail to read a file, to
+write one, to open a socket and to see our process.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ def can(what, *words):
 def write(path):
     with open(path, "w") as file:
         file.write("x")
-told = {"nonce": sys.argv[1], "read": can(lambda: open(sys.argv[2]).read()), "write": can(write, sys.argv[2] + ".new"),
+seen = {"nonce": sys.argv[1], "read": can(lambda: open(sys.argv[2]).read()), "write": can(write, sys.argv[2] + ".new"),
         "skill": can(write, os.environ["SKILL_DIR"] + "/canary"), "socket": can(lambda: socket.socket().close()),
         "caller": can(lambda: open(f"/proc/{sys.argv[3]}/environ", "rb").read()),
         "signal": can(os.kill, int(sys.argv[3]), 0), "scratch": can(write, os.environ["HOME"] + "/x")}
-print(json.dumps(told))
+print(json.dumps(seen))
 """
-# What the canary must not have been able to do where the level says that it holds.
+# Attempts of the canary that must fail, and the guard that each one tests.
 _MUST_FAIL = {"read": Guard.HOME, "write": Guard.READ_ONLY, "skill": Guard.READ_ONLY, "socket": Guard.NETWORK,
               "caller": Guard.PROCESSES, "signal": Guard.SIGNALS}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """A level, what it holds here, and if it cannot be had: why, and what to do."""
+    """One isolation level on this features. If it does not work: the reason, and how to fix it."""
 
     isolation: Isolation
     works: bool
-    why: str = ""
+    reason: str = ""
     fix: str = ""
 
 
@@ -64,21 +64,21 @@ def detect_features(*, bwrap: str | None = None, zone: str | None = None) -> San
     return SandboxFeatures(bwrap=bwrap or bubblewrap.find(), abi=landlock.abi() if on_linux else 0, zone=zone)
 
 
-def probe(machine: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
-    """Run the canary in one level."""
-    claimed = isolation_at(level, abi=machine.abi, root=os.geteuid() == 0)
-    reason = _cannot(machine, level)
-    if reason:
-        return ProbeResult(isolation=claimed, works=False, why=reason[0], fix=reason[1])
+def probe(features: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
+    """Runs the canary at one level."""
+    claimed = isolation_at(level, abi=features.abi, root=os.geteuid() == 0)
+    missing = _missing_requirement(features, level)
+    if missing:
+        return ProbeResult(isolation=claimed, works=False, reason=missing[0], fix=missing[1])
     try:
-        told = _sing(machine, level)
+        seen = _run_canary(features, level)
     except (MetierError, OSError, EOFError, ValueError) as error:
-        return ProbeResult(isolation=claimed, works=False, why=str(error) or type(error).__name__, fix=_FIXES[level])
-    leaks = [name for name, guard in _MUST_FAIL.items() if claimed.has(guard) and told.get(name) is not False]
+        return ProbeResult(isolation=claimed, works=False, reason=str(error) or type(error).__name__, fix=_FIXES[level])
+    leaks = [name for name, guard in _MUST_FAIL.items() if claimed.has(guard) and seen.get(name) is not False]
     if leaks:
-        return ProbeResult(isolation=claimed, works=False, why=f"the canary got out: {', '.join(leaks)}", fix=_FIXES[level])
-    if told.get("scratch") is not True:
-        return ProbeResult(isolation=claimed, works=False, why="the scratch folder cannot be written", fix=_FIXES[level])
+        return ProbeResult(isolation=claimed, works=False, reason=f"the canary escaped: {', '.join(leaks)}", fix=_FIXES[level])
+    if seen.get("scratch") is not True:
+        return ProbeResult(isolation=claimed, works=False, reason="the scratch folder is not writable", fix=_FIXES[level])
     return ProbeResult(isolation=claimed, works=True)
 
 
@@ -86,31 +86,31 @@ _FIXES = {
     IsolationLevel.NAMESPACE: "allow unprivileged user namespaces for bwrap; on Ubuntu 24.04 or later give it an AppArmor "
     "profile: `apt install apparmor-profiles` and enable bwrap-userns-restrict",
     IsolationLevel.LANDLOCK: "use a kernel of 5.13 or later with `landlock` in its list of security modules",
-    IsolationLevel.SEATBELT: "sandbox-exec must be allowed to run",
-    IsolationLevel.LIMITS: "see whether the system lets a process start others",
-    IsolationLevel.OFF: "see whether the system lets a process start others",
+    IsolationLevel.SEATBELT: "allow sandbox-exec to run",
+    IsolationLevel.LIMITS: "check whether the system lets a process start others",
+    IsolationLevel.OFF: "check whether the system lets a process start others",
 }
 
 
-def _cannot(machine: SandboxFeatures, level: IsolationLevel) -> tuple[str, str] | None:
-    """A reason that needs no run, with its fix."""
+def _missing_requirement(features: SandboxFeatures, level: IsolationLevel) -> tuple[str, str] | None:
+    """Returns a reason that needs no run, with its fix."""
     linux = sys.platform == "linux"
     if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and not linux:
-        return f"{level} is of Linux", "run it on Linux, or in a virtual machine"
+        return f"{level} needs Linux", "run it on Linux, or in a virtual features"
     if level is IsolationLevel.SEATBELT and not (sys.platform == "darwin" and os.access(seatbelt.PROGRAM, os.X_OK)):
-        return "seatbelt is of macOS", "run it on a Mac"
+        return "seatbelt needs macOS", "run it on a Mac"
     if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and this_architecture() is None:
-        return f"no filter can be built for {os.uname().machine}", "use x86_64 or aarch64"
-    if level is IsolationLevel.NAMESPACE and not machine.bwrap:
+        return f"no system call filter for {os.uname().machine}", "use x86_64 or aarch64"
+    if level is IsolationLevel.NAMESPACE and not features.bwrap:
         return "bubblewrap is not installed", bubblewrap.FIX
-    if level is IsolationLevel.LANDLOCK and machine.abi < 1:
-        return "this kernel has no Landlock, or it is switched off", _FIXES[IsolationLevel.LANDLOCK]
+    if level is IsolationLevel.LANDLOCK and features.abi < 1:
+        return "this kernel has no Landlock, or it is disabled", _FIXES[IsolationLevel.LANDLOCK]
     return None
 
 
-def _sing(machine: SandboxFeatures, level: IsolationLevel) -> dict[str, object]:
+def _run_canary(features: SandboxFeatures, level: IsolationLevel) -> dict[str, object]:
     nonce = secrets.token_hex(16)
-    # Ours, not the user's: the canary tests the level and must not depend on what else is installed.
+    # Our own Python: the canary tests the level and must not depend on what else is installed.
     python = Interpreters(which=lambda _: sys.executable).command("canary.py", b"", network=False)
     command = ScriptCommand(kind="python", words=(python.words[0], "-I", "-S"), readable=python.readable)
     with tempfile.TemporaryDirectory(prefix="metier-canary-") as outside:
@@ -124,15 +124,15 @@ def _sing(machine: SandboxFeatures, level: IsolationLevel) -> dict[str, object]:
             file.write(_CANARY)
         words = (nonce, secret, str(os.getpid()))
         run = ScriptRun(folder=folder, script="scripts/canary.py", arguments=words, limits=Limits(seconds=20))
-        answer = send_request_sync(plan_run(machine, level, run, path=run.script, data=_CANARY.encode(), command=command))
+        answer = send_request_sync(plan_run(features, level, run, path=run.script, data=_CANARY.encode(), command=command))
         if "cannot_start" in answer:
             raise ValueError(answer["cannot_start"])
         try:
-            told: dict[str, object] = json.loads(answer["stdout"])
+            seen: dict[str, object] = json.loads(answer["stdout"])
         except ValueError:
-            said = answer["stderr"].decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-            raise ValueError(f"the canary did not run: {said[0]}") from None
-        if told.get("nonce") != nonce:
-            raise ValueError("something else answered in place of the canary")
-        # What it wrote may have gone to a folder of its own with the same name; what counts is ours.
-        return {**told, "write": os.path.exists(f"{secret}.new"), "skill": os.path.exists(f"{folder}/canary")}
+            last = answer["stderr"].decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
+            raise ValueError(f"the canary did not run: {last[0]}") from None
+        if seen.get("nonce") != nonce:
+            raise ValueError("another program ran instead of the canary")
+        # It may have written to a private folder with the same path. Only writes to ours count.
+        return {**seen, "write": os.path.exists(f"{secret}.new"), "skill": os.path.exists(f"{folder}/canary")}

@@ -1,7 +1,7 @@
-"""All the processes that came out of one run: how many, how much memory they hold, and their end.
+"""All processes of one run: their number, their memory, and their end.
 
-A process group is not enough: `setsid` leaves it. We are the subreaper of the run, so whatever its processes leave behind
-becomes our child, and a child cannot hide from its parent.
+A process group is not enough: `setsid` leaves it. The supervisor is the subreaper of the run, so orphans become its children,
+and a child cannot hide from its parent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import time
 from typing import NamedTuple
 
-__all__ = ["Ended", "TreeUsage", "end", "reap", "usage"]
+__all__ = ["ExitState", "TreeUsage", "end", "measure", "reap"]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SLOWEST_SWEEP = 0.05
@@ -19,21 +19,21 @@ _SLOWEST_SWEEP = 0.05
 
 class TreeUsage(NamedTuple):
     tasks: int
-    """Processes and threads, as the kernel's own limit counts them."""
+    """Processes and threads, as the kernel's limit counts them."""
     memory: int
-    """Bytes that they hold and share with nobody."""
+    """Bytes of private memory."""
 
 
-class Ended(NamedTuple):
-    """What waiting told: the status of the process asked for, the most memory that one process held, whether all are gone."""
+class ExitState(NamedTuple):
+    """The exit status of the main process, the peak memory of the largest process, and whether all have ended."""
 
     status: int | None = None
     peak: int = 0
-    all_gone: bool = False
+    all_ended: bool = False
 
 
-def usage(root: int) -> TreeUsage:
-    """Of all descendants of `root`, without itself."""
+def measure(root: int) -> TreeUsage:
+    """Returns the usage of all descendants of `root`, without itself."""
     tasks = memory = 0
     for pid in _descendants(root):
         try:
@@ -46,31 +46,31 @@ def usage(root: int) -> TreeUsage:
     return TreeUsage(tasks, memory)
 
 
-def reap(main: int, so_far: Ended) -> Ended:
-    """Take note of every child that has ended, without waiting for any."""
+def reap(main: int, so_far: ExitState) -> ExitState:
+    """Reaps every child that has ended, without waiting."""
     status, peak, _ = so_far
     while True:
         try:
             pid, found, used = os.wait4(-1, os.WNOHANG)
         except ChildProcessError:
-            return Ended(status, peak, all_gone=True)
+            return ExitState(status, peak, all_ended=True)
         if pid == 0:
-            return Ended(status, peak)
+            return ExitState(status, peak)
         peak = max(peak, used.ru_maxrss * 1024)
         if pid == main:
             status = found
 
 
-def end(main: int, so_far: Ended) -> Ended:
-    """Kill all that is left below us, until nothing is; processes that fork while we look are found in the next sweep."""
+def end(main: int, so_far: ExitState) -> ExitState:
+    """Kills all descendants until none is left. Processes that fork meanwhile are found in the next sweep."""
     pause = 0.0005
     own = os.getpid()
-    while not (so_far := reap(main, so_far)).all_gone:
+    while not (so_far := reap(main, so_far)).all_ended:
         for pid in _descendants(own):
             try:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
-                continue  # gone, or not yet to be seen as ours: the next sweep knows
+                continue  # it has ended, or the next sweep finds it
         time.sleep(pause)
         pause = min(pause * 1.5, _SLOWEST_SWEEP)
     return so_far
@@ -89,7 +89,7 @@ def _descendants(root: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """FileNotFoundError only where this kernel does not list children at all."""
+    """Raises FileNotFoundError only if this kernel does not list children."""
     found: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")

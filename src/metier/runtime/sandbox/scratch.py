@@ -1,4 +1,4 @@
-"""The one folder that a script may write to: made for a run, watched, read back by name, and removed whatever is in it."""
+"""The scratch folder of a run, the only one that a script may write to: created, measured, read by name, and removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-__all__ = ["ScratchUsage", "collect", "make", "mirror", "remove", "space"]
+__all__ = ["ScratchUsage", "collect", "make", "measure", "mirror", "remove"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -18,32 +18,32 @@ class ScratchUsage(NamedTuple):
 
 
 def make(folder: str) -> None:
-    """Private to us; FileExistsError when somebody was there first."""
+    """Creates a private folder. Raises FileExistsError if the path exists."""
     os.mkdir(folder, 0o700)
 
 
 def mirror(skill: str, script: str, data: bytes, into: str) -> None:
-    """The skill once more as links, with the checked bytes of its script as the one real file.
+    """Makes a copy of the skill out of links, with the checked bytes of its script as the only real file.
 
-    So the file that runs is the one that was checked, whatever is swapped in meanwhile, and it still finds its neighbours.
+    So the checked file runs, even if the original is replaced meanwhile, and it still finds the other files of the skill.
     """
     os.mkdir(into, 0o700)
-    here, there = skill, into
+    source, copy = skill, into
     for part in (*script.split("/")[:-1], ""):
         following = part or script.rsplit("/", 1)[-1]
-        for name in os.listdir(here):
+        for name in os.listdir(source):
             if name != following:
-                os.symlink(f"{here}/{name}", f"{there}/{name}")
+                os.symlink(f"{source}/{name}", f"{copy}/{name}")
         if part:
-            here, there = f"{here}/{part}", f"{there}/{part}"
-            os.mkdir(there, 0o700)
+            source, copy = f"{source}/{part}", f"{copy}/{part}"
+            os.mkdir(copy, 0o700)
     target = os.open(f"{into}/{script}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o500)
     with open(target, "wb") as file:
         file.write(data)
 
 
-def space(root: int, limit: int) -> ScratchUsage:
-    """What the folder holds; stops counting after `limit` files."""
+def measure(root: int, limit: int) -> ScratchUsage:
+    """Returns the usage of the folder. Stops counting after `limit` files."""
     size = files = 0
     pending = [os.dup(root)]
     try:
@@ -57,7 +57,7 @@ def space(root: int, limit: int) -> ScratchUsage:
                             break
                         try:
                             size += entry.stat(follow_symlinks=False).st_blocks * 512
-                            # A descriptor per folder that is waiting: a tree of many is over the limit anyway.
+                            # Each pending folder needs a descriptor; a tree with more of them exceeds the limit anyway.
                             if entry.is_dir(follow_symlinks=False) and len(pending) < 200:
                                 pending.append(os.open(entry.name, _DIRECTORY, dir_fd=here))
                         except OSError:
@@ -73,7 +73,7 @@ def space(root: int, limit: int) -> ScratchUsage:
 
 
 def collect(root: int, paths: list[str], limit: int) -> tuple[list[tuple[str, bytes]], list[tuple[str, str]]]:
-    """The named files, and for the others why not. Links are never followed: they would be read with our rights."""
+    """Returns the named files, and the reasons for missing ones. Links are not followed: they would be read with our rights."""
     found: list[tuple[str, bytes]] = []
     refused: list[tuple[str, str]] = []
     left = limit
@@ -85,7 +85,7 @@ def collect(root: int, paths: list[str], limit: int) -> tuple[list[tuple[str, by
         except ValueError as error:
             refused.append((path, str(error)))
         except OSError:
-            refused.append((path, "is a link or no file"))
+            refused.append((path, "is not a regular file"))
         else:
             left -= len(data)
             found.append((path, data))
@@ -93,7 +93,7 @@ def collect(root: int, paths: list[str], limit: int) -> tuple[list[tuple[str, by
 
 
 def remove(folder: str) -> None:
-    """All of it. Folders are pulled up to the top one by one, so that no depth and no length of path is too much."""
+    """Removes everything. Folders are moved to the top one by one, so that no depth and no path length is too large."""
     try:
         root = os.open(folder, _DIRECTORY)
     except OSError:
@@ -104,14 +104,14 @@ def remove(folder: str) -> None:
             for name in names:
                 number = _empty(root, name, number)
             if set(os.listdir(root)) == set(names):
-                return  # nothing moves any more: leave it rather than turn for ever
+                return  # no progress: give up rather than loop
     finally:
         os.close(root)
     os.rmdir(folder)
 
 
 def _empty(root: int, name: str, number: int) -> int:
-    """Remove one entry of the root, its folders moved beside it under new names."""
+    """Removes one entry of the root after moving its folders to the root under new names."""
     try:
         if not stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=root)
@@ -125,12 +125,12 @@ def _empty(root: int, name: str, number: int) -> int:
             try:
                 os.unlink(child, dir_fd=here)
             except (IsADirectoryError, PermissionError):
-                os.chmod(child, 0o700, dir_fd=here)  # a folder may only be moved by who may write to it
+                os.chmod(child, 0o700, dir_fd=here)  # moving a folder needs write permission on it
                 number += 1
                 os.rename(child, f".{number}.gone", src_dir_fd=here, dst_dir_fd=root)
         os.rmdir(name, dir_fd=root)
     except OSError:
-        pass  # the next turn tries again
+        pass  # the next pass tries again
     finally:
         os.close(here)
     return number
@@ -147,7 +147,7 @@ def _read(root: int, path: str, limit: int) -> bytes:
         with open(os.open(name, _FILE, dir_fd=here), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ValueError("is no file")
+                raise ValueError("is not a regular file")
             if status.st_nlink > 1:
                 raise ValueError("is a hard link")
             data = file.read(limit + 1)

@@ -1,6 +1,6 @@
-"""The profile for macOS's sandbox-exec. It is written and tested as text; no Mac was at hand to run it on.
+"""The profile for sandbox-exec of macOS. It is tested as text; it has not been run on a Mac.
 
-`sandbox-exec` is marked as deprecated and is still what every sandbox for command lines on macOS uses.
+`sandbox-exec` is deprecated, but all sandboxes for command lines on macOS use it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
 def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
-    """Everything is denied but what is named: these paths to read, one to write, no network unless allowed."""
+    """Returns a profile that denies everything except reading these paths, writing one, and the network if allowed."""
     seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, writable))
     reads = "\n".join(f"  (subpath {_quoted(path)})" for path in seen)
     devices = "\n".join(f"  (literal {_quoted(path)})" for path in _DEVICES)

@@ -1,11 +1,11 @@
-"""The system calls that a script does not get, as a program for the kernel (seccomp, classic BPF).
+"""The system call filter of a script: a program for the kernel (seccomp, classic BPF).
 
-A list of what is denied, not of what is allowed: scripts are Python, node, shells and whatever they start, and an allow list
-breaks with the next version of libc. The namespace or Landlock decides what can be reached; the filter closes the ways
-around them and the corners of the kernel that have broken sandboxes before.
+It lists denied calls, not allowed ones: scripts are Python, node, shells and their children, and an allow list breaks with the
+next version of libc. The namespace or Landlock decides what can be reached. The filter closes ways around them, and parts of
+the kernel that have broken sandboxes before.
 
-Every check looks at the lower half of an argument only. That is right here: the kernel itself reads these arguments
-as 32-bit integers, or the flags that matter live in the lower half.
+Every test reads only the lower half of an argument. The kernel reads these arguments as 32-bit integers, or their relevant
+flags are in the lower half.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 class Architecture(NamedTuple):
     name: str
     audit: int
-    """AUDIT_ARCH_*: what the kernel says a call was made as."""
+    """AUDIT_ARCH_*: the architecture of the call, as the kernel reports it."""
     column: int
 
 
@@ -61,13 +61,13 @@ ARCHITECTURES = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64":
 
 
 def this_architecture() -> Architecture | None:
-    """None: no filter can be built for this processor."""
+    """Returns None if no filter can be built for this processor."""
     return ARCHITECTURES.get(os.uname().machine.lower())
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTest:
-    """A question about one argument: is (argument & mask) one of the values?"""
+    """Tests whether (argument & mask) is one of the values."""
 
     argument: int
     values: tuple[int, ...]
@@ -77,7 +77,7 @@ class ArgumentTest:
 
 @dataclass(frozen=True, slots=True)
 class DeniedCall:
-    """Answer this call with an error (0: pretend that it worked), always or when the test says so."""
+    """Denies a call with an error (0: pretend success), always or if the test is true."""
 
     name: str
     error: int = errno.EPERM
@@ -86,7 +86,7 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """What varies between runs. Namespaces keep modes and queues apart by themselves; Landlock does not."""
+    """Differences between runs. Namespaces isolate modes and queues by themselves; Landlock does not."""
 
     network: bool = False
     keep_modes: bool = False
@@ -102,7 +102,7 @@ def denied_calls(policy: FilterOptions) -> Iterator[DeniedCall]:
     if policy.keep_queues:
         yield from _denied("shmget shmat msgget semget mq_open")
     if policy.keep_sizes:
-        # Landlock before ABI 3 lets anybody cut off a file that they may only read.
+        # Landlock before ABI 3 does not stop truncation of a read-only file.
         yield from _denied("truncate creat")
         yield DeniedCall("openat2", errno.ENOSYS)
         yield DeniedCall("open", errno.EPERM, ArgumentTest(1, (_O_TRUNC,), _O_TRUNC | _O_ACCMODE))
@@ -115,7 +115,7 @@ def filter_program(policy: FilterOptions, architecture: Architecture) -> bytes:
 
 
 def assemble(rules: Iterable[DeniedCall], architecture: Architecture) -> bytes:
-    """struct sock_filter[], in the order of the rules; a call that this processor never had is left out."""
+    """Returns struct sock_filter[], in the order of the rules. Calls that this processor does not have are left out."""
     code = [_op(_LOAD, _ARCH), _op(_IF_EQUAL, architecture.audit, 1, 0), _op(_RETURN, KILL), _op(_LOAD, _NUMBER)]
     if architecture is X86_64:
         code += [_op(_IF_AT_LEAST, _X32, 0, 1), _op(_RETURN, KILL)]
@@ -131,7 +131,7 @@ def assemble(rules: Iterable[DeniedCall], architecture: Architecture) -> bytes:
 
 
 def _ask(when: ArgumentTest) -> list[bytes]:
-    """Falls through to the next instruction where the test holds, jumps over one where not."""
+    """Continues with the next instruction if the test is true, else skips one."""
     load = [_op(_LOAD, _ARGUMENTS + 8 * when.argument)]
     if when.mask != 0xFFFFFFFF:
         load.append(_op(_AND, when.mask))
@@ -157,11 +157,11 @@ def _always() -> Iterator[DeniedCall]:
     yield from _denied("lookup_dcookie kexec_load kexec_file_load init_module finit_module delete_module reboot swapon swapoff")
     yield from _denied("acct settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname iopl ioperm quotactl")
     yield from _denied("syslog vhangup")
-    # libc falls back from clone3, whose flags a filter cannot see.
+    # A filter cannot see the flags of clone3. libc falls back to clone.
     yield DeniedCall("clone", errno.EPERM, ArgumentTest(0, (0,), _CLONE_NEW, negated=True))
     yield DeniedCall("clone3", errno.ENOSYS)
     yield DeniedCall("ioctl", errno.EPERM, ArgumentTest(1, (_TIOCSTI, _TIOCLINUX)))
-    # Whoever has our user id could change the limits and the priority of our own processes.
+    # A process with our user id could change limits and priority of our other processes.
     others = ArgumentTest(0, (0,), negated=True)
     for name in ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"):
         yield DeniedCall(name, errno.EPERM, others)
@@ -170,7 +170,7 @@ def _always() -> Iterator[DeniedCall]:
 
 
 def _sockets(*, network: bool) -> Iterator[DeniedCall]:
-    # A pair of datagram sockets can be pointed at any other UNIX socket afterwards; a connected stream cannot.
+    # A datagram pair can be connected to another UNIX socket afterwards; a stream pair cannot.
     yield DeniedCall("socketpair", errno.EPERM, ArgumentTest(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES, negated=True))
     if network:
         yield DeniedCall("socket", errno.EPERM, ArgumentTest(0, (_AF_INET, _AF_INET6), negated=True))
@@ -179,8 +179,8 @@ def _sockets(*, network: bool) -> Iterator[DeniedCall]:
 
 
 def _modes() -> Iterator[DeniedCall]:
-    # chmod and the like need no right that Landlock knows, on any file of the user. They do nothing and say that it worked,
-    # as under fakeroot: with an error, `cp -p`, tar and shutil.copy would fail on files of their own.
+    # Landlock has no right for chmod and similar calls on files of the user. They do nothing and report success, as under
+    # fakeroot: with an error, `cp -p`, tar and shutil.copy would fail.
     yield from _denied("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat", 0)
     yield from _denied("utime utimes utimensat futimesat", 0)
     yield from _denied("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr", errno.EOPNOTSUPP)

@@ -1,4 +1,4 @@
-"""Our end of the keeper: one for this process, started when first needed, replaced when it is gone."""
+"""Client of the spawner: one spawner for this process, started on first use and replaced if it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .supervisor import read_message, write_message
 
 __all__ = ["send_request", "send_request_sync"]
 
-SupervisorReport = dict[str, Any]  # what a supervisor told; `Runner` makes an Outcome of it at once
+SupervisorReport = dict[str, Any]  # `Runner` turns it into an Outcome
 
 _CODE = """
 import sys
@@ -28,53 +28,53 @@ from metier.runtime.sandbox.spawner import main
 main(int(sys.argv[1]), int(sys.argv[2]))
 """
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-_HANG_UP_SECONDS = 5.0
+_STOP_SECONDS = 5.0
 
 
-class _Keeper:
-    """Holds the process and the socket to it. Threads may share it; a fork of us must not."""
+class _Spawner:
+    """The process and the connection to it. Threads share it; a fork of this process does not."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
-        self.link: socket.socket | None = None
+        self.connection: socket.socket | None = None
 
-    def run(self) -> socket.socket:
-        """A fresh supervisor at the other end of the socket."""
+    def connect(self) -> socket.socket:
+        """Returns a connection to a new supervisor."""
         ours, theirs = socket.socketpair()
         with theirs:
             for _ in range(2):
                 try:
                     with self.lock:
-                        socket.send_fds(self._ready(), [b"!"], [theirs.fileno()])
+                        socket.send_fds(self._started(), [b"!"], [theirs.fileno()])
                 except (BrokenPipeError, ConnectionResetError):
                     self.stop()
                 else:
                     return ours
         ours.close()
         raise UnavailableError(
-            "the process that starts scripts does not stay alive", hint="see whether the system kills processes"
+            "the process that starts scripts was killed twice", hint="check whether the system kills processes"
         )
 
     def stop(self) -> None:
         with self.lock:
-            if self.link:
-                self.link.close()
+            if self.connection:
+                self.connection.close()
             if self.process:
-                self.process.wait(_HANG_UP_SECONDS)
-            self.link = self.process = None
+                self.process.wait(_STOP_SECONDS)
+            self.connection = self.process = None
 
     def forget(self) -> None:
-        """In a fork of us: the process is our parent's child, and its socket must not be kept open by us."""
+        """Called in a fork: the spawner is a child of our parent, and we must not keep its socket open."""
         self.lock = threading.Lock()
-        if self.link:
-            self.link.close()
+        if self.connection:
+            self.connection.close()
         if self.process:
             self.process.returncode = 0
-        self.link = self.process = None
+        self.connection = self.process = None
 
-    def _ready(self) -> socket.socket:
-        if self.link is None:
+    def _started(self) -> socket.socket:
+        if self.connection is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             with theirs:
                 words = [sys.executable, "-I", "-S", "-c", _CODE, str(theirs.fileno()), str(os.getpid()), _PACKAGES]
@@ -82,54 +82,54 @@ class _Keeper:
                 self.process = subprocess.Popen(
                     words, stdin=quiet, stdout=quiet, stderr=quiet, cwd="/", env={}, pass_fds=[theirs.fileno()]
                 )
-            self.link = ours
-        return self.link
+            self.connection = ours
+        return self.connection
 
 
-_KEEPER = _Keeper()
-atexit.register(_KEEPER.stop)
-os.register_at_fork(after_in_child=_KEEPER.forget)
+_SPAWNER = _Spawner()
+atexit.register(_SPAWNER.stop)
+os.register_at_fork(after_in_child=_SPAWNER.forget)
 
 
 def send_request_sync(request: Mapping[str, object]) -> SupervisorReport:
-    with _KEEPER.run() as link:
-        write_message(link, marshal.dumps(dict(request)))
-        return _answer(read_message(link))
+    with _SPAWNER.connect() as connection:
+        write_message(connection, marshal.dumps(dict(request)))
+        return _decode(read_message(connection))
 
 
 async def send_request(request: Mapping[str, object]) -> SupervisorReport:
-    """Cancelled, it comes back only when the whole run is gone."""
+    """Sends the request and waits for the report. When cancelled, it returns after the run has ended."""
     loop = asyncio.get_running_loop()
     data = marshal.dumps(dict(request))
-    with _KEEPER.run() as link:
-        link.setblocking(False)
+    with _SPAWNER.connect() as connection:
+        connection.setblocking(False)
         try:
-            await loop.sock_sendall(link, len(data).to_bytes(8, "big") + data)
-            return _answer(await _message(loop, link))
+            await loop.sock_sendall(connection, len(data).to_bytes(8, "big") + data)
+            return _decode(await _message(loop, connection))
         except asyncio.CancelledError:
-            link.shutdown(socket.SHUT_WR)
+            connection.shutdown(socket.SHUT_WR)
             try:
-                await asyncio.wait_for(_message(loop, link), _HANG_UP_SECONDS)
+                await asyncio.wait_for(_message(loop, connection), _STOP_SECONDS)
             except (TimeoutError, EOFError, OSError):
-                pass  # it was gone already, or did not get as far as a run
+                pass  # the run has ended, or never started
             raise
 
 
-async def _message(loop: asyncio.AbstractEventLoop, link: socket.socket) -> bytes:
-    length = int.from_bytes(await _exactly(loop, link, 8), "big")
-    return await _exactly(loop, link, length)
+async def _message(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> bytes:
+    length = int.from_bytes(await _exactly(loop, connection, 8), "big")
+    return await _exactly(loop, connection, length)
 
 
-async def _exactly(loop: asyncio.AbstractEventLoop, link: socket.socket, length: int) -> bytes:
+async def _exactly(loop: asyncio.AbstractEventLoop, connection: socket.socket, length: int) -> bytes:
     data = bytearray()
     while len(data) < length:
-        part = await loop.sock_recv(link, min(1 << 20, length - len(data)))
+        part = await loop.sock_recv(connection, min(1 << 20, length - len(data)))
         if not part:
-            raise EOFError("the supervisor of the run is gone")
+            raise EOFError("the supervisor of the run has ended")
         data += part
     return bytes(data)
 
 
-def _answer(data: bytes) -> SupervisorReport:
-    answer: SupervisorReport = marshal.loads(data)  # noqa: S302  from our own process, over a private socket
-    return answer
+def _decode(data: bytes) -> SupervisorReport:
+    report: SupervisorReport = marshal.loads(data)  # noqa: S302  from our own process, over a private socket
+    return report

@@ -1,7 +1,7 @@
-"""One run from its start to the end of its last process, watched by a process of its own.
+"""Supervises one run from its start to the end of its last process, in a process of its own.
 
-It is not part of the caller's process: that one may be killed, may have threads, may be busy. This one has a single
-thread, holds the clock, reads the output, counts what the run uses, and does not leave before everything is gone.
+The caller's process may be killed, may have threads, or may be busy. The supervisor has a single thread. It enforces the
+timeout, reads the output, measures usage, and ends only after all processes of the run have ended.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from collections.abc import Callable
 
 from . import process_tree as tree
 from . import scratch
-from .confinement import Request, become, limit, spawn_bubblewrap
+from .confinement import Request, become, set_limits, spawn_bubblewrap
 
 __all__ = ["read_message", "supervise", "write_message"]
 
 _READ = 1 << 16
 _FLOOD = 16
-"""A script that writes this many times more than the limit is ended: nobody reads it any more."""
+"""A script that writes this many times the limit is stopped: its output is discarded anyway."""
 _TICK, _LAST_TICK = 0.01, 0.05
 _SETUP_SECONDS = 10.0
 
 
 class StartError(Exception):
-    """The level could not be had; the script has not run."""
+    """The sandbox could not be set up; the script has not run."""
 
 
-class Cut:
-    """Two streams with one limit. Says exactly which of them lost something."""
+class CapturedOutput:
+    """Stdout and stderr with one limit for both. Records which of them was truncated."""
 
     def __init__(self, limit: int) -> None:
         self.left = limit
@@ -52,24 +52,24 @@ class Cut:
             self.truncated[stream] = True
 
 
-class Supervised:
-    """The state of one run. `why` says what made us end it; empty when it ended by itself."""
+class SupervisedRun:
+    """The state of one run. `stop_reason` is empty if it ended by itself."""
 
-    def __init__(self, link: socket.socket, request: Request, host: int) -> None:
-        self.link = link
+    def __init__(self, connection: socket.socket, request: Request, caller: int) -> None:
+        self.connection = connection
         self.request = request
-        self.host = host
+        self.caller = caller
         self.limits: dict[str, float] = request["limits"]
-        self.cut = Cut(int(self.limits["output_bytes"]))
+        self.output = CapturedOutput(int(self.limits["output_bytes"]))
         self.poll = select.poll()
         self.streams: dict[int, str] = {}
         self.stdin = -1
         self.to_write = memoryview(request["stdin"] or b"")
         self.main = 0
-        self.ended = tree.Ended()
-        self.room = -1
-        """A descriptor of the scratch folder."""
-        self.why = ""
+        self.ended = tree.ExitState()
+        self.scratch = -1
+        """A descriptor of the folder."""
+        self.stop_reason = ""
         self.ticks = 0
         self.wake, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -83,30 +83,30 @@ class Supervised:
             scratch.make(base)
         try:
             if base:
-                self._furnish(base)
+                self._make_folders(base)
             since = self._start()
             started()
             self._watch(since + self.limits["seconds"])
             self.ended = tree.end(self.main, self.ended)
             seconds = time.monotonic() - since
             self._drain()
-            files, refused = scratch.collect(self.room, self.request["outputs"], int(self.limits["scratch_bytes"]))
-            return self._told(seconds, files, refused)
+            files, refused = scratch.collect(self.scratch, self.request["outputs"], int(self.limits["scratch_bytes"]))
+            return self._report(seconds, files, refused)
         finally:
             if self.main:
                 tree.end(self.main, self.ended)
             if base:
                 scratch.remove(base)
 
-    def _furnish(self, base: str) -> None:
+    def _make_folders(self, base: str) -> None:
         os.mkdir(f"{base}/scratch", 0o700)
-        self.room = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.scratch = os.open(f"{base}/scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         scratch.mirror(self.request["folder"], self.request["script_path"], self.request["script"], f"{base}/skill")
 
     def _start(self) -> float:
         out, out_write = os.pipe()
         err, err_write = os.pipe()
-        failed, complain = os.pipe()
+        failed, failed_write = os.pipe()
         if self.request["stdin"] is None:
             stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         else:
@@ -119,19 +119,19 @@ class Supervised:
             else:
                 self.main = os.fork()
                 if self.main == 0:
-                    become(self.request, stdio, complain)
+                    become(self.request, stdio, failed_write)
         except StartError as error:
             tree.end(self.main, self.ended)
             os.set_blocking(err_write, False)
             os.write(err_write, b" ")
             raise StartError(f"{error}: {os.read(err, 2000).decode(errors='replace').strip()}".rstrip(": ")) from None
         finally:
-            for descriptor in (*stdio, complain):
+            for descriptor in (*stdio, failed_write):
                 os.close(descriptor)
-        said = os.read(failed, 4096)
+        error_text = os.read(failed, 4096)
         os.close(failed)
-        if said:
-            raise StartError(said.decode(errors="replace"))
+        if error_text:
+            raise StartError(error_text.decode(errors="replace"))
         self.streams = {out: "stdout", err: "stderr"}
         for descriptor in self.streams:
             os.set_blocking(descriptor, False)
@@ -139,41 +139,41 @@ class Supervised:
         if self.stdin >= 0:
             os.set_blocking(self.stdin, False)
             self.poll.register(self.stdin, select.POLLOUT)
-        self.poll.register(self.link.fileno(), select.POLLIN)
+        self.poll.register(self.connection.fileno(), select.POLLIN)
         self.poll.register(self.wake, select.POLLIN)
-        if self.host >= 0:
-            self.poll.register(self.host, select.POLLIN)
+        if self.caller >= 0:
+            self.poll.register(self.caller, select.POLLIN)
         return time.monotonic()
 
     def _start_in_namespace(self, stdio: tuple[int, int, int]) -> None:
-        """Wait until bubblewrap has built everything, take hold of the scratch folder, set the limit, let it go on."""
-        told, tell = os.pipe()
+        """Waits until bubblewrap has built the namespace, opens the scratch folder, sets the limits, and lets it continue."""
+        info, info_write = os.pipe()
         wait, release = os.pipe()
         try:
-            self.main = spawn_bubblewrap(self.request, stdio, (tell, wait))
-            os.close(tell)
+            self.main = spawn_bubblewrap(self.request, stdio, (info_write, wait))
+            os.close(info_write)
             os.close(wait)
             deadline = time.monotonic() + _SETUP_SECONDS
-            inside = self._child_of_bubblewrap(told, deadline)
-            self.room = self._scratch_of(inside, deadline)
-            # Only now: processes are counted from inside the new user namespace, not with all that the user has running.
-            limit(inside, self.request)
+            inside = self._child_of_bubblewrap(info, deadline)
+            self.scratch = self._scratch_of(inside, deadline)
+            # Only now: processes are counted inside the new user namespace, without the other processes of the user.
+            set_limits(inside, self.request)
             os.write(release, b"!")
         except OSError as error:
             raise StartError(f"bubblewrap: {error}") from None
         finally:
-            os.close(told)
+            os.close(info)
             os.close(release)
 
-    def _child_of_bubblewrap(self, told: int, deadline: float) -> int:
-        said = b""
-        while b"}" not in said:
-            ready, _, _ = select.select([told], [], [], max(0.0, deadline - time.monotonic()))
-            part = os.read(told, 4096) if ready else b""
+    def _child_of_bubblewrap(self, info: int, deadline: float) -> int:
+        text = b""
+        while b"}" not in text:
+            ready, _, _ = select.select([info], [], [], max(0.0, deadline - time.monotonic()))
+            part = os.read(info, 4096) if ready else b""
             if not part:
-                raise StartError("bubblewrap ended before it had built anything")
-            said += part
-        return int(json.loads(said)["child-pid"])
+                raise StartError("bubblewrap ended before it built the namespace")
+            text += part
+        return int(json.loads(text)["child-pid"])
 
     def _scratch_of(self, inside: int, deadline: float) -> int:
         ours = os.stat("/")
@@ -181,7 +181,7 @@ class Supervised:
             try:
                 root = os.stat(f"/proc/{inside}/root/")
                 if (root.st_dev, root.st_ino) != (ours.st_dev, ours.st_ino):
-                    # While bubblewrap builds, its root has no such folder; afterwards it is complete.
+                    # This folder is missing until bubblewrap has built the whole root.
                     return os.open(f"/proc/{inside}/root/tmp", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except FileNotFoundError:
                 pass
@@ -193,10 +193,10 @@ class Supervised:
 
     def _watch(self, deadline: float) -> None:
         tick = _TICK
-        while self.ended.status is None and not self.why:
+        while self.ended.status is None and not self.stop_reason:
             left = deadline - time.monotonic()
             if left <= 0:
-                self.why = "time"
+                self.stop_reason = "time"
                 return
             ready = self.poll.poll(min(left, tick) * 1000 + 0.5)
             for descriptor, _ in ready:
@@ -214,8 +214,8 @@ class Supervised:
             os.read(self.wake, 4096)
             self.ended = tree.reap(self.main, self.ended)
         else:
-            # The caller hung up, or is gone.
-            self.why = "cancel"
+            # The caller has closed the connection, or has ended.
+            self.stop_reason = "cancel"
 
     def _read(self, descriptor: int) -> bool:
         try:
@@ -227,9 +227,9 @@ class Supervised:
             os.close(descriptor)
             del self.streams[descriptor]
             return False
-        self.cut.take(self.streams[descriptor], data)
-        if self.cut.flood < 0:
-            self.why = self.why or "output"
+        self.output.take(self.streams[descriptor], data)
+        if self.output.flood < 0:
+            self.stop_reason = self.stop_reason or "output"
         return True
 
     def _write(self) -> None:
@@ -245,40 +245,40 @@ class Supervised:
             self.stdin = -1
 
     def _check(self) -> None:
-        """What the kernel does not limit for a whole tree, we look at ourselves."""
+        """Checks the limits that the kernel does not enforce for a whole tree of processes."""
         if not self.request["watched"]:
             return
         self.ticks += 1
-        used = tree.usage(os.getpid())
+        used = tree.measure(os.getpid())
         if used.tasks > self.limits["processes"] + self.request["helpers"]:
-            self.why = "processes"
+            self.stop_reason = "processes"
         elif used.memory > self.limits["memory_bytes"]:
-            self.why = "memory"
+            self.stop_reason = "memory"
         elif self.ticks % 3 == 0 and self._scratch_is_full():
-            self.why = "scratch"
+            self.stop_reason = "scratch"
 
     def _scratch_is_full(self) -> bool:
-        most = int(self.limits["scratch_files"])
+        limit = int(self.limits["scratch_files"])
         if not self.request["base"]:
-            about = os.fstatvfs(self.room)
-            return about.f_files - about.f_ffree > most
-        found = scratch.space(self.room, most)
-        return found.files > most or found.size > self.limits["scratch_bytes"]
+            status = os.fstatvfs(self.scratch)
+            return status.f_files - status.f_ffree > limit
+        found = scratch.measure(self.scratch, limit)
+        return found.files > limit or found.size > self.limits["scratch_bytes"]
 
     def _drain(self) -> None:
         for descriptor in list(self.streams):
             while self._read(descriptor):
                 pass
 
-    def _told(self, seconds: float, files: object, refused: object) -> dict[str, object]:
+    def _report(self, seconds: float, files: object, refused: object) -> dict[str, object]:
         code = os.waitstatus_to_exitcode(self.ended.status) if self.ended.status is not None else None
         return {
-            "exit_code": None if self.why or code is None else 128 - code if code < 0 else code,
-            "why": self.why,
-            "stdout": b"".join(self.cut.parts["stdout"]),
-            "stderr": b"".join(self.cut.parts["stderr"]),
-            "stdout_truncated": self.cut.truncated["stdout"],
-            "stderr_truncated": self.cut.truncated["stderr"],
+            "exit_code": None if self.stop_reason or code is None else 128 - code if code < 0 else code,
+            "stop_reason": self.stop_reason,
+            "stdout": b"".join(self.output.parts["stdout"]),
+            "stderr": b"".join(self.output.parts["stderr"]),
+            "stdout_truncated": self.output.truncated["stdout"],
+            "stderr_truncated": self.output.truncated["stderr"],
             "seconds": seconds,
             "peak": self.ended.peak,
             "files": files,
@@ -286,38 +286,38 @@ class Supervised:
         }
 
 
-def supervise(link: socket.socket, host: int, started: Callable[[], None]) -> None:
-    """Read one request, run it, answer. `host` is a pidfd of the caller, or -1; `started` is called once the script runs."""
+def supervise(connection: socket.socket, caller: int, started: Callable[[], None]) -> None:
+    """Reads one request, runs it and sends the report. `caller` is a pidfd or -1. `started` is called once the script runs."""
     if sys.platform == "linux":
         from .kernel import adopt_orphans
 
         adopt_orphans()
-    request: Request = marshal.loads(read_message(link))  # noqa: S302  from our own process, over a private socket
-    answer: dict[str, object]
+    request: Request = marshal.loads(read_message(connection))  # noqa: S302  from our own process, over a private socket
+    report: dict[str, object]
     try:
-        answer = Supervised(link, request, host).run(started)
+        report = SupervisedRun(connection, request, caller).run(started)
     except (StartError, OSError) as error:
-        answer = {"cannot_start": str(error)}
+        report = {"cannot_start": str(error)}
     started()
     try:
-        write_message(link, marshal.dumps(answer))
+        write_message(connection, marshal.dumps(report))
     except OSError:
-        pass  # nobody is listening any more
+        pass  # the caller has ended
 
 
-def read_message(link: socket.socket) -> bytes:
-    length = int.from_bytes(_exactly(link, 8), "big")
-    return _exactly(link, length)
+def read_message(connection: socket.socket) -> bytes:
+    length = int.from_bytes(_exactly(connection, 8), "big")
+    return _exactly(connection, length)
 
 
-def write_message(link: socket.socket, data: bytes) -> None:
-    link.sendall(len(data).to_bytes(8, "big") + data)
+def write_message(connection: socket.socket, data: bytes) -> None:
+    connection.sendall(len(data).to_bytes(8, "big") + data)
 
 
-def _exactly(link: socket.socket, length: int) -> bytes:
+def _exactly(connection: socket.socket, length: int) -> bytes:
     data = bytearray()
     while len(data) < length:
-        part = link.recv(min(1 << 20, length - len(data)))
+        part = connection.recv(min(1 << 20, length - len(data)))
         if not part:
             raise EOFError
         data += part

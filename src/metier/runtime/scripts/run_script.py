@@ -120,7 +120,7 @@ def _script(name: str, known: Sequence[str]) -> str:
 def _seconds_left(session: Session, skill: str) -> float:
     """What the budgets leave for this run; OverBudget when that is nothing."""
     budgets = session.options.budgets
-    if not budgets.any:
+    if not budgets.has_limits:
         return float("inf")
     used = session.usage
     spent = {"session": sum(used.values(), Usage()).seconds, "skill": used.get(skill, Usage()).seconds}

@@ -1,8 +1,8 @@
-"""Scripts of skills, run confined.
+"""Runs scripts of skills in the sandbox.
 
-`Runner.run` takes a Run and gives an Outcome, or raises before anything has started: Refused if the run must not be,
-Unavailable if this machine cannot do it. It never runs something less confined than was required, and never says more
-than was there.
+`Runner.run` takes a ScriptRun and returns an Outcome. It raises before anything has started: RefusedError if the run is not
+allowed, UnavailableError if this machine cannot do it. A script never runs at a weaker level than required, and the Outcome
+never claims more isolation than there was.
 """
 
 from __future__ import annotations
@@ -28,148 +28,137 @@ __all__ = ["Runner"]
 
 _LARGEST_SCRIPT = 64 * 1024 * 1024
 _CONFINED = (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK, IsolationLevel.SEATBELT)
-_FINDINGS: dict[tuple[SandboxFeatures, IsolationLevel], ProbeResult] = {}
-"""What a level can do does not change while we run, and finding out takes 50 ms."""
+_PROBED: dict[tuple[SandboxFeatures, IsolationLevel], ProbeResult] = {}
+"""A level does not change while the process runs, and a probe takes 50 ms."""
 _PROBING = threading.Lock()
 
 
 class Runner:
-    """Runs scripts at the best level there is. `level` fixes it; `limits` and `off` are used only when fixed."""
+    """Runs scripts at the strongest level of this machine, or at a fixed one. `limits` and `off` must be fixed."""
 
     def __init__(
         self,
         *,
         level: IsolationLevel | None = None,
-        machine: SandboxFeatures | None = None,
+        features: SandboxFeatures | None = None,
         interpreters: Interpreters | None = None,
     ) -> None:
-        self._level = level
-        self._machine = machine or detect_features(zone=os.environ.get("TZ"))
+        self._levels = (level,) if level else _CONFINED
+        self._features = features or detect_features(zone=os.environ.get("TZ"))
         self._interpreters = interpreters or Interpreters()
-        self._has_run = False
-        """The first run asks interpreters where they live, which starts them; that must not hold up a loop."""
 
-    def findings(self) -> tuple[ProbeResult, ...]:
-        """Every level, strongest first, with the reason if it cannot be had: for `metier doctor`."""
-        return tuple(self._finding(level) for level in IsolationLevel)
+    def probe_results(self) -> tuple[ProbeResult, ...]:
+        """Probes every level, strongest first."""
+        return tuple(map(self._probe, IsolationLevel))
 
     def available(self) -> tuple[Isolation, ...]:
-        """The levels that this machine has, strongest first, each proven by a canary."""
-        return tuple(found.isolation for found in self.findings() if found.works)
+        """Returns the levels that work on this machine, strongest first."""
+        return tuple(result.isolation for result in self.probe_results() if result.works)
 
     def best(self) -> Isolation | None:
-        """The level that runs will have: the fixed one, else the strongest that confines. None: runs are refused."""
-        wanted = (self._level,) if self._level else _CONFINED
-        return next((found.isolation for found in map(self._finding, wanted) if found.works), None)
+        """Returns the isolation that runs will have, or None if they are refused."""
+        return next((result.isolation for result in map(self._probe, self._levels) if result.works), None)
 
     async def run(self, run: ScriptRun) -> Outcome:
-        """Cancelled, it raises CancelledError once the whole tree of processes is gone."""
+        """Runs the script. When cancelled, it raises CancelledError after all processes of the run have ended."""
         check_argument_limits(run)
-        level = await self._required(run.limits)
-        folder = os.path.realpath(run.folder)
-        if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) and self._has_run:
-            # A few small reads: handing them to a thread would take longer than doing them.
-            asked, before = self._prepare(run, folder, level)
-        else:
-            asked, before = await asyncio.to_thread(self._prepare, run, folder, level)
-            self._has_run = True
+        # In a thread: the first run probes the sandbox and starts interpreters to find their folders.
+        level, request, before = await asyncio.to_thread(self._prepare, run)
         try:
-            answer = await send_request(asked)
+            report = await send_request(request)
         except (EOFError, ConnectionError) as error:
-            raise UnavailableError(f"the run was lost: {error}", hint="something ended its supervisor; try again") from None
-        if "cannot_start" in answer:
-            raise UnavailableError(f"the {level} sandbox did not start: {answer['cannot_start']}", hint="see `metier doctor`")
-        if before is not None and before != await asyncio.to_thread(_state, folder):
-            raise RefusedError("the skill's folder changed while its script ran", rule="skill-changed",
-                          hint="install the skill again; it cannot be trusted as it is")  # fmt: skip
-        found = isolation_at(level, network=run.network, abi=self._machine.abi, root=os.geteuid() == 0)
-        return _outcome(answer, found)
+            raise UnavailableError(f"the run was lost: {error}", hint="its supervisor was killed; try again") from None
+        if "cannot_start" in report:
+            raise UnavailableError(f"the {level} sandbox did not start: {report['cannot_start']}", hint="see `metier doctor`")
+        if before is not None and before != await asyncio.to_thread(_folder_state, os.path.realpath(run.folder)):
+            raise RefusedError(
+                "the skill's folder changed while its script ran",
+                rule="skill-changed",
+                hint="install the skill again; its files can no longer be trusted",
+            )
+        isolation = isolation_at(level, network=run.network, abi=self._features.abi, root=os.geteuid() == 0)
+        return _outcome(report, isolation)
 
-    async def _required(self, limits: Limits) -> IsolationLevel:
-        best = self._known() or await asyncio.to_thread(self.best)
-        if best and best.level.strength >= limits.require.strength:
-            return best.level
-        found = [self._finding(level) for level in ((self._level,) if self._level else _CONFINED)]
-        have = f"this machine has only {best.level}" if best else "this machine has no sandbox"
-        reasons = "; ".join(f"{one.isolation.level}: {one.why}" for one in found if not one.works)
-        raise RefusedError(
-            f"a run needs at least {limits.require}, and {have}" + (f" ({reasons})" if reasons else ""),
-            rule="sandbox",
-            hint=next((one.fix for one in found if one.fix and one.isolation.level.strength >= limits.require.strength),
-                      f"require {best.level} to run it all the same" if best else "see `metier doctor`"),
-        )  # fmt: skip
-
-    def _known(self) -> Isolation | None:
-        """The best level if no probe is needed to say it."""
-        for level in (self._level,) if self._level else _CONFINED:
-            found = _FINDINGS.get((self._machine, level))
-            if found is None or found.works:
-                return found.isolation if found else None
-        return None
-
-    def _finding(self, level: IsolationLevel) -> ProbeResult:
-        key = (self._machine, level)
-        with _PROBING:
-            if key not in _FINDINGS:
-                _FINDINGS[key] = probe(self._machine, level)
-            return _FINDINGS[key]
-
-    def _prepare(self, run: ScriptRun, folder: str, level: IsolationLevel) -> tuple[Mapping[str, object], object]:
-        path, data = _checked_script(run, folder)
+    def _prepare(self, run: ScriptRun) -> tuple[IsolationLevel, Mapping[str, object], object]:
+        """Returns the level, the request to the supervisor, and the state of a folder that the level leaves writable."""
+        level = self._required_level(run.limits)
+        folder = os.path.realpath(run.folder)
+        path, data = _read_script(run, folder)
         command = self._interpreters.command(path, data, network=run.network)
         outputs = tuple(resource_path(output) for output in run.outputs)
-        inputs = tuple(map(_checked_input, run.inputs))
+        inputs = tuple(map(_check_input, run.inputs))
         run = replace(run, folder=folder, inputs=inputs, outputs=outputs)
-        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _state(folder)
-        return plan_run(self._machine, level, run, path=path, data=data, command=command), before
+        before = None if level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK) else _folder_state(folder)
+        return level, plan_run(self._features, level, run, path=path, data=data, command=command), before
+
+    def _required_level(self, limits: Limits) -> IsolationLevel:
+        best = self.best()
+        if best and best.level.strength >= limits.require.strength:
+            return best.level
+        failed = [result for result in map(self._probe, self._levels) if not result.works]
+        available = f"this machine has only {best.level}" if best else "this machine has no sandbox"
+        reasons = "; ".join(f"{result.isolation.level}: {result.reason}" for result in failed)
+        fixes = [one.fix for one in failed if one.fix and one.isolation.level.strength >= limits.require.strength]
+        raise RefusedError(
+            f"scripts need isolation level {limits.require} or stronger; {available}" + (f" ({reasons})" if reasons else ""),
+            rule="sandbox",
+            hint=next(iter(fixes), f"set sandbox.require to {best.level} to run it anyway" if best else "see `metier doctor`"),
+        )
+
+    def _probe(self, level: IsolationLevel) -> ProbeResult:
+        key = (self._features, level)
+        with _PROBING:
+            if key not in _PROBED:
+                _PROBED[key] = probe(self._features, level)
+            return _PROBED[key]
 
 
 def check_argument_limits(run: ScriptRun) -> None:
-    """Refuse what is over the limits, before anything is started."""
+    """Raises RefusedError if the arguments exceed the limits."""
     limits = run.limits
     if len(run.arguments) > limits.arguments:
-        raise RefusedError(f"{len(run.arguments)} arguments are more than {limits.arguments}", rule="arguments",
+        raise RefusedError(f"{len(run.arguments)} arguments exceed the limit of {limits.arguments}", rule="arguments",
                       hint="pass a list on standard input, or in a file")  # fmt: skip
     try:
         size = sum(len(argument.encode()) for argument in run.arguments)
     except UnicodeEncodeError:
-        raise RefusedError("an argument is not text", rule="arguments", hint="pass it on standard input") from None
+        raise RefusedError("an argument is not valid text", rule="arguments", hint="pass it on standard input") from None
     if size > limits.argument_bytes:
-        raise RefusedError(f"{size:,} bytes of arguments are more than {limits.argument_bytes:,}", rule="arguments",
+        raise RefusedError(f"{size:,} bytes of arguments exceed the limit of {limits.argument_bytes:,}", rule="arguments",
                       hint="pass long text on standard input")  # fmt: skip
     if any("\0" in argument for argument in run.arguments):
-        raise RefusedError("an argument holds a NUL character", rule="arguments", hint="pass it on standard input")
+        raise RefusedError("an argument contains a NUL character", rule="arguments", hint="pass it on standard input")
 
 
-def _checked_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
-    """The script's path inside the skill with no links in it, and its bytes: read once, and these are the ones that run."""
+def _read_script(run: ScriptRun, folder: str) -> tuple[str, bytes]:
+    """Returns the script's path inside the skill without links, and its bytes. It is read once: these bytes run."""
     path = resource_path(run.script)
     if not path.startswith("scripts/") and path not in run.named:
-        raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are below scripts/")
+        raise RefusedError(f"{path!r} is not a script of the skill", rule="not-a-script", hint="scripts are in scripts/")
     data = DiskFiles(folder).read(path, limit=_LARGEST_SCRIPT)
     real = os.path.realpath(f"{folder}/{path}")
     if not real.startswith(f"{folder}/"):
-        # It was inside when it was read, so somebody is changing it right now.
+        # It was inside the skill when it was read, so another process is changing it now.
         raise RefusedError(
-            f"{path!r} is a link out of the skill", rule="link-leaves-skill", hint="copy the file into the skill"
+            f"{path!r} is a link to a file outside the skill", rule="link-leaves-skill", hint="copy the file into the skill"
         )
     return real[len(folder) + 1 :], data
 
 
-def _checked_input(path: str) -> str:
-    """Never the whole system, nor anything that is another thing inside than outside."""
+def _check_input(path: str) -> str:
+    """Rejects the whole file system, and folders that differ inside the sandbox."""
     clean = os.path.normpath(path)
     if not os.path.isabs(path) or "\0" in path or clean == "/" or clean.startswith(("/proc", "/sys", "/dev")):
         raise RefusedError(
-            f"{path!r} cannot be handed to a script", rule="inputs", hint="name a file or a folder by its absolute path"
+            f"{path!r} cannot be an input of a script", rule="inputs", hint="use the absolute path of a file or folder"
         )
     if not os.path.exists(clean):
-        raise NotFoundError(f"there is no {path!r} to hand to the script", hint="check the path")
+        raise NotFoundError(f"input {path!r} not found", hint="check the path")
     return clean
 
 
-def _state(folder: str) -> list[tuple[object, ...]]:
-    """Everything about the folder that a script could have changed. ctime cannot be set back, so contents need no reading."""
+def _folder_state(folder: str) -> list[tuple[object, ...]]:
+    """Returns everything in the folder that a script could change. ctime cannot be set back, so no file is read."""
     found: list[tuple[object, ...]] = []
     for here, folders, files in os.walk(folder):
         for name in ("", *folders, *files):
@@ -177,24 +166,24 @@ def _state(folder: str) -> list[tuple[object, ...]]:
                 status = os.lstat(os.path.join(here, name))
             except OSError:
                 continue
-            facts = (status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            found.append((here, name, status.st_ino, *facts))
+            times = (status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            found.append((here, name, status.st_ino, *times))
     return sorted(found, key=str)
 
 
-def _outcome(answer: SupervisorReport, found: Isolation) -> Outcome:
+def _outcome(report: SupervisorReport, isolation: Isolation) -> Outcome:
     return Outcome(
-        exit_code=answer["exit_code"],
-        stdout=answer["stdout"].decode("utf-8", "replace"),
-        stderr=answer["stderr"].decode("utf-8", "replace"),
-        isolation=found,
-        stdout_truncated=answer["stdout_truncated"],
-        stderr_truncated=answer["stderr_truncated"],
-        timed_out=answer["why"] == "time",
-        cancelled=answer["why"] == "cancel",
-        duration=answer["seconds"],
-        peak_memory=answer["peak"] or None,
-        files=tuple(OutputFile(path=path, data=data) for path, data in answer["files"]),
-        stop_reason=answer["why"],
-        refused_files=tuple((path, why) for path, why in answer["refused"]),
+        exit_code=report["exit_code"],
+        stdout=report["stdout"].decode("utf-8", "replace"),
+        stderr=report["stderr"].decode("utf-8", "replace"),
+        isolation=isolation,
+        stdout_truncated=report["stdout_truncated"],
+        stderr_truncated=report["stderr_truncated"],
+        timed_out=report["stop_reason"] == "time",
+        cancelled=report["stop_reason"] == "cancel",
+        duration=report["seconds"],
+        peak_memory=report["peak"] or None,
+        files=tuple(OutputFile(path=path, data=data) for path, data in report["files"]),
+        stop_reason=report["stop_reason"],
+        refused_files=tuple((path, reason) for path, reason in report["refused"]),
     )
