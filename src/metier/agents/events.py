@@ -6,11 +6,11 @@ runtime's `Event`, so they are dataclasses of the standard library.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from metier.runtime import Event
 from metier.selection import Selection
+from metier.values import dataclass, field
 
 from .prompt import Prompt
 
