@@ -37,21 +37,21 @@ from benchmarks.abstention import crossed, plot
 from benchmarks.measure import Report, Target
 from metier.disclosure import Budget, render_catalog
 from metier.selection import Selector, SelectorOptions
+from metier.selection.arrays import Array
 from metier.selection.confidence import confidence, fit, rank_features
-from metier.selection.container import Array, unpack
+from metier.selection.container import unpack
 from metier.selection.embeddings import SkillEmbeddings
 from metier.selection.minilm import MiniLM
-from metier.selection.network import Network, read_network
 from metier.selection.ranker import GROUPS, uncovered_share
 from metier.selection.signals import SIGNALS
-from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, TrainedData, load_trained_data
+from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, Network, TrainedData, load_trained_data, read_network
 from training.examples import FOLDS, Example, Shelves, asked_in, examples, folds_by_source, judgements
 from training.labels import DEFAULT, Labelled, Plain, gap_of, measure, read_corpus, read_negatives, read_queries
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
-ACTIVATE, MEANING = SelectorOptions().activate, SelectorOptions().meaning
+ACTIVATE, MEANING = SelectorOptions().activate, SelectorOptions().similarity
 STRANGERS = ("unrelated.jsonl", "unrelated_fresh.jsonl")
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
@@ -82,7 +82,7 @@ class Folds:
             replace(
                 load_trained_data(),
                 networks={name: read_network(arrays, f"{fold}.{name}") for name in NETWORKS},
-                ease=float(arrays["ease"][0]),
+                size_bonus=float(arrays["ease"][0]),
             )
             for fold in range(FOLDS)
         ]
@@ -101,7 +101,7 @@ class Folds:
         """Log-odds that each candidate fits."""
         trained = self.without(one.asked.source)
         columns = rank_features(one.values, self.order(one).scores(one.values))
-        return fit(columns, trained.networks["fit"], one.size, trained.ease)
+        return fit(columns, trained.networks["fit"], one.size, trained.size_bonus)
 
     def said(self, one: Example) -> list[tuple[float, float]]:
         """The confidence of each of the first three, and whether it was right."""
@@ -286,7 +286,7 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
         found = defaultdict(list)
         for one in lists[setting]:
             raw = folds.order(one).scores(one.values)
-            near = embeddings.nearness(one.asked.query, [by_id[name] for name in one.ids])
+            near = embeddings.similarity(one.asked.query, [by_id[name] for name in one.ids])
             for weight in (0.0, MEANING / 2, MEANING, 1.5 * MEANING):
                 scores = raw if near is None else raw + weight * uncovered_share(one.values) * near
                 found[weight].append(measure(best(one, scores), one.asked.skills))

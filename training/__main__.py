@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from metier.selection.arrays import Array
 from metier.selection.confidence import confidence, log_size_excess, rank_features
 from metier.selection.confidence import fit as fit_of
-from metier.selection.container import Array, pack
+from metier.selection.container import pack
 from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.fitting import BRIEF, SETTINGS, Fitted, Material, fit

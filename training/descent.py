@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metier.selection.container import Array
-from metier.selection.network import Network
+from metier.selection.arrays import Array
+from metier.selection.trained_data import Network
 
 __all__ = ["Votes", "descend", "listwise", "usual"]
 

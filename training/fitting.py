@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metier.selection.container import Array
-from metier.selection.network import Network
-from metier.selection.trained_data import TrainedData
+from metier.selection.arrays import Array
+from metier.selection.trained_data import Network, TrainedData
 from training.examples import Shelves, examples, wordings
 from training.labels import Labelled, Plain
 from training.networks import (

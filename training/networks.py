@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from metier.selection.arrays import Array
 from metier.selection.confidence import log_size_excess, rank_features
-from metier.selection.container import Array
-from metier.selection.network import Network
-from metier.selection.trained_data import FEW_SKILLS
+from metier.selection.trained_data import FEW_SKILLS, Network
 from training.descent import Votes, descend, listwise, usual
 from training.examples import CANDIDATES, TERMS, Example, Wording, judgements
 

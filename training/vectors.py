@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from metier.selection.container import Array
+from metier.selection.arrays import Array
 from metier.selection.embeddings import embedding_text
 from metier.selection.index_document import IndexDocument, read_skill
 from metier.selection.minilm import MiniLM

@@ -27,7 +27,7 @@ from metier.scan.readers.sentences import read_sentences
 from metier.scan.rules.wording_model import WordingContext, features_of, load_model
 from metier.scan.subject import ScanLimits, read_subject
 from metier.scan.text import SkillText, TextKind
-from metier.selection.container import Array
+from metier.selection.arrays import Array
 from metier.spec import MemoryFiles
 
 HERE = Path(__file__).parent

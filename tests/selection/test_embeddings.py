@@ -37,7 +37,7 @@ def test_each_skill_is_read_once() -> None:
 
 
 def test_what_means_the_same_rises() -> None:
-    nearness = learnt().nearness(f"pdf forms. {SHELF[0].description}", SHELF)
+    nearness = learnt().similarity(f"pdf forms. {SHELF[0].description}", SHELF)
     assert nearness is not None
     assert np.argmax(nearness) == 0
     assert nearness.sum() == pytest.approx(0, abs=1e-3)
@@ -46,20 +46,20 @@ def test_what_means_the_same_rises() -> None:
 def test_a_skill_not_learnt_is_neither_raised_nor_lowered() -> None:
     embeddings = SkillEmbeddings(Letters())
     embeddings.learn(SHELF[1:])
-    nearness = embeddings.nearness("anything", SHELF)
+    nearness = embeddings.similarity("anything", SHELF)
     assert nearness is not None
     assert nearness[0] == 0
     assert abs(nearness[1:]).max() > 0.1
 
 
 def test_without_a_learnt_skill_there_is_nothing_to_say() -> None:
-    assert SkillEmbeddings(Letters()).nearness("anything", SHELF) is None
+    assert SkillEmbeddings(Letters()).similarity("anything", SHELF) is None
 
 
 def test_saved_meanings_say_the_same() -> None:
     embeddings = learnt()
     again = SkillEmbeddings.from_buffer(embeddings.to_bytes(), Letters())
-    before, after = (one.nearness("merge files", SHELF) for one in (embeddings, again))
+    before, after = (one.similarity("merge files", SHELF) for one in (embeddings, again))
     assert before is not None
     assert after is not None
     assert np.array_equal(before, after)
@@ -76,7 +76,7 @@ def test_meanings_that_learnt_more_after_they_were_opened_keep_both() -> None:
     again = SkillEmbeddings.from_buffer(learnt().to_bytes(SHELF[1:]), Letters())
     again.learn(SHELF)
     asked = f"pdf forms. {SHELF[0].description}"
-    before, after = (one.nearness(asked, SHELF) for one in (learnt(), again))
+    before, after = (one.similarity(asked, SHELF) for one in (learnt(), again))
     assert before is not None
     assert after is not None
     assert np.array_equal(before, after)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from metier.selection import MatchDecision, Selector
 from metier.selection.confidence import RANK_FEATURES, confidence, fit, log_size_excess
-from metier.selection.network import Network
 from metier.selection.signals import SIGNALS
-from metier.selection.trained_data import load_trained_data
+from metier.selection.trained_data import Network, load_trained_data
+from metier.values import replace
 from selection.example_skills import sample
 
 WIDTH = len(SIGNALS) + len(RANK_FEATURES)
@@ -40,8 +38,8 @@ def test_less_fit_is_enough_in_a_large_library(live_count: int, more: float) -> 
 def test_words_of_a_body_alone_suggest_and_no_words_do_not() -> None:
     [body] = fit(columns(front=0, anywhere=0.9), constant(8), 10, 0)
     [none] = fit(columns(front=0, anywhere=0), constant(8), 10, 0)
-    assert Selector().weights.suggest < 1 / (1 + np.exp(-body)) < Selector().weights.activate
-    assert 1 / (1 + np.exp(-none)) < Selector().weights.suggest
+    assert Selector().options.suggest < 1 / (1 + np.exp(-body)) < Selector().options.activate
+    assert 1 / (1 + np.exp(-none)) < Selector().options.suggest
     assert confidence(columns(front=0, anywhere=0), constant(8)) == none
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from metier.selection import MatchDecision, Selector
 from metier.selection.query import read_query
 from metier.selection.salience import TERM_FEATURES, adjust_weights, term_features
 from metier.selection.trained_data import load_trained_data
+from metier.values import replace
 from selection.example_skills import SHELF
 
 LONG = (

@@ -44,7 +44,7 @@ def test_without_a_limit_only_what_is_worth_activating_comes_back(selector: Sele
 
 def test_no_more_than_max_skills_are_activated() -> None:
     copies = [sample(f"pdf-{place}", "Merge PDF files and fill in PDF forms") for place in range(8)]
-    selector = Selector(copies, weights=SelectorOptions(max_skills=2, activate=0.0))
+    selector = Selector(copies, options=SelectorOptions(max_skills=2, activate=0.0))
     assert len(selector.select("merge pdf files")) == 2
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metier.selection.arrays import standard, starts_of, unit
-from metier.selection.container import Array
+from metier.selection.arrays import Array, standard, starts_of, unit
 from metier.selection.index_document import read_skill
 from metier.selection.query import read_query
 from metier.selection.ranker import GROUPS, collect_evidence

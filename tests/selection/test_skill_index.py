@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metier.selection import CorruptIndexError, Selector
 from metier.selection.trained_data import load_trained_data
+from metier.values import replace
 from selection.example_skills import SHELF, Sample, sample
 
 ASKED = (

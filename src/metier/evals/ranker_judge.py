@@ -76,7 +76,7 @@ class RankerTriggerJudge:
         if not looked_at or looked_at[0].decision is MatchDecision.NOTHING:
             return "no skill comes near"
         best = looked_at[0]
-        return f"{best.name} comes nearest with a fit of {best.fit:.0%}; {self._selector.weights.activate:.0%} is needed"
+        return f"{best.name} comes nearest with a fit of {best.fit:.0%}; {self._selector.options.activate:.0%} is needed"
 
     def _own(self, own: Match | None, looked_at: tuple[Match, ...], missing: Sequence[str]) -> str:
         lacks = f"; it never says {', '.join(map(repr, missing))}" if missing else ""

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from .embeddings import Encoder, SkillEmbeddings
     from .index_document import SelectableSkill, split_negative
     from .llm import LlmSelector, TextModel
-    from .match import Match, MatchDecision, ScoreShare, Selection
+    from .match import Match, MatchDecision, ScoreShare, Selection, SelectorOptions
     from .minilm import MiniLM
     from .selector import Selector
     from .tokenization import STOP_WORDS, split_sentences, word_terms, words
-    from .weights import SelectorOptions
 
 __all__ = [
     "STOP_WORDS",
@@ -50,10 +49,9 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.selection.embeddings": ("Encoder", "SkillEmbeddings"),
             "metier.selection.index_document": ("SelectableSkill", "split_negative"),
             "metier.selection.llm": ("LlmSelector", "TextModel"),
-            "metier.selection.match": ("Match", "MatchDecision", "ScoreShare", "Selection"),
+            "metier.selection.match": ("Match", "MatchDecision", "ScoreShare", "Selection", "SelectorOptions"),
             "metier.selection.minilm": ("MiniLM",),
             "metier.selection.selector": ("Selector",),
             "metier.selection.tokenization": ("STOP_WORDS", "split_sentences", "word_terms", "words"),
-            "metier.selection.weights": ("SelectorOptions",),
         },
     )

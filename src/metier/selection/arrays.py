@@ -1,18 +1,22 @@
-"""Arithmetic that several signals share."""
+"""The array type and the arithmetic that several signals share."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .container import Array
+__all__ = ["Array", "product", "standard", "starts_of", "unit"]
 
-__all__ = ["product", "standard", "starts_of", "unit"]
+# Any: the element type differs from array to array, and `container.unpack` callers check it.
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _ONE_THREAD = 1 << 18
+"""Largest product, in elements, that the linear algebra library computes in one thread."""
 
 
 def standard(values: Array) -> Array:
-    """In thirds of the usual spread, around the middle; of each row by itself."""
+    """Returns each row in thirds of its standard deviation, around its mean."""
     if not values.shape[-1]:
         return values
     centred = values - values.mean(axis=-1, keepdims=True)
@@ -21,14 +25,14 @@ def standard(values: Array) -> Array:
 
 
 def unit(rows: Array) -> Array:
-    """Each row at length one; zeros stay zeros."""
+    """Returns each row scaled to length one; a row of zeros stays zeros."""
     wide = rows.astype(np.float32)
     wide /= np.maximum(np.sqrt(np.einsum("rd,rd->r", wide, wide)), 1e-6)[:, None]
     return wide
 
 
 def starts_of(*columns: Array) -> Array:
-    """Where a run of equal neighbours begins; all columns must stay the same."""
+    """Returns where each run of equal values begins; a run ends when any of the columns changes."""
     begins = np.ones(len(columns[0]), dtype=bool)
     begins[1:] = False
     for column in columns:
@@ -37,9 +41,9 @@ def starts_of(*columns: Array) -> Array:
 
 
 def product(left: Array, right: Array) -> Array:
-    """`left @ right` in blocks so small that the linear algebra library does not wake its threads.
+    """Computes `left @ right` in blocks that are small enough for one thread.
 
-    For products of this size that costs more than it saves, on a busy machine ten times more.
+    For products of this size, starting the threads costs more than it saves; on a busy machine, ten times more.
     """
     size = max(1, _ONE_THREAD // max(1, right.size))
     if len(left) <= size:

@@ -1,8 +1,8 @@
-"""Does a candidate fit, and is it the right one: two small networks beside the one that orders.
+"""The fit and the confidence of a candidate, by two small networks beside the one that orders the candidates.
 
-Ordering asks "which of these". Activating asks "does it fit at all": two siblings may both fit, and a near miss does not.
-Confidence asks "is this the one that was meant", and is honest about siblings. All need to know how the candidate stands to
-the others, and what its description says it is not for.
+The order compares candidates. The fit is the probability that a candidate suits the request at all: two similar skills may
+both fit, and a near miss does not. The confidence is the probability that the candidate is the intended one, so similar
+skills share it. Both read the signals and the candidate's rank among the others.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import math
 
 import numpy as np
 
-from .container import Array
-from .network import Network
+from .arrays import Array
 from .signals import SIGNALS
+from .trained_data import Network
 
 __all__ = ["RANK_FEATURES", "confidence", "fit", "log_size_excess", "rank_features"]
 
 RANK_FEATURES = ("raw", "lead", "share", "place")
-"""Columns beside the signals: the order's own score, its lead over the best other, softmax, 1 / place."""
+"""Columns after the signals: raw score, lead over the best other candidate, softmax, 1 / rank."""
 
 _FRONT, _COVERAGE = SIGNALS.index("front_coverage"), SIGNALS.index("coverage")
-_BODY_ALONE, _UNSPOKEN = -0.4, -3.0
-"""Log-odds of 0.4 and 0.05."""
-_MANY = 1_000
-"""Skills from which a library counts as large, where the right skill has more rivals and fewer near misses are found."""
+_BODY_ONLY, _NO_WORDS = -0.4, -3.0
+"""Maximum log-odds (probabilities 0.4 and 0.05) if the request matches the body only, or no word at all."""
+_LARGE = 1_000
+"""Skills of a large library, where the right skill has more rivals and near misses are found less often."""
 
 
 def rank_features(values: Array, raw: Array) -> Array:
-    """The columns that both networks read, by candidate."""
+    """Returns the columns that both networks read, one row per candidate."""
     if not len(raw):
         return np.zeros((0, len(SIGNALS) + len(RANK_FEATURES)), dtype=np.float32)
     best = raw.max()
@@ -41,20 +41,20 @@ def rank_features(values: Array, raw: Array) -> Array:
     return np.concatenate([values, columns], axis=1).astype(np.float32)
 
 
-def fit(columns: Array, network: Network, live_count: int, ease: float) -> Array:
-    """Log-odds that each candidate fits; `ease` is added for each tenfold of a large library.
+def fit(columns: Array, network: Network, live_count: int, size_bonus: float) -> Array:
+    """Returns the log-odds that each candidate fits; `size_bonus` is added for each power of ten of a large library.
 
-    Words that stand in a body alone may suggest a skill, whatever else speaks for it; no word at all may not even that.
+    A candidate that matches in its body only is suggested at most; one that matches no word is not even suggested.
     """
-    most = np.where(columns[:, _FRONT] > 0, np.inf, np.where(columns[:, _COVERAGE] > 0, _BODY_ALONE, _UNSPOKEN))
-    return np.minimum(network.scores(columns) + network.bias + ease * log_size_excess(live_count), most)
+    most = np.where(columns[:, _FRONT] > 0, np.inf, np.where(columns[:, _COVERAGE] > 0, _BODY_ONLY, _NO_WORDS))
+    return np.minimum(network.scores(columns) + network.bias + size_bonus * log_size_excess(live_count), most)
 
 
 def log_size_excess(live_count: int) -> float:
-    """Of a library beyond its first thousand skills."""
-    return math.log10(max(live_count, _MANY) / _MANY)
+    """Returns log10 of the library size in thousands of skills; 0 for a smaller library."""
+    return math.log10(max(live_count, _LARGE) / _LARGE)
 
 
 def confidence(columns: Array, network: Network) -> Array:
-    """Log-odds that each candidate is right."""
-    return np.minimum(network.scores(columns) + network.bias, np.where(columns[:, _COVERAGE] > 0, np.inf, _UNSPOKEN))
+    """Returns the log-odds that each candidate is the intended one."""
+    return np.minimum(network.scores(columns) + network.bias, np.where(columns[:, _COVERAGE] > 0, np.inf, _NO_WORDS))

@@ -1,9 +1,9 @@
 """Named arrays in one run of bytes, opened without copying.
 
 The same layout holds a saved index and the data that ships with the package: a short header, then every array
-at a multiple of 64 bytes, so that any process can memory-map the file and share the pages. The checksum is a
-sum of 64-bit words: it costs milliseconds where a CRC costs the whole loading budget, and it notices what
-happens to files (cut short, half written, a flipped bit). It is no defence against an attacker.
+at a multiple of 64 bytes, so that processes can memory-map the file and share its pages. The checksum is a
+sum of 64-bit words. It takes milliseconds where a CRC takes the whole loading time, and it detects accidents
+(a truncated file, a partial write, a flipped bit), but no attacker.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 
 from metier.errors import MetierError
 
-__all__ = ["Array", "CorruptIndexError", "pack", "unpack"]
+from .arrays import Array
 
-# The element type differs from array to array and is checked by whoever opens the container.
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["CorruptIndexError", "pack", "unpack"]
 
 _MAGIC = b"metier\x00\x01"
 _HEAD = struct.Struct("<8sIIQQ")  # magic, format version, length of the directory, length in all, checksum
@@ -28,7 +27,7 @@ _ALIGN = 64
 
 
 class CorruptIndexError(MetierError, ValueError):
-    """The bytes are not an index that this version can read. The way out is always to build it again."""
+    """The bytes are not an index that this version can read. Building it again always helps."""
 
     code = "corrupt-index"
 
@@ -54,17 +53,17 @@ def pack(arrays: Mapping[str, Array], *, version: int) -> bytes:
 
 
 def unpack(buffer: Any, *, version: int) -> dict[str, Array]:
-    """Views into `buffer`, which must outlive them. `buffer` is anything that offers bytes: bytes or an mmap."""
+    """Returns views into `buffer` (bytes or an mmap), which must outlive them."""
     view = memoryview(buffer).cast("B")
     if len(view) < _HEAD.size:
         raise CorruptIndexError("it is too short")
     magic, found_version, directory_length, length, checksum = _HEAD.unpack_from(view)
     if magic != _MAGIC:
-        raise CorruptIndexError("it does not begin like an index")
+        raise CorruptIndexError("it does not start with the magic bytes")
     if found_version != version:
         raise CorruptIndexError(f"it has format {found_version}, this version reads {version}")
     if length != len(view):
-        raise CorruptIndexError(f"it should be {length} bytes long and is {len(view)}")
+        raise CorruptIndexError(f"it has {len(view)} bytes instead of {length}")
     if checksum != _checksum(view):
         raise CorruptIndexError("its checksum is wrong")
     begin = -(-(_HEAD.size + directory_length) // _ALIGN) * _ALIGN
@@ -81,6 +80,6 @@ def _array(view: memoryview, begin: int, dtype: str, shape: list[int], place: in
 
 
 def _checksum(view: memoryview) -> int:
-    """Over everything behind the fixed head; the length is always a multiple of 64."""
+    """Sums everything after the fixed head; the length is always a multiple of 64."""
     whole = len(view) // 8 * 8
     return int(np.frombuffer(view[_HEAD.size : whole], dtype="<u8").sum(dtype=np.uint64)) if whole > _HEAD.size else 0

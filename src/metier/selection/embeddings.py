@@ -1,6 +1,6 @@
-"""What skills mean to a sentence model: one vector each, made once, kept, and mixed into the order.
+"""Sentence embeddings of skills: one vector per skill, computed once, saved, and used to reorder the candidates.
 
-The `semantic` extra brings an encoder (`minilm.MiniLM`), but any function from texts to unit vectors will do.
+The extra `semantic` adds an encoder (`MiniLM`); any function from texts to unit vectors works.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .arrays import standard
-from .container import Array, CorruptIndexError, pack, unpack
+from .arrays import Array, standard
+from .container import CorruptIndexError, pack, unpack
 from .index_document import SelectableSkill, stamp_of
 
 __all__ = ["Encoder", "SkillEmbeddings", "embedding_text"]
@@ -21,11 +21,11 @@ _FORMAT = 1
 
 class Encoder(Protocol):
     def __call__(self, texts: Sequence[str]) -> Array:
-        """One vector of length one for each text."""
+        """Returns one vector of length one per text."""
 
 
 class SkillEmbeddings:
-    """Not safe for threads that make it learn; asking from several threads is fine."""
+    """`similarity` is thread-safe; `learn` is not."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -34,10 +34,10 @@ class SkillEmbeddings:
 
     @classmethod
     def from_buffer(cls, buffer: Any, encoder: Encoder) -> SkillEmbeddings:
-        """Open what `to_bytes` gave, without copying it. Raises `CorruptIndexError`."""
+        """Opens what `to_bytes` returned, without copying it. Raises `CorruptIndexError`."""
         arrays = unpack(buffer, version=_FORMAT)
         if set(arrays) != {"stamp", "vector"} or len(arrays["stamp"]) != len(arrays["vector"]):
-            raise CorruptIndexError("it holds no embeddings")
+            raise CorruptIndexError("it is not an embeddings file")
         made = cls(encoder)
         stamps = arrays["stamp"].astype("<u8").tobytes()
         made._row = {stamps[8 * row : 8 * row + 8]: row for row in range(len(arrays["stamp"]))}
@@ -48,14 +48,14 @@ class SkillEmbeddings:
         return len(self._row)
 
     def to_bytes(self, skills: Iterable[SelectableSkill] | None = None) -> bytes:
-        """All that is kept, or what is kept of these skills."""
+        """Returns all embeddings, or those of these skills."""
         wanted = self._row if skills is None else dict.fromkeys(map(stamp_of, skills))
         rows = {stamp: self._row[stamp] for stamp in wanted if stamp in self._row}
         stamps = np.frombuffer(b"".join(rows), dtype="<u8")
         return pack({"stamp": stamps, "vector": self._vectors[list(rows.values())]}, version=_FORMAT)
 
     def learn(self, skills: Iterable[SelectableSkill]) -> int:
-        """Encode the skills not known yet; returns how many those were."""
+        """Encodes the skills that have no embedding yet and returns their number."""
         new = {stamp: skill for skill in skills if (stamp := stamp_of(skill)) not in self._row}
         if new:
             vectors = self._encoder([embedding_text(skill) for skill in new.values()]).astype(np.float16)
@@ -63,21 +63,21 @@ class SkillEmbeddings:
             self._vectors = np.concatenate([self._vectors, vectors]) if len(self._vectors) else vectors
         return len(new)
 
-    def nearness(self, query: str, skills: Sequence[SelectableSkill]) -> Array | None:
-        """How similar each is to the request, beside the others; 0 is usual, and given to a skill not learnt.
+    def similarity(self, query: str, skills: Sequence[SelectableSkill]) -> Array | None:
+        """Returns the similarity of the request and each skill, relative to the others; 0 is the mean.
 
-        None when none is learnt.
+        A skill without an embedding gets 0. Returns None if none of them has one.
         """
         rows = np.array([self._row.get(stamp_of(skill), -1) for skill in skills], dtype=np.int64)
         known = rows >= 0
         if not known.any():
             return None
         found = np.zeros(len(rows), dtype=np.float32)
-        # The size of a cosine says little; how they stand to each other counts.
+        # A cosine alone says little; only the comparison with the others counts.
         found[known] = standard(self._vectors[rows[known]].astype(np.float32) @ self._encoder([query])[0])
         return found
 
 
 def embedding_text(skill: SelectableSkill) -> str:
-    """What of a skill the sentence model reads."""
+    """Returns the text that the sentence model reads."""
     return f"{skill.name.replace('-', ' ')}. {skill.description}"

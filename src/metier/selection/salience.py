@@ -1,14 +1,14 @@
-"""Which words of a request matter: a small network weighs each by how rare it is, where it stands, how it is written.
+"""Weights of the words of a request, by a small network over rarity, position and spelling.
 
-Rarity alone is fooled by dates, names of people and the scenery of a long task. Words that skills use in their names
-and descriptions, and the words of the last sentence, which usually says what to do, count for more.
+Rarity alone overrates dates, names of people and the background of a long task. Words that skills use in their names and
+descriptions count for more, and so do the words of the last sentence, which usually says what to do.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .container import Array
+from .arrays import Array
 from .query import Query
 from .trained_data import TrainedData
 
@@ -18,12 +18,12 @@ TERM_FEATURES = (
     "rarity", "rarity_squared", "topical", "naming", "importance", "known", "place", "first_sentence", "last_sentence",
     "count", "digits", "capital", "capitals", "length", "rank", "share", "ratio",
 )  # fmt: skip
-_MOST = 3.0
-"""Largest change, up or down, as a logarithm."""
+_MAX_CHANGE = 3.0
+"""Largest change of a weight, up or down, as a logarithm."""
 
 
 def term_features(query: Query, weights: Array, trained: TrainedData) -> Array:
-    """What is known of each term of the request; `weights` are those by rarity alone."""
+    """Returns the features of each term of the request; `weights` are those by rarity alone."""
     size = len(query)
     place = trained.places(query.hashes)
     known = place >= 0
@@ -37,7 +37,7 @@ def term_features(query: Query, weights: Array, trained: TrainedData) -> Array:
         found[row] = learnt.take(place) * known
     found[5] = known
     found[6] = np.arange(size) / max(1, size)
-    found[7:13] = query.manner.T
+    found[7:13] = query.spelling.T
     found[13] = np.log1p(size) / 5
     found[14] = rank / 16
     found[15] = 8 * weights / max(1e-3, float(weights.sum()))
@@ -46,9 +46,9 @@ def term_features(query: Query, weights: Array, trained: TrainedData) -> Array:
 
 
 def adjust_weights(query: Query, weights: Array, trained: TrainedData) -> Array:
-    """The weights, moved between the terms; their sum stays."""
+    """Returns the weights moved between the terms; their sum stays the same."""
     network = trained.networks.get("salience")
     if network is None or not len(query):
         return weights
-    moved = weights * np.exp(np.clip(network.scores(term_features(query, weights, trained)), -_MOST, _MOST))
+    moved = weights * np.exp(np.clip(network.scores(term_features(query, weights, trained)), -_MAX_CHANGE, _MAX_CHANGE))
     return np.asarray(moved * (weights.sum() / moved.sum()), dtype=np.float32)

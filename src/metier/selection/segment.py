@@ -1,38 +1,41 @@
-"""The index proper: immutable arrays over a set of documents, built in one pass, saved, opened.
+"""A segment of the index: immutable arrays over a set of documents, built in one pass, saved, opened and merged.
 
-An impact (the saturated, length-normalised weight of a word in a document) is stored ready to add up, as one byte.
-Lengths are normalised by typical lengths that ship as constants, not by this library's average: so a document
-weighs the same in a library of ten and of ten thousand, and adding one never touches the others.
+An impact (the saturated, length-normalised weight of a term in a document) is stored as one byte, ready to add up. Lengths
+are normalised by constants and not by the average of this library, so that a document weighs the same in a library of ten
+and of ten thousand, and adding one does not change the others.
 """
 
 from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from .container import Array, CorruptIndexError, pack, unpack
+from metier.values import dataclass
+
+from .arrays import Array
+from .container import CorruptIndexError, pack, unpack
 from .index_document import IndexDocument
-from .phrases import phrase_rows
 from .tokenization import split_clauses, term_hash, word_terms, words
 from .trained_data import PASSAGES, TrainedData
 
 __all__ = [
-    "BODY", "FIELDS", "HEADINGS", "NAME", "NEGATIVE", "PURPOSE", "Segment", "build_segment", "follower_bit", "open_segment",
-    "starts",
+    "BODY", "FIELDS", "FIELD_B", "FIELD_LENGTH", "HEADINGS", "MAX_PHRASE_WORDS", "NAME", "NEGATIVE", "PURPOSE", "PhraseKind",
+    "Segment", "build_segment", "build_segments", "follower_bit", "merge_segments", "normal_words", "open_segment",
 ]  # fmt: skip
 
 FORMAT = 4
 FIELDS = ("name", "purpose", "negative", "headings", "body")
 NAME, PURPOSE, NEGATIVE, HEADINGS, BODY = range(5)
 
-# A field's weight, its length normalisation and its typical length in terms; k1 = 1. Weights and normalisation follow
-# a tuning on other queries of the same kind, rounded, with headings added by hand; they were not fitted to the dev queries.
-# The lengths are about the means of the public skills that the word statistics come from.
+# Weight, length normalisation and typical length in terms of each field; k1 = 1. Weights and normalisation were tuned on
+# other queries of the same kind and rounded, with headings added by hand; they were not fitted to the dev queries. The
+# lengths are about the means of the public skills that the word statistics come from.
 FIELD_WEIGHT = np.array([5.0, 1.0, 0.0, 0.3, 0.25], dtype=np.float32)
 FIELD_B = np.array([0.3, 0.1, 0.0, 0.3, 0.35], dtype=np.float32)
 FIELD_LENGTH = np.array([2.6, 30.0, 5.0, 30.0, 350.0], dtype=np.float32)
@@ -40,32 +43,32 @@ FIELD_LENGTH = np.array([2.6, 30.0, 5.0, 30.0, 350.0], dtype=np.float32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Rows are documents, in the order they were given."""
+    """Rows are documents, in the given order."""
 
     vocabulary: Array
     """Hashes of the stems, sorted."""
     known: Array
-    """Each stem's place in the trained vocabulary, or -1."""
+    """Position of each stem in the trained vocabulary, or -1."""
     term_start: Array
     posting_row: Array
     posting_count: Array
-    """How often the term stands in each field, at most 255."""
+    """Count of the term in each field, at most 255."""
     posting_impact: Array
     posting_next: Array
-    """The words right behind the term in the body, as bits (`follower_bit`)."""
+    """The words that follow the term in the body, as bits (`follower_bit`)."""
     length: Array
-    """Terms by document and field."""
+    """Number of terms by document and field."""
     sequence_start: Array
     sequence_term: Array
     """Name and purpose as a run of terms, each an index into the vocabulary."""
     sequence_sentence: Array
-    """The sentence of each; 0 is the name."""
+    """Sentence of each term; 0 is the name."""
     sequence_clause: Array
-    """The clause of each, counted through all sentences; 0 is the name."""
+    """Clause of each term, counted through all sentences; 0 is the name."""
     vector: Array
-    """Two rows of trained dimensions a document: name with purpose, and body."""
+    """Two vectors per document: name with purpose, and body."""
     passage: Array
-    """A few rows of the leading dimensions a document: parts of its body."""
+    """The leading dimensions of a few vectors per document: parts of its body."""
     phrase_hash: Array
     phrase_row: Array
     phrase_kind: Array
@@ -73,7 +76,7 @@ class Segment:
     id_start: Array
     id_text: Array
     mark: Array
-    """Of the trained data that it was built with: `known` and `vector` mean nothing beside any other."""
+    """`TrainedData.mark` of the data that it was built with; `known` and `vector` are valid with that data only."""
 
     def __len__(self) -> int:
         return len(self.stamp)
@@ -124,10 +127,10 @@ def build_segment(documents: Sequence[IndexDocument], trained: TrainedData) -> S
 
 
 def open_segment(buffer: Any, trained: TrainedData) -> Segment:
-    """Zero-copy views over `buffer`; raises `CorruptIndexError` when they could not be what `build` wrote."""
+    """Returns views over `buffer`, without copying. Raises `CorruptIndexError` if `build_segment` did not write it."""
     arrays = unpack(buffer, version=FORMAT)
     if set(arrays) != {field.name for field in fields(Segment)}:
-        raise CorruptIndexError("its parts are not the ones expected")
+        raise CorruptIndexError("it has unexpected parts")
     segment = Segment(**arrays)
     postings, rows = len(segment.posting_row), len(segment)
     fits = (
@@ -142,13 +145,13 @@ def open_segment(buffer: Any, trained: TrainedData) -> Segment:
         and segment.mark.tolist() == [trained.mark]
     )
     if not fits:
-        raise CorruptIndexError("its parts do not fit together, or it was made with other trained data")
+        raise CorruptIndexError("its parts do not fit together, or it was built with other trained data")
     return segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Collected:
-    """Every term occurrence of every document: which term, where."""
+    """Every occurrence of every term, with its position."""
 
     vocabulary: Array
     term: Array
@@ -158,8 +161,8 @@ class _Collected:
     clause: Array
 
 
-class _Written(dict[str, int]):
-    """Numbers the words as they come; a missing word costs one call, a known one none."""
+class _Numbers(dict[str, int]):
+    """Numbers the words in the order of their first lookup."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
@@ -167,7 +170,7 @@ class _Written(dict[str, int]):
 
 
 def _collect(documents: Sequence[IndexDocument]) -> _Collected:
-    written = _Written()
+    written = _Numbers()
     number = written.__getitem__
     tokens = array("i")
     extents: list[tuple[int, int, int, int, int]] = []  # length, row, field, sentence, clause
@@ -185,8 +188,8 @@ def _collect(documents: Sequence[IndexDocument]) -> _Collected:
 
 
 def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[int, int, int, int, int]]) -> _Collected:
-    """From written words to terms, where a word may stand for none, one or several."""
-    numbers: _Written = _Written()
+    """Expands words to terms; a word may have none, one or several."""
+    numbers: _Numbers = _Numbers()
     flat = array("i")
     sizes = array("i")
     for word in written:
@@ -214,12 +217,12 @@ def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[in
 
 
 def _numbers(values: array[int]) -> Array:
-    # An empty buffer is an error to numpy.
+    # numpy rejects an empty buffer.
     return np.frombuffer(values, dtype=np.int32) if values else np.zeros(0, dtype=np.int32)
 
 
 def _count(collected: _Collected) -> tuple[Array, Array, Array]:
-    """Each (row, term) once, with its count by field, in order of row and term."""
+    """Returns each (row, term) once, with its counts by field, ordered by row and term."""
     size = max(1, len(collected.vocabulary))
     field_key = (collected.row * size + collected.term) * len(FIELDS) + collected.field
     field_key.sort()
@@ -233,7 +236,7 @@ def _count(collected: _Collected) -> tuple[Array, Array, Array]:
 
 
 def _followers(collected: _Collected, pairs: Array) -> Array:
-    """For each (row, term), what stands right behind it in the body."""
+    """Returns for each (row, term) the words that follow it in the body."""
     inside = np.flatnonzero(collected.field == BODY)
     row, term = collected.row[inside], collected.term[inside]
     bit = follower_bit(collected.vocabulary[term])
@@ -248,7 +251,7 @@ def _followers(collected: _Collected, pairs: Array) -> Array:
 
 
 def follower_bit(hashes: Array) -> Array:
-    """Which of 32 bits stands for a word; a word in thirty is taken for another."""
+    """Returns the bit, of 32, for each word. One word in thirty is mistaken for another."""
     return (hashes & np.uint64(31)).astype(np.int64)
 
 
@@ -267,3 +270,140 @@ def starts(sizes: Array, dtype: Any) -> Array:
     starts = np.zeros(len(sizes) + 1, dtype=dtype)
     np.cumsum(sizes, out=starts[1:])
     return starts
+
+
+MAX_PHRASE_WORDS = 8
+"""Maximum number of words in a phrase; a longer one is matched by its first eight."""
+
+
+class PhraseKind(IntEnum):
+    NAME = 0
+    KEYWORD = 1
+    VERB = 2
+    PATTERN = 3
+    """Not a phrase: marks the rows that have patterns."""
+
+
+def normal_words(text: str) -> list[str]:
+    return words(text.lower())
+
+
+def phrase_rows(documents: Sequence[IndexDocument]) -> tuple[Array, Array, Array]:
+    """Returns hash, row and kind of every phrase, sorted."""
+    found: set[tuple[int, int, int]] = set()
+    for row, document in enumerate(documents):
+        triggers = document.triggers
+        for kind, phrases in (
+            (PhraseKind.NAME, (document.name,)),
+            (PhraseKind.KEYWORD, triggers.keywords),
+            (PhraseKind.VERB, triggers.verbs),
+        ):
+            for phrase in phrases:
+                if parts := normal_words(phrase):
+                    found.add((term_hash(" ".join(parts[:MAX_PHRASE_WORDS])), row, kind))
+        if triggers.patterns:
+            found.add((0, row, PhraseKind.PATTERN))
+    ordered = sorted(found)
+    hashes = np.array([entry[0] for entry in ordered], dtype=np.uint64)
+    rows = np.array([entry[1] for entry in ordered], dtype=np.int32)
+    return hashes, rows, np.array([entry[2] for entry in ordered], dtype=np.uint8)
+
+
+_BUILD_BATCH = 2_000
+"""Documents that are indexed together, which bounds the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One segment, and the new numbers of its live rows and terms."""
+
+    segment: Segment
+    keep: Array
+    row: Array
+    """New number of each row."""
+    term: Array
+    """New number of each stem."""
+    posting: Array
+    """Mask of the postings of live rows."""
+    sequence: Array
+    phrase: Array
+
+    @property
+    def posting_term(self) -> Array:
+        return np.repeat(self.term, np.diff(self.segment.term_start))[self.posting]
+
+
+def build_segments(documents: Sequence[IndexDocument], trained: TrainedData) -> Segment:
+    parts = [build_segment(documents[at : at + _BUILD_BATCH], trained) for at in range(0, max(1, len(documents)), _BUILD_BATCH)]
+    return parts[0] if len(parts) == 1 else merge_segments(parts, [np.ones(len(part), dtype=bool) for part in parts])
+
+
+def merge_segments(segments: Sequence[Segment], alive: Sequence[Array]) -> Segment:
+    """Keeps the order of the rows, first segment first; drops stems that no live row uses."""
+    vocabulary, parts = _plan_merge(segments, alive)
+    term = _join(parts, lambda part: part.posting_term)
+    row = _join(parts, lambda part: part.row[part.segment.posting_row[part.posting]])
+    order = np.lexsort((row, term))
+    phrase_hash = _join(parts, lambda part: part.segment.phrase_hash[part.phrase])
+    phrase_row = _join(parts, lambda part: part.row[part.segment.phrase_row[part.phrase]])
+    phrase_kind = _join(parts, lambda part: part.segment.phrase_kind[part.phrase])
+    phrase_order = np.lexsort((phrase_kind, phrase_row, phrase_hash))
+    known = np.full(len(vocabulary), -1, dtype=np.int32)
+    for part in parts:
+        used = part.term >= 0
+        known[part.term[used]] = part.segment.known[used]
+    ids = [known_id for part in parts for known_id, kept in zip(part.segment.ids(), part.keep, strict=True) if kept]
+    texts = [one.encode("utf-8", "surrogatepass") for one in ids]
+    sequence_term = _join(parts, lambda part: part.term[part.segment.sequence_term[part.sequence]])
+    return Segment(
+        vocabulary=vocabulary,
+        known=known,
+        term_start=starts(np.bincount(term, minlength=len(vocabulary)), np.int64),
+        posting_row=row[order].astype(np.int32),
+        posting_count=_join(parts, lambda part: part.segment.posting_count[part.posting])[order],
+        posting_impact=_join(parts, lambda part: part.segment.posting_impact[part.posting])[order],
+        posting_next=_join(parts, lambda part: part.segment.posting_next[part.posting])[order],
+        length=_join(parts, lambda part: part.segment.length[part.keep]),
+        sequence_start=starts(_join(parts, lambda part: np.diff(part.segment.sequence_start)[part.keep]), np.int32),
+        sequence_term=sequence_term.astype(np.int32),
+        sequence_sentence=_join(parts, lambda part: part.segment.sequence_sentence[part.sequence]),
+        sequence_clause=_join(parts, lambda part: part.segment.sequence_clause[part.sequence]),
+        vector=_join(parts, lambda part: part.segment.vector[part.keep]),
+        passage=_join(parts, lambda part: part.segment.passage[part.keep]),
+        phrase_hash=phrase_hash[phrase_order],
+        phrase_row=phrase_row[phrase_order].astype(np.int32),
+        phrase_kind=phrase_kind[phrase_order],
+        stamp=_join(parts, lambda part: part.segment.stamp[part.keep]),
+        id_start=starts(np.array([len(text) for text in texts], dtype=np.int64), np.int32),
+        id_text=np.frombuffer(b"".join(texts), dtype=np.uint8),
+        mark=segments[0].mark,
+    )
+
+
+def _plan_merge(segments: Sequence[Segment], alive: Sequence[Array]) -> tuple[Array, list[_Part]]:
+    """Returns the joint vocabulary, and the new numbers of each segment's rows and terms."""
+    everything = np.unique(np.concatenate([segment.vocabulary for segment in segments]))
+    used = np.zeros(len(everything), dtype=bool)
+    for segment, keep in zip(segments, alive, strict=True):
+        owner = np.repeat(np.arange(len(segment.vocabulary)), np.diff(segment.term_start))
+        used[np.searchsorted(everything, segment.vocabulary[np.unique(owner[keep[segment.posting_row]])])] = True
+    number = np.where(used, np.cumsum(used) - 1, -1)
+    parts: list[_Part] = []
+    first = 0
+    for segment, keep in zip(segments, alive, strict=True):
+        part = _Part(
+            segment=segment,
+            keep=keep,
+            row=np.cumsum(keep) - 1 + first,
+            term=number[np.searchsorted(everything, segment.vocabulary)],
+            posting=keep[segment.posting_row],
+            sequence=np.repeat(keep, np.diff(segment.sequence_start)),
+            phrase=keep[segment.phrase_row],
+        )
+        parts.append(part)
+        first += int(keep.sum())
+    return everything[used], parts
+
+
+def _join(parts: Sequence[_Part], column: Callable[[_Part], Array]) -> Array:
+    return np.concatenate([column(part) for part in parts])

@@ -1,7 +1,7 @@
-"""`Selector`: a library of skills that can be asked, changed and saved.
+"""`Selector`: ranks a library of skills for a request. Skills can be added and removed, and the index can be saved.
 
-It keeps the index in two parts, one that was opened or built at once and one of what came since, so that a change
-costs what the change is worth. It holds no file and no clock: whoever saves `index_bytes()` decides where and when.
+The index has two segments, one that was built or opened at once and one of skills added since, so that a change costs
+little. The selector opens no file: the caller saves `index_bytes()` and opens it again with `from_buffer`.
 """
 
 from __future__ import annotations
@@ -14,39 +14,42 @@ from typing import Any
 
 import numpy as np
 
+from metier.spec import Triggers
+
 from .embeddings import SkillEmbeddings
-from .index_document import IndexDocument, SelectableSkill, Triggers, read_skill, read_triggers, stamp_of
-from .match import Match, MatchDecision, Selection
-from .merging import build_segments, merge_segments
+from .index_document import IndexDocument, SelectableSkill, read_skill, read_triggers, stamp_of
+from .match import Match, MatchDecision, Selection, SelectorOptions
 from .query import Query, read_query
 from .ranker import RankedCandidates, add_similarity, rank
-from .reason import reason
-from .segment import Segment, open_segment
+from .segment import BODY, HEADINGS, NAME, NEGATIVE, PURPOSE, Segment, build_segments, merge_segments, open_segment
+from .signals import Evidence
 from .skill_index import SkillIndex
 from .trained_data import TrainedData, load_trained_data
 from .trigger_matches import TriggerMatch, find_trigger_matches
-from .weights import SelectorOptions
 
 __all__ = ["Selector"]
 
 _NAMED = 5.0
-"""Log-odds of a skill that was asked for by name: 99 in 100."""
-_MERGE_ABOVE = 256
-"""New skills that are kept apart at least; then a quarter of the large part."""
+"""Log-odds of a skill that the request names: 99 %."""
+_MERGE_SIZE = 256
+"""Size of the small segment above which both are merged, or a quarter of the large segment if that is more."""
+_FIELD_LABELS = ((NAME, "name"), (PURPOSE, "description"), (HEADINGS, "headings"), (BODY, "body"))
+_MAX_PHRASES = 4
+"""Phrases per field in a reason."""
 
 
 class Selector:
-    """Not safe for threads that change it; asking from several threads is fine."""
+    """`select` is thread-safe; `add`, `change` and `remove` are not."""
 
     def __init__(
         self,
         skills: Iterable[SelectableSkill] = (),
         *,
-        weights: SelectorOptions | None = None,
+        options: SelectorOptions | None = None,
         trained: TrainedData | None = None,
         embeddings: SkillEmbeddings | None = None,
     ) -> None:
-        self.weights = weights or SelectorOptions()
+        self.options = options or SelectorOptions()
         self._trained = trained or load_trained_data()
         self._embeddings = embeddings
         self._segments: list[Segment] = []
@@ -64,16 +67,16 @@ class Selector:
         buffer: Any,
         skills: Iterable[SelectableSkill],
         *,
-        weights: SelectorOptions | None = None,
+        options: SelectorOptions | None = None,
         trained: TrainedData | None = None,
         embeddings: SkillEmbeddings | None = None,
     ) -> Selector:
-        """Open what `index_bytes` gave, without copying it; `buffer` may be bytes or an mmap.
+        """Opens what `index_bytes` returned, without copying it; `buffer` may be bytes or an mmap.
 
-        Skills that are not in it, or say something else than when it was made, are indexed now; what it holds of
-        skills that are gone is ignored. Raises `CorruptIndexError`.
+        Skills that are missing in it or have changed since are indexed now; rows of other skills are ignored. Raises
+        `CorruptIndexError` if the buffer cannot be used.
         """
-        made = cls(weights=weights, trained=trained, embeddings=embeddings)
+        made = cls(options=options, trained=trained, embeddings=embeddings)
         segment = open_segment(buffer, made._trained)
         places = {known: row for row, known in enumerate(segment.ids())}
         stamps = segment.stamp.astype("<u8").tobytes()
@@ -93,7 +96,7 @@ class Selector:
 
     @property
     def is_changed(self) -> bool:
-        """Does it differ from the buffer it was opened from, so that saving it is worth while?"""
+        """Whether it differs from the buffer that it was opened from, so that it should be saved."""
         return bool(self._new) or len(self._segments) != 1 or not all(self._alive)
 
     def __contains__(self, skill_id: object) -> bool:
@@ -101,11 +104,11 @@ class Selector:
 
     def add(self, skill: SelectableSkill) -> None:
         if skill.id in self._row:
-            raise ValueError(f"a skill with the id {skill.id!r} is already here; use change()")
+            raise ValueError(f"the selector already has a skill with the id {skill.id!r}; use change()")
         self.change(skill)
 
     def change(self, skill: SelectableSkill) -> None:
-        """Put in the skill, in place of the one with its id if there is one."""
+        """Adds the skill, or replaces the one with the same id."""
         document = read_skill(skill)
         self._forget(document.id)
         self._row[document.id] = len(self._skills)
@@ -121,74 +124,76 @@ class Selector:
         self._known = None
 
     def index_bytes(self) -> bytes:
-        """The whole index, as one segment of the live skills."""
+        """Returns the index of all live skills as one segment."""
         self._library()
         self._compact()
         return self._segments[0].to_bytes()
 
     def select(self, query: str, limit: int | None = None, *, recent: Iterable[str] = ()) -> Selection:
-        """The skills for a request, best first.
+        """Returns the skills for a request, best first.
 
-        With a `limit`, the best so many however well they fit, each with its decision. Without, only those worth
-        activating, at most `max_skills`. `recent` are ids used earlier in this session.
+        With a `limit`: that many, however well they fit, each with its decision. Without: only those to activate, at most
+        `options.max_skills`. `recent` are the ids of skills used earlier in this session.
         """
         library = self._library()
-        asked = read_query(query)
+        terms = read_query(query)
         recent_rows = [self._row[used] for used in recent if used in self._row]
-        called = find_trigger_matches(query, library, self._triggers, self.weights, recent_rows)
-        count = self.weights.max_skills if limit is None else max(0, limit)
-        further = min(self.weights.further, max(0, count - self.weights.candidates))
-        ranked = rank(asked, library, self._trained, limit=self.weights.candidates, also=called, further=further)
+        triggered = find_trigger_matches(query, library, self._triggers, self.options, recent_rows)
+        count = self.options.max_skills if limit is None else max(0, limit)
+        further = min(self.options.further, max(0, count - self.options.candidates))
+        ranked = rank(terms, library, self._trained, limit=self.options.candidates, also=triggered, further=further)
         if self._embeddings:
-            nearness = self._embeddings.nearness(query, [self._skills[row] for row in ranked.evidence.rows])
-            if nearness is not None:
-                ranked = add_similarity(ranked, nearness, self.weights.meaning)
-        places = self._ordered(ranked, called)[: count + self.weights.rejected]
-        near = self._matches(asked, ranked, places, called)
+            similarity = self._embeddings.similarity(query, [self._skills[row] for row in ranked.evidence.rows])
+            if similarity is not None:
+                ranked = add_similarity(ranked, similarity, self.options.similarity)
+        places = self._ordered(ranked, triggered)[: count + self.options.rejected]
+        near = self._matches(terms, ranked, places, triggered)
         if further:
             near += self._further(ranked, near)
         worth = near if limit is not None else [match for match in near if match.decision is MatchDecision.ACTIVATE]
         taken = worth[:count]
         chosen = {id(match) for match in taken}
-        rejected = [match for match in near if id(match) not in chosen][: self.weights.rejected]
+        rejected = [match for match in near if id(match) not in chosen][: self.options.rejected]
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
 
-    def _ordered(self, ranked: RankedCandidates, called: dict[int, TriggerMatch]) -> list[int]:
-        """Places of the candidates, best first: named, then whole phrases, then by score; ties by id."""
+    def _ordered(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
+        """Returns the candidates' positions, best first: named skills, then whole phrases, then by score; ties by id."""
         order = np.argsort(-ranked.odds, kind="stable")
-        if not called and not (np.diff(ranked.odds.take(order)) == 0).any():
+        if not triggered and not (np.diff(ranked.odds.take(order)) == 0).any():
             return [int(place) for place in order]
         rows, odds = ranked.evidence.rows.tolist(), ranked.odds.tolist()
-        nobody = TriggerMatch()
+        untriggered = TriggerMatch()
 
         def key(place: int) -> tuple[bool, bool, float, str]:
-            call = called.get(rows[place], nobody)
-            return (not call.named, not call.whole_phrase, -_raised(odds[place], call), self._skills[rows[place]].id)
+            trigger = triggered.get(rows[place], untriggered)
+            return (not trigger.named, not trigger.whole_phrase, -_raised(odds[place], trigger), self._skills[rows[place]].id)
 
         return sorted(range(len(rows)), key=key)
 
     def _matches(
-        self, query: Query, ranked: RankedCandidates, places: list[int], called: dict[int, TriggerMatch]
+        self, query: Query, ranked: RankedCandidates, places: list[int], triggered: dict[int, TriggerMatch]
     ) -> list[Match]:
         found = []
-        for place, fits, sure in zip(places, *(odds.tolist() for odds in ranked.verdicts(places)), strict=True):
+        for place, fit_odds, confidence_odds in zip(
+            places, *(odds.tolist() for odds in ranked.fit_and_confidence(places)), strict=True
+        ):
             row = int(ranked.evidence.rows[place])
-            call = called.get(row) or TriggerMatch()
-            fit = _probability(_raised(fits, call))
+            trigger = triggered.get(row) or TriggerMatch()
+            fit = _probability(_raised(fit_odds, trigger))
             match = Match(
                 skill=self._skills[row],
-                score=_probability(_raised(float(ranked.odds[place]), call)),
+                score=_probability(_raised(float(ranked.odds[place]), trigger)),
                 fit=fit,
-                confidence=_probability(_raised(sure, call)),
+                confidence=_probability(_raised(confidence_odds, trigger)),
                 decision=self._decide(fit),
-                told=partial(reason, query, ranked.evidence, place, call),
-                explained=partial(ranked.shares, place),
+                find_reason=partial(_reason, query, ranked.evidence, place, trigger),
+                find_shares=partial(ranked.shares, place),
             )
             found.append(match)
         return found
 
     def _further(self, ranked: RankedCandidates, before: list[Match]) -> list[Match]:
-        """Those that were only counted: each a little behind the last that was looked at."""
+        """Returns matches for rows that were ranked by words alone, with scores below the last full match."""
         last = before[-1].score if before else 0.0
         size = len(ranked.evidence.further)
         return [
@@ -198,15 +203,15 @@ class Selector:
                 fit=0.0,
                 confidence=0.0,
                 decision=MatchDecision.NOTHING,
-                told=_shared,
+                find_reason=_shared_words,
             )
             for place, row in enumerate(ranked.evidence.further.tolist())
         ]
 
     def _decide(self, fit: float) -> MatchDecision:
-        if fit >= self.weights.activate:
+        if fit >= self.options.activate:
             return MatchDecision.ACTIVATE
-        return MatchDecision.SUGGEST if fit >= self.weights.suggest else MatchDecision.NOTHING
+        return MatchDecision.SUGGEST if fit >= self.options.suggest else MatchDecision.NOTHING
 
     def _triggers(self, row: int) -> Triggers:
         return read_triggers(self._skills[row])
@@ -225,15 +230,17 @@ class Selector:
         return self._known
 
     def _index_new(self) -> None:
-        """Put what came since into the small part; make one of both when that has grown."""
+        """Indexes the new skills in the small segment; merges both segments if that has grown."""
         if self._new or not self._segments:
             self._segments.append(build_segments(self._new, self._trained))
             self._new = []
         if len(self._segments) > 2:
             small = self._segments[1:]
-            everyone = [np.ones(len(segment), dtype=bool) for segment in small]
-            self._segments = [self._segments[0], merge_segments(small, everyone)]
-        if len(self._segments) == 2 and len(self._segments[1]) > max(_MERGE_ABOVE, len(self._segments[0]) // 4):
+            self._segments = [
+                self._segments[0],
+                merge_segments(small, [np.ones(len(segment), dtype=bool) for segment in small]),
+            ]
+        if len(self._segments) == 2 and len(self._segments[1]) > max(_MERGE_SIZE, len(self._segments[0]) // 4):
             self._compact()
 
     def _compact(self) -> None:
@@ -250,27 +257,61 @@ class Selector:
 
 
 class _Gone:
-    """Stands where the index holds a skill that the caller no longer has."""
+    """Fills the row of an indexed skill that the caller no longer has."""
 
     id = name = description = ""
 
 
-def _shared() -> str:
+def _shared_words() -> str:
     return "shares some words"
 
 
-def _raised(odds: float, call: TriggerMatch) -> float:
-    """Log-odds after the triggers have spoken: the doubt that is left is multiplied by theirs.
+def _raised(odds: float, trigger: TriggerMatch) -> float:
+    """Raises the log-odds by the triggers: the remaining doubt is multiplied by theirs.
 
-    In log-odds, because two good candidates would both round to 1.0 and lose their order.
+    Works in log-odds, because two good candidates would both round to 1.0 and lose their order.
     """
-    odds += call.bonus
-    if call.named:
+    odds += trigger.bonus
+    if trigger.named:
         return max(_NAMED, odds)
-    if call.doubt >= 1:
+    if trigger.doubt >= 1:
         return odds
-    return float(np.logaddexp(math.log1p(-call.doubt), odds)) - math.log(call.doubt)
+    return float(np.logaddexp(math.log1p(-trigger.doubt), odds)) - math.log(trigger.doubt)
 
 
 def _probability(odds: float) -> float:
     return round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 6)
+
+
+def _reason(query: Query, evidence: Evidence, place: int, trigger: TriggerMatch) -> str:
+    """Explains a match in the words of the request."""
+    parts = list(dict.fromkeys(trigger.reasons))
+    bits = [(number, bit) for number, bit in enumerate(evidence.matched[:, place].tolist()) if bit]
+    weights = evidence.weights.tolist()
+    explained: set[int] = set()
+    for field, label in _FIELD_LABELS:
+        terms = [number for number, bit in bits if bit >> field & 1 and number not in explained]
+        if terms:
+            explained.update(terms)
+            parts.append(f"{label}: {_phrases(query, weights, terms)}")
+    against = [number for number, bit in bits if bit == 1 << NEGATIVE]
+    if against:
+        parts.append(f"but it says not for: {_phrases(query, weights, against)}")
+    if not parts:
+        parts.append("similar in meaning")
+    return "; ".join(parts)
+
+
+def _phrases(query: Query, weights: list[float], terms: list[int]) -> str:
+    """Returns the terms as the request wrote them, by weight, with neighbouring words joined."""
+    runs: list[list[int]] = []
+    for number in terms:
+        if runs and runs[-1][-1] + 1 == number and query.follows[runs[-1][-1], number]:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    if len(runs) > 1:
+        runs.sort(key=lambda run: -sum(weights[number] for number in run))
+    phrases = [" ".join(query.written[number] for number in run) for run in runs[:_MAX_PHRASES]]
+    more = f" and {len(runs) - _MAX_PHRASES} more" if len(runs) > _MAX_PHRASES else ""
+    return ", ".join(f"'{phrase}'" for phrase in phrases) + more

@@ -1,18 +1,17 @@
-"""What speaks for each candidate, in numbers: the columns that the re-ranking network reads.
+"""The signals of each candidate: the columns that the ranking networks read.
 
-All are relative to the request (its weight in all, the best candidate), never to the library's size, so that
-weights learnt on ten thousand skills hold for ten. What matters often is not how well a candidate fits but how much
-better than the others: the columns that end in `_z` say that of the column they are named after.
+All are relative to the request (its total weight, its best candidate) and not to the size of the library, so that weights
+learned on ten thousand skills hold for ten. The columns that end in `_z` compare a candidate with the others in the column
+of the same name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .arrays import product, standard, starts_of
-from .container import Array
+from metier.values import dataclass
+
+from .arrays import Array, product, standard, starts_of
 from .query import Query
 from .segment import BODY, FIELD_B, FIELD_LENGTH, FIELDS, HEADINGS, NAME, NEGATIVE, PURPOSE, follower_bit
 from .similarity import NEAREST, TOPICAL, nearest_word_signals, topic_signals
@@ -39,34 +38,34 @@ _IN_ORDER = (
     "name_share", "purpose_share", "best_sentence", "sentence_share", "clause", "clause_share", "clause_fit", "phrase",
 )  # fmt: skip
 _FAR_BEHIND = 0.3
-"""Share of the best score below which a row is seldom a candidate."""
+"""Share of the best score below which a row is rarely a candidate."""
 _NONE = np.zeros(0, dtype=np.int64)
 _BITS = (1 << np.arange(len(FIELDS), dtype=np.uint8))[:, None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The candidates of one request and what is known of them."""
+    """The candidates of one request and their signals."""
 
     rows: Array
     values: Array
-    """By candidate and signal."""
+    """Indexed by candidate and signal."""
     matched: Array
-    """By term and candidate: where the term stands, as bits of `segment.FIELDS`."""
+    """Indexed by term and candidate: the fields with the term, as bits of `segment.FIELDS`."""
     further: Array
-    """Rows behind the candidates, by words alone: only whoever asks for very many sees them."""
+    """Rows after the candidates, by words alone; used only for a very large limit."""
     weights: Array
-    """Of each term of the request, by what matters in it."""
+    """Weight of each term of the request, after `salience`."""
 
 
 def term_weights(query: Query, postings: Postings, live_count: int, trained: TrainedData) -> Array:
-    """Half this library's rarity, half the background's: a library of ten has no statistics of its own."""
+    """Averages the rarity in this library and in the background, because a library of ten has no statistics of its own."""
     local = np.log1p((live_count - postings.frequency + 0.5) / (postings.frequency + 0.5))
     return np.asarray((local + trained.rarity(trained.places(query.hashes))) / 2 * query.weights, dtype=np.float32)
 
 
 def find_candidates(postings: Postings, weights: Array, rows: int, limit: int) -> Array:
-    """The best `limit` rows by BM25F, best first; ties go to the earlier row."""
+    """Returns the best `limit` rows by BM25F, best first; ties go to the earlier row."""
     scores = np.bincount(postings.row, weights=postings.impact * weights.take(postings.term), minlength=rows)
     found = np.flatnonzero(scores > _FAR_BEHIND * scores.max(initial=0))
     if len(found) < limit:
@@ -87,7 +86,7 @@ def compute_signals(
     trained: TrainedData,
     further: Array = _NONE,
 ) -> Evidence:
-    """`weights` of the terms: by rarity alone, and by what matters in this request; they have the same sum."""
+    """`weights` are the terms' weights by rarity alone and after `salience`; both have the same sum."""
     plain_weights, moved = weights
     counts, impacts, followers = spread_postings(query, postings, rows, len(library.alive))
     lengths = library.lengths(rows).astype(np.float32)
@@ -119,7 +118,7 @@ def compute_signals(
 
 
 def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -> tuple[Array, Array, Array]:
-    """By term and candidate: counts of each field, impacts, and what follows in the body."""
+    """Returns by term and candidate: the counts by field, the impacts, and which words follow in the body."""
     slot = np.full(total, -1, dtype=np.int32)
     slot[rows] = np.arange(len(rows))
     place = slot.take(postings.row)
@@ -128,7 +127,7 @@ def spread_postings(query: Query, postings: Postings, rows: Array, total: int) -
     impacts = np.zeros(len(query) * len(rows), dtype=np.float32)
     followers = np.zeros(len(query) * len(rows), dtype=np.uint32)
     into = postings.term.take(kept) * len(rows) + place.take(kept)
-    by_field, followers[into] = postings.more(kept)
+    by_field, followers[into] = postings.counts_and_followers(kept)
     counts[:, into] = by_field.T
     impacts[into] = postings.impact.take(kept) / np.float32(255)
     shape = (len(query), len(rows))
@@ -166,14 +165,14 @@ def _lexical(counts: Array, lengths: Array, weights: Array, mass: float, score: 
 
 
 def _part(query: Query, impacts: Array, weights: Array, mass: float) -> Array:
-    """The sentence of the request that fits best: the rest of a long one may be scenery."""
+    """Scores the best sentence of the request; the rest of a long one may be background."""
     said = query.parts * weights
-    # The constant keeps a sentence of one lucky word from looking like a perfect match.
+    # The constant keeps a sentence of one word from looking like a perfect match.
     return np.asarray((product(said, impacts) / (said.sum(axis=1, keepdims=True) + 0.15 * mass)).max(axis=0))
 
 
 def _together(query: Query, counts: Array, followers: Array, share: Array) -> Array:
-    """Neighbours of the request that are neighbours in a body."""
+    """Scores neighbouring words of the request that are neighbours in a body too."""
     left, right = np.nonzero(query.follows)
     bit = np.uint32(1) << follower_bit(query.hashes.take(right)).astype(np.uint32)
     close = (followers.take(left, axis=0) & bit[:, None] > 0) & (counts[BODY].take(right, axis=0) > 0)
@@ -183,50 +182,50 @@ def _together(query: Query, counts: Array, followers: Array, share: Array) -> Ar
 def _sequences(
     query: Query, library: SkillIndex, rows: Array, weights: Array, mass: float, trained: TrainedData
 ) -> dict[str, Array]:
-    """What the order of words tells: shares of the name, of sentences and clauses, and neighbours that stay neighbours."""
+    """Returns the signals from word order: shares of the name, of sentences and clauses, and neighbouring words."""
     words, size = library.sequences(query, rows), len(rows)
     if not len(words.owner) or not len(query):
         return dict.fromkeys((*_IN_ORDER, *NEAREST), np.zeros(size, dtype=np.float32))
     share = weights / np.float32(mass)
     rarity = trained.rarity(words.known)
-    hits = np.flatnonzero(words.asked >= 0)
-    asked = words.asked.take(hits)
+    hits = np.flatnonzero(words.query_term >= 0)
+    asked = words.query_term.take(hits)
     sentences = _runs(words, words.sentence, rarity, hits, asked, share)
     clauses = _runs(words, words.clause, rarity, hits, asked, share)
-    name, name_seen = (sentences.sums(part * ~sentences.purpose, size) for part in (sentences.total, sentences.seen))
-    whole, seen = (sentences.sums(part, size) for part in (sentences.total, sentences.seen))
-    fit = clauses.seen / (clauses.total + 3)
+    name, name_hits = (sentences.sums(part * ~sentences.purpose, size) for part in (sentences.total, sentences.hit_rarity))
+    whole, hits_in_all = (sentences.sums(part, size) for part in (sentences.total, sentences.hit_rarity))
+    fit = clauses.hit_rarity / (clauses.total + 3)
     beside = np.flatnonzero(query.follows[asked[:-1], asked[1:]] & (np.diff(sentences.number) == 0) & (np.diff(hits) == 1))
     pairs = np.minimum(share.take(asked.take(beside)), share.take(asked.take(beside + 1)))
     return nearest_word_signals(query, share, words, rarity, size, trained) | {
-        "name_share": name_seen / np.maximum(name, 1e-6),
-        "purpose_share": (seen - name_seen) / np.maximum(whole - name, 4),
-        "best_sentence": sentences.most(sentences.said, size),
-        "sentence_share": sentences.most(sentences.seen / np.maximum(sentences.total, 4), size),
-        "clause": clauses.most(clauses.said, size),
+        "name_share": name_hits / np.maximum(name, 1e-6),
+        "purpose_share": (hits_in_all - name_hits) / np.maximum(whole - name, 4),
+        "best_sentence": sentences.most(sentences.weight, size),
+        "sentence_share": sentences.most(sentences.hit_rarity / np.maximum(sentences.total, 4), size),
+        "clause": clauses.most(clauses.weight, size),
         "clause_share": clauses.most(fit, size),
-        "clause_fit": clauses.most(fit * clauses.said, size),
+        "clause_fit": clauses.most(fit * clauses.weight, size),
         "phrase": np.bincount(words.owner.take(hits.take(beside)), pairs, size),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """The sentences, or the clauses, of all candidates, one after the other."""
+    """The sentences, or the clauses, of all candidates in a row."""
 
     owner: Array
     purpose: Array
-    """Is it part of the description, and not the name?"""
+    """True for a part of the description, False for the name."""
     number: Array
-    """Which one each hit stands in."""
-    said: Array
-    """Weight of the terms of the request that stand in it, each counted once."""
-    seen: Array
-    """Rarity of its words that the request has."""
+    """The run of each hit."""
+    weight: Array
+    """Weight of the request's terms in it, each counted once."""
+    hit_rarity: Array
+    """Total rarity of its words that are in the request."""
     total: Array
 
     def most(self, values: Array, size: int) -> Array:
-        """The best of each candidate's description."""
+        """Returns the best value of each candidate's description."""
         found = np.zeros(size, dtype=np.float32)
         begins = starts_of(self.owner)
         found[self.owner.take(begins)] = np.maximum.reduceat(values * self.purpose, begins)
@@ -237,7 +236,7 @@ class _Runs:
 
 
 def _runs(words: WordSequences, column: Array, rarity: Array, hits: Array, asked: Array, share: Array) -> _Runs:
-    """`column` tells one from the next: words come in order of owner, sentence and clause."""
+    """`column` separates the runs; the words are ordered by owner, sentence and clause."""
     begins = starts_of(words.owner, column)
     number = np.searchsorted(begins, hits, side="right") - 1
     once = np.zeros(len(begins) * len(share), dtype=bool)
@@ -246,7 +245,7 @@ def _runs(words: WordSequences, column: Array, rarity: Array, hits: Array, asked
         owner=words.owner.take(begins),
         purpose=column.take(begins) > 0,
         number=number,
-        said=once.reshape(len(begins), len(share)) @ share,
-        seen=np.bincount(number, rarity.take(hits), len(begins)),
+        weight=once.reshape(len(begins), len(share)) @ share,
+        hit_rarity=np.bincount(number, rarity.take(hits), len(begins)),
         total=np.add.reduceat(rarity, begins),
     )

@@ -1,15 +1,14 @@
-"""What is said in other words: signals from word vectors, for the candidates of one request.
+"""Signals from word vectors, which find a skill that says the same in other words.
 
-Cosines of whole texts, each word of the request beside the nearest word of a description, and beside what a skill is
-about as a whole; and how close a candidate stands to the best ones, because right skills seldom stand alone.
+They are cosines of whole texts, of each word of the request and the nearest word of a description, of each word and a whole
+skill, and of each candidate and the best ones, because a right skill is seldom the only one on its topic.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .arrays import product, standard, starts_of, unit
-from .container import Array
+from .arrays import Array, product, standard, starts_of, unit
 from .query import Query
 from .skill_index import SkillIndex, WordSequences
 from .trained_data import TrainedData
@@ -21,29 +20,29 @@ TOPICAL = (
     "vector_front", "vector_back", "central_front", "central_back", "aspect", "company", "company_back", "passage",
     "passage_part",
 )  # fmt: skip
-_WEIGHTIEST = 64
-"""Terms of a request that are compared one by one."""
+_MAX_TERMS = 64
+"""Terms of a request that are compared one by one, by weight."""
 _BEST = 8
-"""Candidates that stand for the right company."""
+"""Candidates that each candidate is compared with."""
 
 
 def nearest_word_signals(
     query: Query, weights: Array, words: WordSequences, rarity: Array, size: int, trained: TrainedData
 ) -> dict[str, Array]:
-    """Each word of the request beside the word nearest to it. `weights` add up to one."""
+    """Compares each word of the request with the nearest word of a candidate. `weights` add up to one."""
     soft, echo, of_all = (np.zeros(size, dtype=np.float32) for _ in range(3))
     if trained.dimensions:
-        used = np.zeros(len(trained.vocabulary) + 1, dtype=bool)  # The last is for words that are not known.
+        used = np.zeros(len(trained.vocabulary) + 1, dtype=bool)  # The last is for unknown words.
         used[words.known] = True
         places = np.flatnonzero(used)
         column = np.empty(len(used), dtype=np.int32)
         column[places] = np.arange(len(places))
         column = column.take(words.known)
-        near = np.maximum(trained.nearness(places, trained.places(query.hashes)), 0)
+        near = np.maximum(trained.word_cosines(places, trained.places(query.hashes)), 0)
         begins = starts_of(words.owner)
         owner = words.owner.take(begins)
         soft[owner] = np.maximum.reduceat(near.take(column, axis=0), begins, axis=0) @ weights
-        # The largest of a few numbers, many times, is faster along the other axis.
+        # The maximum of a few numbers, many times, is faster along the other axis.
         echo[owner] = np.add.reduceat(rarity * np.ascontiguousarray(near.T).max(axis=0).take(column), begins)
         of_all[owner] = np.add.reduceat(rarity, begins)
     return {"soft": soft, "soft_share": echo / np.maximum(of_all, 4)}
@@ -52,14 +51,14 @@ def nearest_word_signals(
 def topic_signals(
     query: Query, library: SkillIndex, rows: Array, matched: Array, weights: Array, score: Array, trained: TrainedData
 ) -> dict[str, Array]:
-    """Candidates as wholes. `matched` says by term and candidate whether it is there; `weights` add up to one."""
+    """Compares whole candidates. `matched` tells by term and candidate whether it occurs; `weights` add up to one."""
     if not trained.dimensions or not len(query) or not len(rows):
         return dict.fromkeys(TOPICAL, np.zeros(len(rows), dtype=np.float32))
     stored = unit(library.vectors(rows).reshape(-1, trained.dimensions))
     asked = trained.text_vectors(query.hashes, np.concatenate([query.counts[None], query.parts]))
     whole = (stored @ asked[0]).reshape(-1, 2)
-    top = np.argsort(-weights, kind="stable")[:_WEIGHTIEST]
-    by_word = np.maximum(trained.beside(stored, trained.places(query.hashes.take(top))), 0).reshape(len(rows), 2, -1)
+    top = np.argsort(-weights, kind="stable")[:_MAX_TERMS]
+    by_word = np.maximum(trained.text_cosines(stored, trained.places(query.hashes.take(top))), 0).reshape(len(rows), 2, -1)
     there = matched.take(top, axis=0).T
     share = weights.take(top)
     passages = unit(library.passages(rows).reshape(-1, trained.short))
@@ -76,10 +75,10 @@ def topic_signals(
 
 
 def _company(stored: Array, promise: Array) -> dict[str, Array]:
-    """How alike each candidate is to the most promising of the others."""
+    """Returns the similarity of each candidate and the most promising others."""
     best = np.argsort(-promise, kind="stable")[:_BEST]
     share = np.tile(np.exp(promise[best] - promise[best[0]]), (len(promise), 1))
-    share[best, np.arange(len(best))] = 0  # nobody keeps himself company
+    share[best, np.arange(len(best))] = 0  # not compared with itself
     share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-6)
     sides = stored.reshape(len(promise), 2, -1)
     front, back = (np.einsum("ce,ce->c", product(sides[:, side], sides[best, side].T), share) for side in (0, 1))

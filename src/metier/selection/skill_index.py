@@ -1,39 +1,40 @@
-"""The searchable whole: one large segment that never changes, one small one of what came since, and who has left.
+"""The searchable index: one large segment that never changes, a small one of skills added since, and a mask of live rows.
 
-Adding rebuilds only the small segment; removing marks a row. When the small one has grown, both are merged.
+Adding a skill rebuilds the small segment only; removing one clears its row in the mask. Both segments are merged when the
+small one has grown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from .container import Array
-from .phrases import PhraseKind
+from metier.values import dataclass
+
+from .arrays import Array
 from .query import Query
-from .segment import FIELDS, Segment
+from .segment import FIELDS, PhraseKind, Segment
 
 __all__ = ["Postings", "SkillIndex", "WordSequences"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Where the terms of one request stand: one line for each (term, document). The dead have no impact."""
+    """The occurrences of a request's terms: one line per (term, document). A removed document has no impact."""
 
     term: Array
     row: Array
     impact: Array
     frequency: Array
-    """Living documents that hold each term."""
+    """Number of live documents that contain each term."""
     spans: tuple[tuple[int, Segment, int, int, int], ...]
     """The runs of lines: term, segment, its first row, begin and end."""
     starts: Array
     """The first line of each run."""
 
-    def more(self, lines: Array) -> tuple[Array, Array]:
-        """How often the term stands in each field, and what follows it in the body, for some lines; few are ever asked for."""
+    def counts_and_followers(self, lines: Array) -> tuple[Array, Array]:
+        """Returns for some lines the counts by field, and which words follow the term in the body."""
         run = np.searchsorted(self.starts, lines, side="right") - 1
         begins = np.array([span[3] for span in self.spans], dtype=np.int64)
         place = (begins - self.starts)[run] + lines
@@ -51,12 +52,12 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordSequences:
-    """Names and purposes word by word: one line for each word."""
+    """Names and descriptions word by word, one line per word."""
 
     known: Array
-    """Place in the trained vocabulary, or -1."""
-    asked: Array
-    """Which term of the request it is, or -1."""
+    """Position in the trained vocabulary, or -1."""
+    query_term: Array
+    """Number of the request's term, or -1."""
     owner: Array
     sentence: Array
     """0 is the name."""
@@ -68,7 +69,7 @@ class WordSequences:
 class SkillIndex:
     segments: tuple[Segment, ...]
     alive: Array
-    """By row, over all segments."""
+    """Mask of the live rows, over all segments."""
     live_count: int
 
     def offsets(self) -> Iterator[tuple[Segment, int]]:
@@ -82,7 +83,7 @@ class SkillIndex:
         return any(bool((segment.phrase_kind != PhraseKind.NAME).any()) for segment in self.segments)
 
     def phrase_rows(self, phrase: int, kind: PhraseKind) -> list[int]:
-        """Living rows that list a phrase, given as its hash."""
+        """Returns the live rows with this phrase, given as its hash."""
         found: list[int] = []
         wanted = np.uint64(phrase)
         for segment, first in self.offsets():
@@ -132,7 +133,7 @@ class SkillIndex:
         return self._by_row("passage", rows)
 
     def sequences(self, query: Query, rows: Array) -> WordSequences:
-        """Name and purpose of the given rows, each after the other."""
+        """Returns the words of name and description of these rows, one row after the other."""
         parts: list[tuple[Array, ...]] = []
         for segment, first in self.offsets():
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
@@ -140,7 +141,7 @@ class SkillIndex:
             sizes = segment.sequence_start[rows[mine] - first + 1] - begins
             place = np.arange(int(sizes.sum())) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
             terms = segment.sequence_term.take(place)
-            columns = (segment.known, _asked(segment, query))
+            columns = (segment.known, _query_terms(segment, query))
             parts.append(
                 (
                     *(column.take(terms) for column in columns),
@@ -153,8 +154,8 @@ class SkillIndex:
         if len(parts) > 1:
             order = np.argsort(found[2], kind="stable")
             found = [column[order] for column in found]
-        known, asked, owner, sentence, clause = found
-        return WordSequences(known=known, asked=asked, owner=owner, sentence=sentence, clause=clause)
+        known, query_term, owner, sentence, clause = found
+        return WordSequences(known=known, query_term=query_term, owner=owner, sentence=sentence, clause=clause)
 
     def _by_row(self, field: str, rows: Array) -> Array:
         parts = [getattr(segment, field) for segment in self.segments]
@@ -167,11 +168,11 @@ class SkillIndex:
         return out
 
 
-def _asked(segment: Segment, query: Query) -> Array:
-    """For each stem of the segment, which term of the request it is, or -1."""
-    asked = np.full(len(segment.vocabulary), -1, dtype=np.int16)
+def _query_terms(segment: Segment, query: Query) -> Array:
+    """Returns for each stem of the segment the number of the request's term, or -1."""
+    numbers = np.full(len(segment.vocabulary), -1, dtype=np.int16)
     if len(segment.vocabulary):
         place = np.minimum(np.searchsorted(segment.vocabulary, query.hashes), len(segment.vocabulary) - 1)
         found = np.flatnonzero(segment.vocabulary[place] == query.hashes)
-        asked[place[found]] = found
-    return asked
+        numbers[place[found]] = found
+    return numbers

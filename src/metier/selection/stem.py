@@ -1,7 +1,7 @@
-"""One form for the many endings of an English word: Porter's algorithm, with a memory and a list of what it misses.
+"""Porter's stemmer for English, with a cache and a list of word families that it misses.
 
-Written out here because a stemmer is the only thing we would need a language package for, and because
-the index, the background statistics and the word vectors must agree on every stem for ever.
+It is written here because a stemmer alone does not justify a language package, and because the index, the background
+statistics and the word vectors must agree on every stem.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BRITISH = re.compile(
     r"(?!(?:advert|comprom|expert|merchand|parad|pract|prem|prom|sunr|treat)is)"
     r"([a-z]{3,}[dglmnrt])(?<!pr)is(e[drs]?|ers|ing|ations?)"
 )
-"""Verbs that the rest of the world ends in -ize, and their nouns; not `promise` or `surprise`."""
+"""British spellings of verbs in -ize and their nouns; not `promise` or `surprise`."""
 
 _FAMILIES = """
     analyz analysi analys | deploy deploi | verifi verif | classifi classif | identifi identif | certifi certif
@@ -50,9 +50,9 @@ _FAMILIES = """
     kubernet k8s | javascript js | databas db | color colour | behavior behaviour | favorit favourit | center centr
     catalog catalogu | licens licenc | week weekli | month monthli | dotnet .net | csharp c# | cpp c++
 """
-"""Stems that are one word to a reader: nouns beside their verbs, irregular verbs, short forms, British spellings, names
-with signs in them. Gathered from stems of public skills that begin alike and keep the same company; the first of each stands
-for all."""
+"""Stems that mean the same: nouns and their verbs, irregular verbs, short forms, British spellings, names with signs. They were
+collected from stems of public skills that begin alike and occur in the same contexts. The first of each family replaces the
+others."""
 _FAMILY = {
     other: first
     for first, *others in (family.split() for line in _FAMILIES.strip().splitlines() for family in line.split("|"))
@@ -70,17 +70,17 @@ _ENDS_2, _ENDS_3, _ENDS_4 = _alternatives(_STEP_2), _alternatives(_STEP_3), _alt
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """`word` must be lowercase; words with anything but a-z in them have no endings."""
+    """`word` must be lowercase. A word with other characters than a-z keeps its ending."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return _FAMILY.get(word, word)
     if british := _BRITISH.fullmatch(word):
         word = f"{british[1]}iz{british[2]}"
-    found = _without_suffix(_without_inflection(word))
+    found = _strip_suffix(_strip_inflection(word))
     return _FAMILY.get(found, found)
 
 
-def _without_inflection(word: str) -> str:
-    """Plurals, -ed and -ing, and a final y after a vowel."""
+def _strip_inflection(word: str) -> str:
+    """Removes plurals, -ed and -ing, and turns a final y after a vowel into i."""
     if word.endswith("s") and not word.endswith("ss"):
         word = word[:-2] if word.endswith(("sses", "ies")) else word[:-1]
     if word.endswith("eed"):
@@ -88,19 +88,19 @@ def _without_inflection(word: str) -> str:
     else:
         ending = 2 if word.endswith("ed") else 3 if word.endswith("ing") else 0
         if ending and _HAS_VOWEL.match(word[:-ending]):
-            word = _mended(word[:-ending])
+            word = _restore_ending(word[:-ending])
     if word.endswith("y") and _HAS_VOWEL.match(word[:-1]):
         word = word[:-1] + "i"
     return word
 
 
-def _mended(word: str) -> str:
+def _restore_ending(word: str) -> str:
     if word.endswith(("at", "bl", "iz")) or _SHORT_END.match(word):
         return word + "e"
     return word[:-1] if _DOUBLED.search(word) else word
 
 
-def _without_suffix(word: str) -> str:
+def _strip_suffix(word: str) -> str:
     for pattern, replacements in ((_ENDS_2, _STEP_2), (_ENDS_3, _STEP_3)):
         found = pattern.match(word)
         if found and _HAS_MEASURE.match(found[1]):

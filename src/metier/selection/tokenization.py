@@ -1,8 +1,7 @@
-"""How text becomes terms: words, identifiers and their parts, stems, sentences.
+"""Tokenization: words, identifiers and their parts, stems, sentences and clauses.
 
-Skills speak of `camelCase` names, `kebab-case` tools, .NET and C++, so a word is kept whole *and* in parts.
-Chinese and Japanese are written without spaces: their runs become pairs of characters, the usual
-compromise that needs no dictionary.
+Skills use `camelCase` names, `kebab-case` tools, .NET and C++, so a word becomes a term as a whole *and* in parts. Scripts
+without spaces, such as Chinese and Japanese, become pairs of characters, which needs no dictionary.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ STOP_WORDS = frozenset(
     don doesn didn isn
     """.split()  # noqa: SIM905  (a paragraph is easier to read than a column)
 )
-"""Left out of the index: their postings are the longest and they say the least."""
+"""Words that are not indexed: they have the longest postings and the least information."""
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` as written; case is kept because it shows where an identifier is joined."""
+    """Returns the words as written; the case shows where an identifier is joined."""
     return _WORD.findall(text)
 
 
 @lru_cache(maxsize=1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
-    """The stems one written word stands for: the whole first, then the parts of an identifier."""
+    """Returns the stems of one word: the whole word first, then the parts of an identifier."""
     low = word.lower()
     if not word.isascii():
         return _foreign_terms(low)
@@ -59,12 +58,12 @@ def split_sentences(text: str) -> list[str]:
 
 
 def split_clauses(text: str) -> list[str]:
-    """The items of its lists, what stands in quotation marks, and the rest: smaller than sentences."""
+    """Splits a text into parts of sentences: items of a list, quoted parts, and the rest."""
     return [part for part in _CLAUSE_END.split(text) if part and not part.isspace()]
 
 
 def term_hash(term: str) -> int:
-    """64 bits that stay the same between processes, so that an index needs no dictionary of strings."""
+    """Returns 64 bits that are the same in every process, so that an index needs no dictionary of strings."""
     return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
@@ -73,7 +72,7 @@ def _foreign_terms(low: str) -> tuple[str, ...]:
     for run in _UNSPACED.findall(low):
         found.extend(run[start : start + 2] for start in range(max(1, len(run) - 1)))
     for piece in _UNSPACED.sub(" ", low).split():
-        # Accents are folded, because people leave them out; what has no Latin letters stays as it is.
+        # Accents are removed, because many people leave them out. Other scripts stay as they are.
         plain = "".join(char for char in unicodedata.normalize("NFKD", piece) if not unicodedata.combining(char))
         if plain and plain not in STOP_WORDS:
             found.append(stem(plain))

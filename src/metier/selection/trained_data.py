@@ -1,39 +1,73 @@
-"""What was learnt beforehand and ships with the package: word statistics, word vectors, the re-ranking network.
+"""The trained data that ships with the package: word statistics, word vectors, and the ranking networks.
 
-Statistics and weights only, no sentence of anybody's skill. It is read on first use,
-because most programs that import metier never rank anything.
+It holds statistics and weights only, no sentence of any skill. It is read on first use, because most programs that import
+metier rank nothing. `training/` makes it.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from .arrays import product, unit
-from .container import Array, unpack
-from .network import Network, read_network
+from metier.values import dataclass
 
-__all__ = ["FEW_SKILLS", "TRAINED_FORMAT", "TrainedData", "load_trained_data", "parse_trained_data"]
+from .arrays import Array, product, unit
+from .container import unpack
+
+__all__ = [
+    "FEW_SKILLS", "NETWORKS", "PASSAGES", "TRAINED_FORMAT", "Network", "TrainedData", "load_trained_data",
+    "parse_trained_data", "read_network",
+]  # fmt: skip
 
 TRAINED_FORMAT = 5
 NETWORKS = ("salience", "many", "few", "fit", "sure")
 FEW_SKILLS = 1_500
-"""Skills in the largest library that counts as small."""
+"""Largest number of skills for which the network "few" orders the candidates."""
 _SHORT = 64
-"""Dimensions that two words, and passages, are compared in. The axes are ordered, so the first hold most."""
+"""Dimensions in which words and passages are compared. The axes are ordered, so the first carry the most."""
 _BODY_TERMS = 96
-"""A body's vector is made of its weightiest terms: the rest pulls every long document to the same middle."""
+"""Terms in a body's vector, by weight: more of them would pull every long document to the same centre."""
 
 PASSAGES = 8
 _PASSAGE = 60
-"""Passages of a body that have a vector of their own, and the least words of each where there is more than one."""
+"""Passages of a body with a vector of their own, and the minimum words of each if there are several."""
 _AT_ONCE = 1 << 14
+_NETWORK_PARTS = ("middle", "spread", "hidden", "hidden_bias", "output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    middle: Array
+    spread: Array
+    hidden: Array
+    """Indexed by member, signal and unit."""
+    hidden_bias: Array
+    output: Array
+    bias: float = 0.0
+    """Added by callers that read the score as log-odds."""
+
+    def scores(self, values: Array) -> Array:
+        """Returns one number per candidate. Only their order and distances within one request are meaningful."""
+        hidden, bias, output = self._flat
+        inputs = np.clip((values - self.middle) / self.spread, -4, 4)
+        return np.asarray(product(np.tanh(product(inputs, hidden) + bias), output))[:, 0]
+
+    @cached_property
+    def _flat(self) -> tuple[Array, Array, Array]:
+        """Returns all members side by side, as one wide layer."""
+        members, width, units = self.hidden.shape
+        hidden = np.ascontiguousarray(self.hidden.transpose(1, 0, 2).reshape(width, members * units))
+        return hidden, self.hidden_bias.reshape(-1), self.output.reshape(-1, 1) / np.float32(members)
+
+
+def read_network(arrays: Mapping[str, Array], prefix: str) -> Network:
+    parts = {name: arrays[f"{prefix}.{name}"].astype(np.float32) for name in _NETWORK_PARTS}
+    return Network(**parts, bias=float(arrays[f"{prefix}.bias"][0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,29 +75,29 @@ class TrainedData:
     vocabulary: Array
     """Hashes of the stems known beforehand, sorted."""
     frequency: Array
-    """Background documents that hold each stem."""
+    """Number of background documents that contain each stem."""
     documents: int
     in_front: Array
-    """Background documents that hold each stem in name or description, and in the name."""
+    """Number of background documents that contain each stem in the name or description; `in_name`: in the name."""
     in_name: Array
     importance: Array
-    """Learnt weight of each stem in a vector."""
+    """Learned weight of each stem in a vector."""
     vectors: Array
-    """One signed byte a dimension."""
+    """One signed byte per dimension."""
     networks: Mapping[str, Network]
     """"salience" weighs the words of a request; "many" and "few" order the candidates of a large and of a small library;
-    "fit" decides whether one is worth activating; "sure" is for the confidence."""
-    ease: float = 0.0
-    """Log-odds by which less fit is enough, for each tenfold of a large library."""
+    "fit" decides whether a candidate is worth activating; "sure" gives the confidence."""
+    size_bonus: float = 0.0
+    """Log-odds added to the fit for each power of ten of a large library."""
 
     @cached_property
     def mark(self) -> int:
-        """Tells one training run from another; every run ends with other importances."""
+        """A checksum that differs between training runs."""
         return zlib.crc32(self.importance.tobytes(), zlib.crc32(self.vocabulary.tobytes()))
 
     @cached_property
     def topical(self) -> Array:
-        """How readily a stem goes into a description, when it is in the skill at all."""
+        """Log-odds that a stem of a skill is also in its description."""
         return np.log((self.in_front + 0.5) / (self.frequency + 1.0)).astype(np.float32)
 
     @cached_property
@@ -80,22 +114,22 @@ class TrainedData:
 
     @property
     def short(self) -> int:
-        """Leading dimensions, where all would cost too much."""
+        """Number of leading dimensions that are used where all would be too slow."""
         return min(_SHORT, self.dimensions)
 
     def order(self, live_count: int) -> Network:
-        """Among few skills the question is which topic; among thousands, which of a dozen on the same topic."""
+        """Returns the ordering network: a small library needs the topic, a large one tells skills of one topic apart."""
         return self.networks["few" if live_count <= FEW_SKILLS else "many"]
 
     def places(self, hashes: Array) -> Array:
-        """Where each hash stands in the vocabulary, or -1."""
+        """Returns the position of each hash in the vocabulary, or -1."""
         if not len(self.vocabulary):
             return np.full(len(hashes), -1, dtype=np.int64)
         place = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
         return np.asarray(np.where(self.vocabulary[place] == hashes, place, -1))
 
     def rarity(self, places: Array) -> Array:
-        """Background idf by place; -1, a word never seen, is the rarest of all."""
+        """Returns the background idf by position; -1, an unknown word, is the rarest."""
         return np.asarray(self._rarity[places])
 
     @cached_property
@@ -104,36 +138,36 @@ class TrainedData:
         return np.log1p((self.documents + 0.5) / (frequency + 0.5)).astype(np.float32)
 
     def text_vectors(self, hashes: Array, counts: Array) -> Array:
-        """The unit vectors of texts given by their terms, one a row of `counts`; zeros when none is known."""
+        """Returns the unit vector of each text, one per row of `counts`; zeros if none of its terms is known."""
         place = self.places(hashes)
         known = np.flatnonzero(place >= 0)
         place = place.take(known)
         weights = self.importance.take(place) * _saturated(counts.take(known, axis=1))
         return unit(product(weights, self.vectors.take(place, axis=0).astype(np.float32)))
 
-    def nearness(self, places: Array, others: Array) -> Array:
-        """Cosines of the words at `places` (rows) and at `others` (columns); nothing is near a place of -1."""
+    def word_cosines(self, places: Array, others: Array) -> Array:
+        """Returns the cosines of the words at `places` (rows) and at `others` (columns); 0 for a place of -1."""
         short, scale = self._short
         left = short.take(places, axis=0).astype(np.float32)
         left *= scale.take(places)[:, None]
         right = short.take(others, axis=0) * scale.take(others)[:, None]
         return product(left, right.T)
 
-    def beside(self, texts: Array, places: Array) -> Array:
-        """Cosines of unit vectors of texts (rows) and of the words at `places` (columns)."""
+    def text_cosines(self, texts: Array, places: Array) -> Array:
+        """Returns the cosines of texts, given as unit vectors (rows), and the words at `places` (columns)."""
         wide = unit(self.vectors.take(places, axis=0))
         wide[places < 0] = 0
         return product(texts, wide.T)
 
     @cached_property
     def _short(self) -> tuple[Array, Array]:
-        """The leading dimensions of each word, and what brings them to length one; the last row, which -1 means, is zeros."""
+        """Returns the leading dimensions of each word and their scale to length one; the last row, for -1, is zeros."""
         short = np.zeros((len(self.vectors) + 1, self.short), dtype=np.int8)
         short[:-1] = self.vectors[:, : self.short]
         return short, 1 / np.maximum(_lengths(short), np.float32(1e-6))
 
     def document_vectors(self, vocabulary: Array, row: Array, term: Array, counts: Array, rows: int) -> Array:
-        """Two vectors a document, in signed bytes; the postings come in order of row."""
+        """Returns two vectors per document, in signed bytes. The postings must be ordered by row."""
         out = np.zeros((rows, 2, self.dimensions), dtype=np.int8)
         if not self.dimensions:
             return out
@@ -154,7 +188,7 @@ class TrainedData:
         return out
 
     def passage_vectors(self, vocabulary: Array, row: Array, term: Array, rows: int) -> Array:
-        """The leading dimensions of a few vectors a body, in signed bytes; the words come as written, in order of row."""
+        """Returns the leading dimensions of a few vectors per body. The words must be in text order, by row."""
         out = np.zeros((rows * PASSAGES, self.short), dtype=np.int8)
         place = self.places(vocabulary)[term]
         row, place = row[place >= 0], place[place >= 0]
@@ -166,7 +200,7 @@ class TrainedData:
         passage, place = np.divmod(key, len(self.vocabulary))
         weights = self.importance[place] * _saturated(counts)
         begins = np.flatnonzero(np.diff(passage, prepend=-1))
-        # A few thousand words at a time: all at once would need gigabytes.
+        # A few thousand words at a time, because all at once would take gigabytes.
         for some in np.split(begins, np.arange(_AT_ONCE // _PASSAGE, len(begins), _AT_ONCE // _PASSAGE)):
             if len(some):
                 end = begins[np.searchsorted(begins, some[-1]) + 1] if some[-1] != begins[-1] else len(passage)
@@ -194,7 +228,7 @@ def parse_trained_data(buffer: Any) -> TrainedData:
         importance=arrays["importance"],
         vectors=arrays["vectors"],
         networks={name: read_network(arrays, name) for name in NETWORKS},
-        ease=float(arrays["ease"][0]),
+        size_bonus=float(arrays["ease"][0]),
     )
 
 

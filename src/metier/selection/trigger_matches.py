@@ -1,28 +1,29 @@
-"""Skills that the request calls for in so many words: by name, by a trigger of their author, by recent use.
+"""Explicit matches of a request: a skill's name, its author's triggers, and recent use.
 
-The order: a named skill comes first, then a whole trigger phrase, then what was used lately. A name of
-one ordinary word ("review") counts as named only when it is written as a name: /review, $review, "the review skill".
+A named skill ranks first, then a whole trigger phrase, then recent use. A name that is one ordinary word ("review") counts
+only if it is written as a name: /review, $review, "the review skill".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 
-from .index_document import Triggers
-from .phrases import PhraseKind, normal_words, phrases_in
+from metier.spec import Triggers
+from metier.values import dataclass, field
+
+from .match import SelectorOptions
+from .segment import MAX_PHRASE_WORDS, PhraseKind, normal_words
 from .skill_index import SkillIndex
 from .tokenization import term_hash
 from .trigger_patterns import TriggerPatternError, compile_pattern
-from .weights import SelectorOptions
 
 __all__ = ["TriggerMatch", "find_trigger_matches"]
 
 _PATTERN_TEXT = 2_000
-"""Characters of a request that patterns see."""
+"""Characters of a request that are matched against patterns."""
 _COMMAND = re.compile(r"(?<![\w/$.:])[/$]([^\W_][\w-]*)")
-# From the beginning of a word only, or one long word would be tried from each of its letters.
+# Only from the beginning of a word; otherwise a long word would be tried from each letter.
 _HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:-[^\W_]++)+")
 _AS_A_SKILL = re.compile(r"(?:\b(?:the|use|using|run|with|skill)\s+)[\"'`]?([\w-]+)[\"'`]?\s+skill\b", re.IGNORECASE)
 _QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
@@ -30,75 +31,83 @@ _QUOTED_SKILL = re.compile(r"\bskill\s+[\"'`]?([\w-]+)[\"'`]?", re.IGNORECASE)
 
 @dataclass(slots=True)
 class TriggerMatch:
-    """Why one row is called for."""
+    """The explicit matches of one row."""
 
     named: bool = False
     doubt: float = 1.0
-    """What remains after each trigger has spoken, as independent witnesses."""
+    """Probability that all triggers are wrong, as if they were independent."""
     whole_phrase: bool = False
     bonus: float = 0.0
-    """Log-odds for a verb and for recent use: enough to win a tie, not enough to call a skill that nothing else speaks for."""
+    """Log-odds for a verb and for recent use: enough to win a tie, too little to activate a skill."""
     reasons: list[str] = field(default_factory=list)
 
-    def witness(self, sure: float, reason: str) -> None:
-        self.doubt *= 1 - sure
+    def add_evidence(self, probability: float, reason: str) -> None:
+        self.doubt *= 1 - probability
         self.reasons.append(reason)
 
-    def help(self, odds: float, reason: str) -> None:
+    def add_bonus(self, odds: float, reason: str) -> None:
         self.bonus += odds
         self.reasons.append(reason)
 
 
 def find_trigger_matches(
-    text: str, library: SkillIndex, triggers_of: Callable[[int], Triggers], weights: SelectorOptions, recent_rows: Iterable[int]
+    text: str, library: SkillIndex, triggers_of: Callable[[int], Triggers], options: SelectorOptions, recent_rows: Iterable[int]
 ) -> dict[int, TriggerMatch]:
     found: dict[int, TriggerMatch] = {}
-    for name in _names_said(text):
+    for name in _names_in(text):
         for row in _rows(library, name, PhraseKind.NAME):
-            call = found.setdefault(row, TriggerMatch())
-            if not call.named:
-                call.named = True
-                call.reasons.append("named in the request")
+            match = found.setdefault(row, TriggerMatch())
+            if not match.named:
+                match.named = True
+                match.reasons.append("named in the request")
     if library.has_triggers:
-        _triggered(text, library, triggers_of, weights, found)
+        _add_triggers(text, library, triggers_of, options, found)
     for row in recent_rows:
-        found.setdefault(row, TriggerMatch()).help(weights.recent, "used recently")
+        found.setdefault(row, TriggerMatch()).add_bonus(options.recent, "used recently")
     return found
 
 
-def _names_said(text: str) -> set[str]:
-    said = {match[1] for form in (_COMMAND, _AS_A_SKILL, _QUOTED_SKILL) for match in form.finditer(text)}
-    said |= {match[0] for match in _HYPHENED.finditer(text)}
-    return {" ".join(normal_words(name)) for name in said}
+def _names_in(text: str) -> set[str]:
+    names = {hit[1] for form in (_COMMAND, _AS_A_SKILL, _QUOTED_SKILL) for hit in form.finditer(text)}
+    names |= {hit[0] for hit in _HYPHENED.finditer(text)}
+    return {" ".join(normal_words(name)) for name in names}
 
 
-def _triggered(
+def _add_triggers(
     text: str,
     library: SkillIndex,
     triggers_of: Callable[[int], Triggers],
-    weights: SelectorOptions,
+    options: SelectorOptions,
     found: dict[int, TriggerMatch],
 ) -> None:
-    for phrase, length in dict.fromkeys(phrases_in(text)):
+    for phrase, length in dict.fromkeys(_phrases_in(text)):
         for row in _rows(library, phrase, PhraseKind.KEYWORD):
-            call = found.setdefault(row, TriggerMatch())
-            call.whole_phrase |= length > 1
-            sure = weights.phrase if length > 1 else weights.keyword
-            call.witness(sure, f"{'phrase' if length > 1 else 'keyword'} {phrase!r}")
+            match = found.setdefault(row, TriggerMatch())
+            match.whole_phrase |= length > 1
+            probability = options.phrase if length > 1 else options.keyword
+            match.add_evidence(probability, f"{'phrase' if length > 1 else 'keyword'} {phrase!r}")
         for row in _rows(library, phrase, PhraseKind.VERB):
-            found.setdefault(row, TriggerMatch()).help(weights.verb, f"verb {phrase!r}")
+            found.setdefault(row, TriggerMatch()).add_bonus(options.verb, f"verb {phrase!r}")
     for row in library.phrase_rows(0, PhraseKind.PATTERN):
         for pattern in triggers_of(row).patterns:
             if _matches(pattern, text[:_PATTERN_TEXT]):
-                found.setdefault(row, TriggerMatch()).witness(weights.pattern, f"pattern {pattern!r}")
+                found.setdefault(row, TriggerMatch()).add_evidence(options.pattern, f"pattern {pattern!r}")
 
 
 def _matches(pattern: str, text: str) -> bool:
     try:
-        return compile_pattern(pattern).found_in(text)
+        return compile_pattern(pattern).is_found_in(text)
     except TriggerPatternError:
         return False
 
 
 def _rows(library: SkillIndex, phrase: str, kind: PhraseKind) -> list[int]:
     return library.phrase_rows(term_hash(phrase), kind)
+
+
+def _phrases_in(text: str) -> Iterator[tuple[str, int]]:
+    """Yields every run of up to eight words, with its number of words."""
+    parts = normal_words(text)
+    for start in range(len(parts)):
+        for length in range(1, min(MAX_PHRASE_WORDS, len(parts) - start) + 1):
+            yield " ".join(parts[start : start + length]), length

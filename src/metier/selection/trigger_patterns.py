@@ -1,28 +1,27 @@
-"""Regular expressions of strangers, run in linear time.
+"""Trigger patterns: untrusted regular expressions, run in linear time.
 
-A trigger pattern comes from whoever wrote the skill, and `(a+)+$` would keep Python's `re` busy for years. So the
-pattern is compiled to a small automaton and all its states are followed at once: each character of the request is
-read once, the work is bounded by (instructions x characters) and counted, with no clock and no second package
-(`regex` has a timeout, but `(((a{1000}){1000}){1000})` makes it eat the memory before the clock is asked).
-What needs backtracking (lookaround, back-references, possessive groups) is refused, which a `TriggerPatternError` says.
+The author of a skill writes its trigger patterns, and `(a+)+$` would keep Python's `re` busy for years. A pattern is compiled
+to an automaton whose states are followed at once: each character of the request is read once, and the work is bounded by
+instructions x characters and counted. (`regex` has a timeout, but `(((a{1000}){1000}){1000})` exhausts the memory first.)
+Patterns that need backtracking (lookaround, back-references, possessive groups) raise `TriggerPatternError`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from metier.errors import MetierError
+from metier.values import dataclass, field
 
 __all__ = ["TriggerPattern", "TriggerPatternError", "compile_pattern"]
 
-LONGEST_PATTERN = 500
-LARGEST_PROGRAM = 2_000
-"""Instructions after counted repeats are written out."""
-STEPS = 60_000
-"""For one search: some tens of milliseconds. A search that runs out has not matched."""
+MAX_PATTERN_CHARS = 500
+MAX_INSTRUCTIONS = 2_000
+"""Maximum number of instructions after counted repeats are expanded."""
+MAX_STEPS = 60_000
+"""Maximum number of steps of one search, which take tens of milliseconds. Then the search ends without a match."""
 
 _REPEAT = re.compile(r"\{(\d*)(?:(,)(\d*))?\}")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -33,13 +32,13 @@ _ASSERTIONS = {"^": "start", "$": "end", r"\A": "start", r"\Z": "end", r"\b": "e
 
 
 class TriggerPatternError(MetierError, ValueError):
-    """The pattern cannot be run safely, or cannot be read at all; the skill is matched without it."""
+    """The pattern is invalid or cannot be run safely; the skill is matched without it."""
 
     code = "bad-pattern"
 
     def __init__(self, pattern: str, reason: str) -> None:
-        hint = "write it with words, classes, groups, | and repeats only"
-        super().__init__(f"trigger pattern {pattern[:60]!r} is not used: {reason}", hint=hint)
+        hint = "use only words, classes, groups, | and repeats"
+        super().__init__(f"ignored trigger pattern {pattern[:60]!r}: {reason}", hint=hint)
 
 
 class _Instruction(NamedTuple):
@@ -52,8 +51,8 @@ class _Instruction(NamedTuple):
 class TriggerPattern:
     program: tuple[_Instruction, ...]
 
-    def found_in(self, text: str) -> bool:
-        """Does it match anywhere? Case does not count."""
+    def is_found_in(self, text: str) -> bool:
+        """Returns True if it matches anywhere, ignoring case."""
         states: set[int] = set()
         steps = 0
         for place in range(len(text) + 1):
@@ -61,7 +60,7 @@ class TriggerPattern:
             if any(self.program[state].what == "match" for state in states):
                 return True
             steps += len(states) + 1
-            if steps > STEPS or place == len(text):
+            if steps > MAX_STEPS or place == len(text):
                 return False
             states = self._reached(self._after(states, text[place]), text, place + 1)
         return False
@@ -75,7 +74,7 @@ class TriggerPattern:
         return taken
 
     def _reached(self, states: set[int], text: str, place: int) -> set[int]:
-        """The states that can be had from these without reading a character."""
+        """Returns the states that these reach without reading a character."""
         seen: set[int] = set()
         open_states = list(states)
         while open_states:
@@ -93,8 +92,8 @@ class TriggerPattern:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> TriggerPattern:
-    if len(pattern) > LONGEST_PATTERN:
-        raise TriggerPatternError(pattern, f"it is longer than {LONGEST_PATTERN} characters")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise TriggerPatternError(pattern, f"it is longer than {MAX_PATTERN_CHARS} characters")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -118,7 +117,7 @@ def _holds(assertion: str, text: str, place: int) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Recursive descent; every method returns a program whose jumps count from its own beginning."""
+    """Recursive descent parser; every method returns a program whose jumps are relative to its beginning."""
 
     pattern: str
     place: int = field(default=0)
@@ -162,7 +161,7 @@ class _Reader:
             return inner
         piece = _CLASS.match(rest) or _ESCAPED.match(rest) or re.match(r"[^\\()\[]", rest, re.DOTALL)
         if not piece:
-            raise TriggerPatternError(self.pattern, f"it needs what cannot be run in linear time: {rest[:6]!r}")
+            raise TriggerPatternError(self.pattern, f"{rest[:6]!r} cannot run in linear time")
         self.place += piece.end()
         char = piece[0] if piece[0] == "." or len(piece[0]) > 1 else re.escape(piece[0])
         return [_Instruction("char", re.compile(char, re.IGNORECASE | re.DOTALL))]
@@ -182,13 +181,13 @@ class _Reader:
         else:
             return once
         if self._take("+"):
-            raise TriggerPatternError(self.pattern, "a possessive repeat cannot be run in linear time")
-        self._take("?")  # lazy or greedy, whether it matches is the same
-        if len(once) * max(least, most, 1) > LARGEST_PROGRAM:
+            raise TriggerPatternError(self.pattern, "a possessive repeat cannot run in linear time")
+        self._take("?")  # lazy and greedy repeats match the same texts
+        if len(once) * max(least, most, 1) > MAX_INSTRUCTIONS:
             raise TriggerPatternError(self.pattern, "its repeats are too large")
-        return self._written_out(once, least, most)
+        return self._expand(once, least, most)
 
-    def _written_out(self, once: list[_Instruction], least: int, most: int) -> list[_Instruction]:
+    def _expand(self, once: list[_Instruction], least: int, most: int) -> list[_Instruction]:
         program: list[_Instruction] = []
         for _ in range(least):
             program += _moved(once, len(program))
@@ -211,8 +210,8 @@ class _Reader:
         return True
 
     def _check(self, program: list[_Instruction]) -> None:
-        if len(program) > LARGEST_PROGRAM:
-            raise TriggerPatternError(self.pattern, "it is too large when its repeats are written out")
+        if len(program) > MAX_INSTRUCTIONS:
+            raise TriggerPatternError(self.pattern, "it is too large after its repeats are expanded")
 
 
 def _moved(program: list[_Instruction], by: int) -> list[_Instruction]:

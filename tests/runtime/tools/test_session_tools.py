@@ -37,7 +37,7 @@ class OneMatch:
         self.recent = list(recent)
         entry = next(iter(self.catalog))
         match = Match(
-            skill=entry, score=0.9, fit=0.9, confidence=0.9, decision=MatchDecision.ACTIVATE, told=lambda: "keyword 'x'"
+            skill=entry, score=0.9, fit=0.9, confidence=0.9, decision=MatchDecision.ACTIVATE, find_reason=lambda: "keyword 'x'"
         )
         return Selection(selected=(match,), considered=len(self.catalog))
 
@@ -147,7 +147,7 @@ def test_listing_marks_what_is_active(skills: Path) -> None:
 
 def test_searching_is_told_as_an_event(skills: Path) -> None:
     told = Recorder()
-    session = session_over(skills, told=told)
+    session = session_over(skills, find_reason=told)
     assert call(session, "search_skills", query="a bar chart").text.startswith("- chart: ")
     [selected] = told.of(events.SkillsSelected)
     assert (selected.names, selected.considered, selected.query) == (("chart",), 2, "a bar chart")
@@ -330,7 +330,7 @@ def test_a_tool_of_a_skill_that_has_left_says_so(skills: Path) -> None:
 
 def test_every_call_is_an_event_with_its_skill_resource_and_error(skills: Path) -> None:
     told = Recorder()
-    session = session_over(skills, told=told)
+    session = session_over(skills, find_reason=told)
     call(session, "load_skill", skill_name="chart")
     call(session, "load_skill", skill_name="invented")
     call(session, "chart_draw", file="x")
@@ -409,7 +409,7 @@ def test_the_rest_of_trimmed_instructions_can_be_read(tmp_path: Path) -> None:
 def test_a_selected_skill_that_cannot_be_activated_costs_nothing_but_itself(tmp_path: Path) -> None:
     skill_folder(tmp_path, "lost", head="dependencies: [nowhere]")
     told = Recorder()
-    session = session_over(tmp_path, told=told)
+    session = session_over(tmp_path, find_reason=told)
     assert session.activate_for("lost things") == ()
     assert [(event.what, event.rule) for event in told.of(events.ActionRefused)] == [("activate", "not-found")]
 
