@@ -1,4 +1,4 @@
-"""What tests of several rooms build with. Each helper shows only what its test is about."""
+"""Helpers that build skills, offers and apps for tests of several packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "aged",
     "app_in",
     "as_another_user",
+    "count_calls",
     "offer",
     "place",
     "python",
@@ -86,6 +87,22 @@ def write_config(tmp_path: Path, text: str, *, project: bool = False) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
     return file
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Returns how many functions the work calls, in Python and in C: a bound on effort that no busy machine can break."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def python(code: str, *arguments: object) -> subprocess.Popen[str]:

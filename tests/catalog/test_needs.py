@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,10 +153,8 @@ def test_no_mixture_of_its_own_words_makes_the_reader_fail(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["requires python packages " + "a, " * 3000 + "!", "only " * 3000, "linux, " * 3000, "python " * 3000]
 )
-def test_a_long_text_is_read_in_no_time(text: str) -> None:
-    start = time.perf_counter()
-    read_compatibility(text)
-    assert time.perf_counter() - start < 0.5
+def test_only_the_start_of_a_long_text_is_read(text: str) -> None:
+    assert read_compatibility(text) == read_compatibility(text[:2_000])
 
 
 NEEDS = st.builds(

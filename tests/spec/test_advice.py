@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from metier.spec import MemoryFiles, Problem
+from builders import count_calls
+from metier.spec import MemoryFiles, Problem, Report
 from metier.spec.advice import advise, advise_set, find_overlaps
 
 WHEN = "Fills PDF forms and lists their fields. Use when the user has a form to fill in."
@@ -457,10 +456,9 @@ def test_scripts_without_spaces_overlap_too() -> None:
 @pytest.mark.parametrize(
     "description", ["word{0} does thing{0} with tool{0} for case{0}", "one text for all of them", "text number {0} " * 9]
 )
-def test_two_thousand_descriptions_are_compared_in_a_moment(description: str) -> None:
-    started = time.perf_counter()
-    find_overlaps((f"s{at}", description.format(at)) for at in range(2_000))
-    assert time.perf_counter() - started < 3
+def test_two_thousand_descriptions_are_not_compared_each_with_each(description: str) -> None:
+    skills = [(f"s{at}", description.format(at)) for at in range(2_000)]
+    assert count_calls(lambda: find_overlaps(skills)) < 2_000 * 2_000
 
 
 # --- bounds ---
@@ -472,18 +470,17 @@ def test_two_thousand_descriptions_are_compared_in_a_moment(description: str) ->
      "```\n", "scripts/a.py ", "python scripts/a.py\n", "you can use a, ", "choose one of ", "é", "中", "\r\n",
      "a/b/", "see references/x.md\n"],
 )  # fmt: skip
-def test_a_mebibyte_of_anything_is_advised_on_in_two_seconds(unit: str) -> None:
+def test_a_mebibyte_of_anything_takes_few_calls_for_each_byte(unit: str) -> None:
     head = f"---\nname: pdf\ndescription: {WHEN}\n---\n".encode()
     body = (unit * (2**20 // len(unit.encode()))).encode()[: 2**20 - len(head)].decode(errors="ignore").encode()
-    started = time.perf_counter()
-    report = advise(MemoryFiles({"SKILL.md": head + body, "references/a.md": body[: 100 * 1024]}), folder="pdf")
-    assert time.perf_counter() - started < 2
-    assert len(report) < 2_000
+    files = MemoryFiles({"SKILL.md": head + body, "references/a.md": body[: 100 * 1024]})
+    reports: list[Report] = []
+    assert count_calls(lambda: reports.append(advise(files, folder="pdf"))) < 2 * 2**20
+    assert len(reports[0]) < 2_000
 
 
-def test_thousands_of_files_are_no_burden() -> None:
+def test_thousands_of_files_are_not_looked_through_for_every_mention() -> None:
     contents = {f"references/{at % 50}/{at}.md": b"see [x](gone.md) and references/1/1.md" for at in range(3_000)}
     body = "".join(f"`references/gone{at}.md`\n" for at in range(20_000))
-    started = time.perf_counter()
-    advise(MemoryFiles({"SKILL.md": f"---\nname: pdf\ndescription: {WHEN}\n---\n{body}".encode(), **contents}), folder="pdf")
-    assert time.perf_counter() - started < 2
+    files = MemoryFiles({"SKILL.md": f"---\nname: pdf\ndescription: {WHEN}\n---\n{body}".encode(), **contents})
+    assert count_calls(lambda: advise(files, folder="pdf")) < 50 * (3_000 + 20_000)

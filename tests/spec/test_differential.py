@@ -1,14 +1,12 @@
-"""Two oracles: skills-ref 0.1.1 for the compat verdict, and our own slow road for the quick one, over real skills."""
+"""Two comparisons: the compat verdict with skills-ref 0.1.1, and the fast parser with the slow one.
+
+`benchmarks/corpus_check.py` makes the same comparisons over a collection of public skills.
+"""
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-import pytest
 import skills_ref
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,12 +17,7 @@ from metier.spec import MemoryFiles, Verdict, check, parse
 from metier.spec.fast_yaml import fast_fields
 from metier.spec.manifest import manifest_from
 
-Skills = Callable[[], Iterator[tuple[str, bytes]]]
-
-REAL = Path(__file__).parents[3] / "shared" / "data" / "real-skills.jsonl.gz"
-STEP = 1 if os.environ.get("METIER_FULL") else 4
-
-# What the 1,558 public files are made of, in small: used where those files are not at hand, and as seeds for mutation.
+# The forms that public skills have, in small; also the seeds for mutation.
 SAMPLE = (
     "---\nname: my-skill\ndescription: Fills forms. Use when asked.\n---\nDo it.\n",
     "---\nname: my-skill\ndescription: >-\n  Fills forms.\n  Use when asked.\nlicense: MIT\n---\nDo it.\n",
@@ -55,49 +48,24 @@ SAMPLE = (
 )
 
 
-def real_skills() -> Iterator[tuple[str, bytes]]:
-    """Folder name and bytes of each public SKILL.md."""
-    with gzip.open(REAL, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            if number % STEP == 0:
-                row = json.loads(line)
-                yield (
-                    PurePosixPath(row["path"]).parent.name or row["repo"].split("/")[1],
-                    row["bytes"].encode("latin-1"),
-                )
+def test_compat_says_yes_exactly_where_skills_ref_does(tmp_path: Path) -> None:
+    assert [
+        text for text in SAMPLE if compat_is_ok(text.encode(), "my-skill") != reference_is_ok(text.encode(), tmp_path)
+    ] == []
 
 
-def sample() -> Iterator[tuple[str, bytes]]:
-    for text in SAMPLE:
-        yield "my-skill", text.encode()
-
-
-needs_real = pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is not here; the built-in sample runs instead")
-SKILLS = [pytest.param(real_skills, id="real", marks=needs_real), pytest.param(sample, id="sample")]
-
-
-@pytest.mark.parametrize("skills", SKILLS)
-def test_compat_says_yes_exactly_where_skills_ref_does(skills: Skills, tmp_path: Path) -> None:
-    differ = [
-        (folder, data[:200])
-        for folder, data in skills()
-        if compat_is_ok(data, folder) != reference_is_ok(data, tmp_path / folder)
-    ]
-    assert differ == []
-
-
-@pytest.mark.parametrize("skills", SKILLS)
-def test_both_roads_read_the_same_manifest(skills: Skills) -> None:
-    answered = [roads_agree(data, folder) for folder, data in skills()]
-    assert False not in answered
-    assert True in answered
+def test_both_parsers_read_the_same_manifest() -> None:
+    answers = [parsers_agree(text.encode(), "my-skill") for text in SAMPLE]
+    assert False not in answers
+    assert True in answers
 
 
 def compat_is_ok(data: bytes, folder: str) -> bool:
     return check(MemoryFiles({"SKILL.md": data}), folder=folder, verdict=Verdict.COMPAT).ok
 
 
-def reference_is_ok(data: bytes, folder: Path) -> bool:
+def reference_is_ok(data: bytes, parent: Path, name: str = "my-skill") -> bool:
+    folder = parent / name
     folder.mkdir(exist_ok=True)
     (folder / "SKILL.md").write_bytes(data)
     try:
@@ -106,14 +74,14 @@ def reference_is_ok(data: bytes, folder: Path) -> bool:
         return False
 
 
-def roads_agree(data: bytes, folder: str) -> bool | None:
-    """Whether the quick road's answer is that of the slow one; None where it gave none."""
+def parsers_agree(data: bytes, folder: str) -> bool | None:
+    """Returns whether the fast parser gives the answer of the slow one; None where it gives none."""
     parsed = parse(data, folder=folder)
-    quick = fast_fields(parsed.document.frontmatter, folder) if parsed.document.has_frontmatter else None
-    if quick is None:
+    fast = fast_fields(parsed.document.frontmatter, folder) if parsed.document.has_frontmatter else None
+    if fast is None:
         return None
-    manifest = manifest_from(quick.fields, name=folder, description=quick.fields["description"].strip())
-    return manifest == (parsed.manifest, ()) and quick.warned == (parsed.report.problems != parsed.document.problems)
+    manifest = manifest_from(fast.fields, name=folder, description=fast.fields["description"].strip())
+    return manifest == (parsed.manifest, ()) and fast.warned == (parsed.report.problems != parsed.document.problems)
 
 
 MARKS = (
@@ -125,7 +93,7 @@ MARKS = (
 
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    """A head that someone typed into: a few pieces put in, taken out or overwritten."""
+    """A file with typing mistakes: a few pieces inserted, deleted or overwritten."""
     text: str = draw(st.sampled_from(SAMPLE[:20]))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(text)))
@@ -141,8 +109,8 @@ def test_compat_follows_skills_ref_through_typing_mistakes(text: str) -> None:
 
 @settings(max_examples=1500, deadline=None, derandomize=True)
 @given(mutated())
-def test_both_roads_agree_through_typing_mistakes(text: str) -> None:
-    assert roads_agree(text.encode(), "my-skill") is not False
+def test_both_parsers_agree_through_typing_mistakes(text: str) -> None:
+    assert parsers_agree(text.encode(), "my-skill") is not False
 
 
 def reference_accepts(text: str) -> bool:

@@ -1,6 +1,9 @@
-"""The fast road answers only where there is nothing to say."""
+"""The fast parser answers only where the slow one would find nothing to report."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,7 @@ from metier.spec.parse import parse_with_positions
 PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
 
 
-def quick(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
+def fast(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manifest | None:
     found = fast_fields(head + extra, folder)
     if found is None:
         return None
@@ -42,9 +45,9 @@ def slow(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manife
         "homepage: https://example.com\n",
     ],
 )
-def test_a_clean_head_is_answered_as_the_slow_road_does(extra: str) -> None:
-    assert quick(extra) is not None
-    assert quick(extra) == slow(extra)
+def test_a_clean_head_is_answered_as_the_slow_parser_does(extra: str) -> None:
+    assert fast(extra) is not None
+    assert fast(extra) == slow(extra)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +73,8 @@ def test_a_clean_head_is_answered_as_the_slow_road_does(extra: str) -> None:
         "name: my-skill\ndescription: [\n",
     ],
 )
-def test_a_head_with_anything_to_say_is_left_to_the_slow_road(head: str) -> None:
-    assert quick(head=head) is None
+def test_a_frontmatter_with_a_problem_is_left_to_the_slow_parser(head: str) -> None:
+    assert fast(head=head) is None
 
 
 @pytest.mark.parametrize(
@@ -95,13 +98,13 @@ def test_a_head_with_anything_to_say_is_left_to_the_slow_road(head: str) -> None
         "user-invocable: perhaps\n",
     ],
 )
-def test_an_odd_field_is_left_to_the_slow_road(extra: str) -> None:
-    assert quick(extra) is None
+def test_an_odd_field_is_left_to_the_slow_parser(extra: str) -> None:
+    assert fast(extra) is None
 
 
 @pytest.mark.parametrize("folder", ["My-Skill", "my_skill", "-my-skill", "навык", "a" * 65])
-def test_a_name_that_breaks_the_rules_is_left_to_the_slow_road(folder: str) -> None:
-    assert quick(head=f"name: {folder}\ndescription: Fills forms.\n", folder=folder) is None
+def test_a_name_that_breaks_the_rules_is_left_to_the_slow_parser(folder: str) -> None:
+    assert fast(head=f"name: {folder}\ndescription: Fills forms.\n", folder=folder) is None
 
 
 WORDS = st.text(alphabet="abc é.,'-()[]/%@=~", min_size=1, max_size=30)
@@ -110,7 +113,7 @@ WORDS = st.text(alphabet="abc é.,'-()[]/%@=~", min_size=1, max_size=30)
 @given(description=WORDS, licence=WORDS, label=WORDS)
 def test_whatever_it_answers_is_what_the_slow_road_answers(description: str, licence: str, label: str) -> None:
     head = f"name: my-skill\ndescription: {description}\nlicense: {licence}\nmetadata:\n  label: {label}\n"
-    answer = quick(head=head)
+    answer = fast(head=head)
     assert answer is None or answer == slow(head=head)
 
 
@@ -119,4 +122,18 @@ def test_a_list_where_text_belongs_is_read_and_marked(extra: str) -> None:
     found = fast_fields(PLAIN + extra, "my-skill")
     assert found is not None
     assert found.warned
-    assert quick(extra) == slow(extra)
+    assert fast(extra) == slow(extra)
+
+
+@pytest.mark.parametrize("run", ["- ", "? ", ": ", "-  ", "- ? ", "- : "])
+def test_a_deeply_nested_frontmatter_does_not_overflow_the_stack(run: str) -> None:
+    # In a process of its own: yaml-rs would end this one.
+    code = "import sys; from metier.spec import parse; print(parse(sys.stdin.buffer.read(), folder='x').manifest)"
+    data = b"---\n" + (run * 30_000)[:65_000].encode() + b"\n---\n"
+    done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"None\n")
+
+
+def test_indentation_is_followed_only_so_deep() -> None:
+    levels = "".join(" " * (2 + at) + "a:\n" for at in range(80))
+    assert fast("metadata:\n  note: x\nmore:\n" + levels) is None

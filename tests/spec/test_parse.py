@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import count_calls
 from metier.spec import CODES, ParseResult, Severity, Verdict, parse
 
 PLAIN = "name: my-skill\ndescription: Fills forms. Use when asked.\n"
@@ -250,10 +249,9 @@ def test_line_ends_do_not_move_a_problem() -> None:
         "spaces",
     ],
 )
-def test_no_shape_of_a_megabyte_is_slow(data: bytes) -> None:
-    started = time.process_time()
-    parse(data)
-    assert time.process_time() - started < 2
+@pytest.mark.parametrize("folder", [None, "a"])
+def test_no_shape_of_a_megabyte_takes_more_than_a_few_calls_for_each_byte(data: bytes, folder: str | None) -> None:
+    assert count_calls(lambda: parse(data, folder=folder)) < 3 * len(data)
 
 
 @given(st.binary())

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError
-from metier.spec import FileEntry, MemoryFiles, Severity, Verdict, check, load
+from metier.spec import FileEntry, MemoryFiles, Severity, Verdict, check, load, parse
 from metier.spec.skill import MAX_SKILL_FILE_BYTES
 
 SKILL = b"---\nname: pdf\ndescription: Fills forms. Use when asked.\n---\n\n# How\n\nDo it.\n\n"
@@ -159,3 +159,27 @@ def test_compat_answers_no_where_nothing_can_be_read(files: MemoryFiles | Broken
 
 def test_compat_also_takes_the_lowercase_file() -> None:
     assert check(MemoryFiles({"skill.md": SKILL}), folder="pdf", verdict=Verdict.COMPAT).ok
+
+
+def test_a_skill_has_the_fields_of_the_standard_and_lists_its_files_by_folder() -> None:
+    head = b"---\nname: pdf\ndescription: Fills forms.\nlicense: MIT\ncompatibility: Needs qpdf\n"
+    head += b"allowed-tools: Read Bash(qpdf *)\n"
+    files = MemoryFiles({
+        "SKILL.md": head + b"metadata:\n  author: ann\n---\nDo it.\n",
+        "scripts/fill.py": b"", "scripts/lib/form.py": b"", "references/fields.md": b"", "assets/form.pdf": b"",
+        "README.md": b"",
+    })  # fmt: skip
+    skill = load(files)
+    assert (skill.license, skill.compatibility, skill.metadata) == ("MIT", "Needs qpdf", {"author": "ann"})
+    assert skill.allowed_tools == ("Read", "Bash(qpdf *)")
+    assert skill.scripts == ("scripts/fill.py", "scripts/lib/form.py")
+    assert (skill.references, skill.assets) == (("references/fields.md",), ("assets/form.pdf",))
+    assert (skill.folder, skill.source, skill.source_ref) == ("", "", "")
+
+
+def test_a_file_that_is_parsed_already_is_not_read_again() -> None:
+    class Unreadable(MemoryFiles):
+        def read(self, path: str, *, limit: int) -> bytes:
+            raise AssertionError(path)
+
+    assert load(Unreadable({}), parsed=parse(SKILL)).name == "pdf"
