@@ -82,7 +82,7 @@ def test_a_resource_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 def test_a_skill_that_vanished_since_discovery_is_invalid(tmp_path: Path, skill: Path) -> None:
     loader = loader_of(tmp_path)
     (skill / "SKILL.md").unlink()
-    with pytest.raises(InvalidSkillError, match=r"there is no SKILL\.md"):
+    with pytest.raises(InvalidSkillError, match=r"SKILL\.md is missing"):
         loader.load_full("pdf")
 
 
@@ -158,3 +158,10 @@ def test_what_is_no_skill_folder_is_invalid(tmp_path: Path, what: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidSkillError):
         load_folder(tmp_path / what)
+
+
+def test_a_loaded_skill_knows_its_folder_and_its_source(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "pdf")
+    alone, listed = load_folder(folder), loader_of(tmp_path).load_full("pdf")
+    assert (alone.folder, alone.source, alone.source_ref) == (str(folder), "local", str(folder))
+    assert (listed.folder, listed.source, listed.source_ref) == (str(folder), "project", str(folder / "SKILL.md"))

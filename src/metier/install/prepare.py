@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metier.archive import Contents, file_hashes, read_contents
 from metier.errors import InvalidSkillError, RefusedError, suggested_name
-from metier.spec import SKILL_FILE, Files, Report, SkillName, Verdict, check, is_name, load
+from metier.spec import SKILL_FILE, Files, ParseResult, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
 
 from .fetch.results import FetchedSkill
@@ -26,6 +26,8 @@ class PreparedSkill:
     entry: LockEntry
     """As the lock will have it, but for where it goes and when."""
     files: Files
+    parsed: ParseResult | None = field(default=None, compare=False, repr=False)
+    """The parse of its SKILL.md under the strict verdict, where it still holds for these files."""
     judged: Callable[[], ScanReport | None] = field(default=lambda: None, compare=False, repr=False)
     """Called where the verdict decides: it may still be on its way."""
 
@@ -58,13 +60,16 @@ class PreparedSkill:
 
     @property
     def report(self) -> Report:
-        """What the strict verdict has against it; it is installed all the same."""
+        """Its problems under the strict verdict; it is installed all the same."""
+        if self.parsed and self.parsed.manifest and self.parsed.manifest.name == self.name:
+            # The folder that it was fetched from may have had another name; the folder here has the skill's name.
+            return Report(tuple(one for one in self.parsed.report if one.code != "SK105"))
         return check(self.files, folder=self.name, verdict=Verdict.STRICT)
 
 
 def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> PreparedSkill:
     """InvalidSkillError where no model could use it. `name` is another one to have it under."""
-    manifest = load(skill.files, folder=_called(skill)).manifest
+    manifest = load(skill.files, folder=_called(skill), parsed=skill.parsed).manifest
     chosen = SkillName(name).text if name else _called(skill)
     files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
     entry = LockEntry(
@@ -78,7 +83,8 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         dependencies=manifest.extensions.dependencies,
     )
     report = scan(files, folder=chosen) if scan else None
-    return PreparedSkill(entry=entry, files=files, judged=lambda: report)
+    parsed = skill.parsed if files is skill.files else None
+    return PreparedSkill(entry=entry, files=files, parsed=parsed, judged=lambda: report)
 
 
 def refuse_blocked(skills: Iterable[PreparedSkill]) -> None:

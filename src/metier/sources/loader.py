@@ -6,7 +6,8 @@ import os
 
 from metier.catalog import Catalog, Entry, State
 from metier.errors import RefusedError, UnavailableError
-from metier.spec import MAX_RESOURCE_BYTES, Manifest, Skill, load
+from metier.spec import MAX_RESOURCE_BYTES, Manifest, Skill, load, resource_path
+from metier.values import replace
 
 from .disk_files import DiskFiles
 
@@ -25,11 +26,12 @@ class SkillLoader:
 
     def load_full(self, name: str) -> Skill:
         """Tier two: the whole skill, read from disk now, so that an edit since discovery is seen."""
-        return load_folder(self._usable(name).folder)
+        entry = self._usable(name)
+        return replace(load_folder(entry.folder), source=entry.source, source_ref=entry.location)
 
     def load_resource(self, name: str, path: str, *, limit: int = MAX_RESOURCE_BYTES) -> bytes:
         """Tier three: one file of the skill."""
-        return Skill(self._usable(name).manifest, DiskFiles(self._usable(name).folder)).resource(path, limit=limit)
+        return DiskFiles(self._usable(name).folder).read(resource_path(path), limit=limit)
 
     def _usable(self, name: str) -> Entry:
         entry = self.catalog[name]
@@ -49,4 +51,5 @@ class SkillLoader:
 def load_folder(folder: str | os.PathLike[str]) -> Skill:
     """The skill in a folder on disk, leniently; InvalidSkillError if no model could use it."""
     files = DiskFiles(folder)
-    return load(files, folder=os.path.basename(files.folder))
+    skill = load(files, folder=os.path.basename(files.folder))
+    return replace(skill, folder=files.folder, source="local", source_ref=os.fspath(folder))

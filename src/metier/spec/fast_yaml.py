@@ -25,6 +25,12 @@ Fields = dict[str, Any]  # Any: text, booleans, lists and maps of them, as YAML 
 # Anchors, aliases and tags start a line, a value or an item. Looking for the pairs first takes a tenth of the pattern's time.
 _FEATURE = re.compile(r"(?:^ *|[:\-?] +|[\[,{] *)[&*!]", re.MULTILINE)
 _FEATURE_PAIRS = {sign: tuple(before + sign for before in " \n[{,") for sign in "&*!"}
+# yaml-rs recurses into block collections without a limit, and overflows the stack at some thousand levels: `- - - - ...`.
+# Only deep indentation or a long run of indicators on one line can nest that deep.
+_MAX_UNCHECKED = 600
+_DEEP_INDENT = "\n" + " " * 64
+_NESTED_RUN = re.compile(r"(?:[-?:] +){8}")
+_NESTED_PAIRS = (*(f"{one} {two}" for one in "-?:" for two in "-?:"), "-  ", "?  ", ":  ")
 # A colon that starts an item of a flow collection: one parser reads a word there, the other an empty key.
 _BARE_COLON = re.compile(r"[\[,{] *:")
 # An empty block at the very end is "" to one parser and a newline to the other.
@@ -45,7 +51,7 @@ class FastFields(NamedTuple):
     """There is something to warn about, which changes no value; `parse_with_positions` says what and where."""
 
 
-def fast_fields(frontmatter: str, folder: str) -> FastFields | None:
+def fast_fields(frontmatter: str, folder: str | None) -> FastFields | None:
     """Returns the fields, or None if the slow parser must decide."""
     if _is_unusual(frontmatter):
         return None
@@ -62,7 +68,7 @@ def fast_fields(frontmatter: str, folder: str) -> FastFields | None:
     return FastFields(fields, warned)
 
 
-def fast_manifest(frontmatter: str, folder: str, *, strict: bool = False) -> Manifest | None:
+def fast_manifest(frontmatter: str, folder: str | None, *, strict: bool = False) -> Manifest | None:
     """Returns the manifest of a frontmatter without any problem, or None if the slow parser must decide."""
     fast = fast_fields(frontmatter, folder)
     if fast is None or fast.warned:
@@ -71,7 +77,7 @@ def fast_manifest(frontmatter: str, folder: str, *, strict: bool = False) -> Man
         fast.fields.keys() <= _STANDARD and not any(map(looks_like_a_date, fast.fields.get("metadata", _EMPTY).values()))
     ):
         return None
-    return manifest_from(fast.fields, name=folder, description=fast.fields["description"].strip())[0]
+    return manifest_from(fast.fields, name=fast.fields["name"], description=fast.fields["description"].strip())[0]
 
 
 def _is_unusual(frontmatter: str) -> bool:
@@ -96,6 +102,8 @@ def _is_unusual(frontmatter: str) -> bool:
         ("[" in frontmatter or "{" in frontmatter) and _BARE_COLON.search(frontmatter)
     ):
         return True
+    if len(frontmatter) > _MAX_UNCHECKED and _is_deep(frontmatter):
+        return True
     for sign, pairs in _FEATURE_PAIRS.items():
         if sign in frontmatter:
             for pair in pairs:
@@ -104,11 +112,18 @@ def _is_unusual(frontmatter: str) -> bool:
     return False
 
 
-def _is_named_and_described(fields: dict[Any, Any], folder: str) -> bool:
-    description, text = fields.get("description"), fields.get("compatibility", "-")
+def _is_deep(frontmatter: str) -> bool:
+    if _DEEP_INDENT in frontmatter:
+        return True
+    return any(pair in frontmatter for pair in _NESTED_PAIRS) and _NESTED_RUN.search(frontmatter) is not None
+
+
+def _is_named_and_described(fields: dict[Any, Any], folder: str | None) -> bool:
+    name, description, text = fields.get("name"), fields.get("description"), fields.get("compatibility", "-")
     return (
-        fields.get("name") == folder
-        and is_name(folder)
+        type(name) is str
+        and (folder is None or name == folder)
+        and is_name(name)
         and type(description) is str
         and 0 < len(description.strip()) <= MAX_DESCRIPTION_LENGTH
         and type(text) is str

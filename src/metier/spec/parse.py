@@ -42,7 +42,7 @@ class ParseResult:
 def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.LENIENT) -> ParseResult:
     """Parses one SKILL.md. `folder` is the name of its folder, with which the name is compared if it is given."""
     document = split_document(data)
-    if document.has_frontmatter and not document.problems and folder and verdict is not Verdict.COMPAT:
+    if document.has_frontmatter and not document.problems and verdict is not Verdict.COMPAT:
         # Imported here: splitting a file into its parts needs no YAML parser.
         from .fast_yaml import fast_manifest
 

@@ -1,14 +1,14 @@
-"""A skill: what its SKILL.md says, and its files."""
+"""A skill: the manifest in its SKILL.md, and its files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from metier.errors import InvalidSkillError, NotFoundError, RefusedError
 from metier.values import dataclass, replace
 
 from .codes import Verdict, problem
-from .document import Document
+from .document import Document, split_document
 from .files import SKILL_FILE, FileEntry, Files, resource_path
 from .manifest import Manifest
 from .parse import ParseResult, parse
@@ -22,10 +22,16 @@ MAX_RESOURCE_BYTES = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that could be loaded. The body is read when it is asked for, so an edit is seen at the next activation."""
+    """A skill that could be loaded. Its files are read when they are asked for, so an edit is seen at the next activation."""
 
     manifest: Manifest
     files: Files
+    folder: str = ""
+    """Absolute path of its folder; empty if it is not on disk."""
+    source: str = ""
+    """Where it came from: `local`, a source of the catalog such as `user`, or a kind of origin such as `git`."""
+    source_ref: str = ""
+    """The reference within the source: a path, a URL, or what the user typed."""
 
     @property
     def name(self) -> str:
@@ -36,23 +42,57 @@ class Skill:
         return self.manifest.description
 
     @property
+    def license(self) -> str | None:
+        return self.manifest.license
+
+    @property
+    def compatibility(self) -> str | None:
+        return self.manifest.compatibility
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        return self.manifest.metadata
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        return self.manifest.allowed_tools
+
+    @property
     def instructions(self) -> str:
         """Tier two: the Markdown below the frontmatter, trimmed as the client guide has it."""
-        return _parsed(self.files, None, Verdict.LENIENT).body.strip()
+        return split_document(self.files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body.strip()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """Paths of the files in `scripts/`."""
+        return tuple(entry.path for entry in self.resources("scripts"))
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Paths of the files in `references/`."""
+        return tuple(entry.path for entry in self.resources("references"))
+
+    @property
+    def assets(self) -> tuple[str, ...]:
+        """Paths of the files in `assets/`."""
+        return tuple(entry.path for entry in self.resources("assets"))
 
     def resource(self, path: str, *, limit: int = MAX_RESOURCE_BYTES) -> bytes:
-        """Tier three: one file of the skill. Refused if the path or a link would leave the folder."""
+        """Tier three: one file of the skill. Raises RefusedError if the path or a link would leave the folder."""
         return self.files.read(resource_path(path), limit=limit)
 
     def resources(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """The skill's other files, or those of one folder such as `scripts`."""
+        """Returns the skill's other files, or those of one folder such as `scripts`."""
         prefix = folder.rstrip("/") + "/" if folder else ""
         return tuple(entry for entry in self.files.list() if entry.path != SKILL_FILE and entry.path.startswith(prefix))
 
 
-def load(files: Files, *, folder: str | None = None) -> Skill:
-    """The skill in `files`, leniently: InvalidSkillError only where no model could use it."""
-    parsed = _parsed(files, folder, Verdict.LENIENT)
+def load(files: Files, *, folder: str | None = None, parsed: ParseResult | None = None) -> Skill:
+    """Returns the skill in `files`. Raises InvalidSkillError only if no model could use it.
+
+    `folder` is the name of its folder. `parsed` is the parse of its SKILL.md, if there is one already.
+    """
+    parsed = parsed or _parsed(files, folder, Verdict.LENIENT)
     if parsed.manifest is None:
         first = parsed.report.errors[0]
         raise InvalidSkillError(
@@ -62,14 +102,14 @@ def load(files: Files, *, folder: str | None = None) -> Skill:
 
 
 def check(files: Files, *, folder: str | None = None, verdict: Verdict = Verdict.STRICT) -> Report:
-    """Everything a verdict has to say about one skill folder."""
+    """Returns all problems of one skill folder under a verdict. `folder` is the name of the folder."""
     if verdict is Verdict.COMPAT:
         return _check_compat(files, folder or "")
     return _parsed(files, folder, verdict).report
 
 
 def _check_compat(files: Files, folder: str) -> Report:
-    # Imported here: it brings PyYAML along, and is asked for by name.
+    # Imported here: it imports PyYAML, and is used only on request.
     from .compat import check_compat
 
     for name in (SKILL_FILE, SKILL_FILE.lower()):
@@ -79,11 +119,11 @@ def _check_compat(files: Files, folder: str) -> Report:
             continue
         except OSError as error:
             return Report((problem("SK002", str(error)),))
-    return Report((problem("SK001", "there is no SKILL.md"),))
+    return Report((problem("SK001", "SKILL.md is missing"),))
 
 
 def _parsed(files: Files, folder: str | None, verdict: Verdict) -> ParseResult:
-    # The standard sets no limit, so strict goes on reading where the loader stops.
+    # The standard sets no limit, so the strict verdict reads larger files than the loader does.
     limit = MAX_SKILL_FILE_BYTES if verdict is Verdict.LENIENT else MAX_SKILL_FILE_BYTES * 16
     try:
         data = files.read(SKILL_FILE, limit=limit)
@@ -106,9 +146,9 @@ def _unreadable(entries: Iterable[FileEntry], error: Exception) -> ParseResult:
     elif not isinstance(error, NotFoundError):
         found = problem("SK015", f"{SKILL_FILE} cannot be read: {getattr(error, 'strerror', None) or error}")
     elif other and other != SKILL_FILE:
-        found = problem("SK013", f"the file is called {other}, not {SKILL_FILE}", file=other, hint=f"rename it to {SKILL_FILE}")
+        found = problem("SK013", f"the file is named {other}, not {SKILL_FILE}", file=other, hint=f"rename it to {SKILL_FILE}")
     else:
-        found = problem("SK001", f"there is no {SKILL_FILE}", hint="every skill folder needs one; see `metier skill create`")
-    # Unread is an error under every verdict.
+        found = problem("SK001", f"{SKILL_FILE} is missing", hint="every skill folder needs one; see `metier skill create`")
+    # A file that cannot be read is an error under every verdict.
     found = replace(found, severity=Severity.ERROR)
     return ParseResult(manifest=None, report=Report((found,)), document=Document(has_frontmatter=False))

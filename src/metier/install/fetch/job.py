@@ -144,7 +144,9 @@ class FetchJob:
     ) -> Fetched:
         """What was brought, as a value, and noted in the cache under each key."""
         skills = tuple(
-            FetchedSkill(name=found.name, files=contents, digest=digest(contents), origin=origin)
+            FetchedSkill(
+                name=found.name, files=contents, digest=digest(contents), origin=origin, parsed=search.parsed.get(found.path)
+            )
             for found, contents, origin in brought
         )
         # What is on this disk already has no key, and needs no second copy.

@@ -11,12 +11,12 @@ give way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from metier.errors import AmbiguousError, MetierError, SkillNotFoundError, nearest, suggested_name
 from metier.sources import SKIPPED_NAMES
-from metier.spec import SKILL_FILE, ParseResult, is_name, parse
-from metier.values import dataclass
+from metier.spec import SKILL_FILE, ParseResult, Verdict, is_name, parse
+from metier.values import dataclass, field
 
 from .plugins import PluginBundle, bundles
 from .tree import SkillTree
@@ -58,6 +58,8 @@ class SkillSearch:
     warnings: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     """Refs of skills that a marketplace keeps in other repositories."""
+    parsed: Mapping[str, ParseResult] = field(default_factory=dict, repr=False)
+    """The parse of each SKILL.md under the strict verdict, by the path of its folder."""
 
 
 def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", full_depth: bool = False) -> SkillSearch:
@@ -72,12 +74,14 @@ def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", ful
     owners = {folder: bundle.name for bundle in packed for folder in bundle.skills}
     folders = tuple(_ordered(tree, path, packed, full_depth))[:_MOST]
     tree.prefetch([_join(folder, SKILL_FILE) for folder in folders])
-    found = [_found(tree, folder, owners.get(folder, ""), fallback) for folder in folders]
+    parsed: dict[str, ParseResult] = {}
+    found = [_found(tree, folder, owners.get(folder, ""), fallback, parsed) for folder in folders]
     visible = {one.name for one in found if not one.hidden}
     return SkillSearch(
         found=tuple(one for one in found if not (one.hidden and one.name in visible)),
         warnings=tuple(problem for bundle in packed for problem in bundle.problems),
         elsewhere=tuple(ref for bundle in packed for ref in bundle.elsewhere),
+        parsed=parsed,
     )
 
 
@@ -159,14 +163,16 @@ def _is_searched(inner: str) -> bool:
     return _NEVER_SEARCHED.isdisjoint(inner.split("/"))
 
 
-def _found(tree: SkillTree, folder: str, bundle: str, fallback: str) -> FoundSkill:
+def _found(tree: SkillTree, folder: str, bundle: str, fallback: str, parses: dict[str, ParseResult]) -> FoundSkill:
     last = folder.rpartition("/")[2]
+    manifest = None
     try:
-        parsed: ParseResult | None = parse(tree.read(_join(folder, SKILL_FILE), limit=_LONGEST_SKILL_FILE), folder=last or None)
-        problem = "" if parsed and parsed.manifest else str(parsed.report.errors[0].message) if parsed else ""
+        data = tree.read(_join(folder, SKILL_FILE), limit=_LONGEST_SKILL_FILE)
+        parsed = parses[folder] = parse(data, folder=last or None, verdict=Verdict.STRICT)
+        manifest = parsed.manifest
+        problem = "" if manifest else str(parsed.report.errors[0].message)
     except MetierError as error:
-        parsed, problem = None, str(error)
-    manifest = parsed.manifest if parsed else None
+        problem = str(error)
     declared = manifest.name if manifest else ""
     names = (name for text in (declared, last, fallback, "skill") if (name := text if is_name(text) else suggested_name(text)))
     name = next(names)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metier.values import dataclass
+from metier.values import dataclass, field
 
 if TYPE_CHECKING:
-    from metier.spec import Files
+    from metier.spec import Files, ParseResult
 
     from .repository import FoundSkill
 
@@ -41,6 +41,8 @@ class FetchedSkill:
     digest: str
     """sha256:… over the contents; see `metier.archive.digest`."""
     origin: Origin
+    parsed: ParseResult | None = field(default=None, compare=False, repr=False)
+    """The parse of its SKILL.md under the strict verdict, where the fetcher has made one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
