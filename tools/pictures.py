@@ -21,12 +21,8 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from metier.archive import pack
-from metier.registry import ServerOptions, create_app
-from metier.registry.domain.access import Caller
-from metier.registry.domain.judging import scan_release
-from metier.registry.domain.publish import PublishRequest
-from metier.registry.domain.records import PackageVisibility
-from metier.registry.domain.registry import Registry, open_registry
+from metier.registry import Caller, PackageVisibility, PublishRequest, Registry, ServerOptions, create_app, open_registry
+from metier.registry.server import scan_release
 from metier.spec import MemoryFiles
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,8 +75,8 @@ def _open(page: Page, name: str, token: str) -> None:
 async def _filled(options: ServerOptions) -> str:
     registry = await open_registry(options, scanner=scan_release)
     try:
-        token = await registry.tokens.first(now=registry.clock())
-        admin = await registry.tokens.caller(token, address="", now=registry.clock())
+        token = await registry.tokens.create_first(now=registry.clock())
+        admin = await registry.tokens.authenticate(token, address="", now=registry.clock())
         for place, folder in enumerate(sorted(path.parent for path in BUNDLED.glob("*/SKILL.md"))):
             await _publish(registry, admin, folder, place)
         return token or ""

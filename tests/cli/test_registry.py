@@ -62,7 +62,7 @@ def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> No
     assert (row["holder"], row["scopes"], row["revoked"]) == ("acme", ["publish:acme"], None)
     assert made["token"] not in shell("registry", "token", "list").ok().out
     shell("registry", "token", "revoke", str(row["id"])).ok()
-    shell("registry", "token", "revoke", str(row["id"])).failed(3, "no token")
+    shell("registry", "token", "revoke", str(row["id"])).failed(3, "no active token")
     shell("registry", "token", "create", "acme", "--scope", "fly").failed(5, "no scope")
 
 
@@ -89,5 +89,5 @@ def test_a_port_that_is_taken_is_told_so(shell: Shell) -> None:
 
 
 def test_what_is_no_address_is_told_so(shell: Shell) -> None:
-    shell("registry", "stats", "--db", "mysql://host/x").failed(2, "no address of a database")
+    shell("registry", "stats", "--db", "mysql://host/x").failed(2, "not the address of a database")
     shell("registry", "serve", "--port", "0", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")

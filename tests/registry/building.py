@@ -117,5 +117,5 @@ def site(
         assert client.portal is not None
         assert app.registry is not None
         registry = app.registry
-        token = client.portal.call(lambda: registry.tokens.first(now=clock()))
+        token = client.portal.call(lambda: registry.tokens.create_first(now=clock()))
         yield Site(client, app, clock, token or "")

@@ -11,9 +11,9 @@ import pytest
 
 from builders import skill_text
 from metier.registry.domain.admission import ReleaseScan
-from metier.registry.domain.judging import scan_release
 from metier.registry.domain.records import ScanStatus
 from metier.registry.domain.secrets import find_secrets
+from metier.registry.server import scan_release
 from metier.spec import Files, MemoryFiles, Problem, Severity
 from registry.building import Site, archive, site, tar_of
 

@@ -41,8 +41,8 @@ def shell(tmp_path: Path, fork_server: ForkServer, server: Running) -> Shell:
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, fork_server: ForkServer) -> Shell:
-    return Shell(tmp_path / "stranger", fork_server)
+def anonymous(tmp_path: Path, fork_server: ForkServer) -> Shell:
+    return Shell(tmp_path / "anonymous", fork_server)
 
 
 def skill(shell: Shell, name: str, **files: str) -> Path:
@@ -63,28 +63,30 @@ def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(sh
     assert shell("config", "get", "skills.registry", "--json").data["value"] == f"{server.url}/skills"
     (shell.home / "piped").write_text(f"{server.token}\n")
     assert (
-        shell("login", server.url, stdin=str(shell.home / "piped")).ok().out.startswith(f"logged in to {server.url} as admin")
+        shell("login", server.url, stdin=str(shell.home / "piped"))
+        .ok()
+        .out.startswith(f"Logged in to {server.url} as admin (scope: admin)")
     )
 
 
-def test_a_wrong_token_is_refused_and_not_kept(stranger: Shell, server: Running) -> None:
-    stranger("login", server.url, "--token", "mtr_nonsense").failed(5, "not accepted")
-    stranger("login", server.url, "--token", "two words").failed(2, "no token")
-    stranger("login").failed(2, "which registry")
-    assert not (stranger.home / ".metier" / "credentials.toml").exists()
+def test_a_wrong_token_is_refused_and_not_kept(anonymous: Shell, server: Running) -> None:
+    anonymous("login", server.url, "--token", "mtr_nonsense").failed(5, "does not accept the token")
+    anonymous("login", server.url, "--token", "two words").failed(2, "invalid token")
+    anonymous("login").failed(2, "no registry is configured")
+    assert not (anonymous.home / ".metier" / "credentials.toml").exists()
 
 
 def test_logging_out_forgets_it(shell: Shell, server: Running) -> None:
-    assert shell("logout").ok().out == f"logged out of {server.url}\n"
-    assert shell("logout").ok().out == f"you were not logged in to {server.url}\n"
+    assert shell("logout").ok().out == f"Logged out of {server.url}\n"
+    assert shell("logout").ok().out == f"Not logged in to {server.url}\n"
     shell("skill", "info", "own-notes").failed(3, "own-notes")
 
 
 def test_a_search_finds_by_words_typos_and_filters(shell: Shell) -> None:
     assert [row["name"] for row in shell("skill", "search", "tide", "--json").data["skills"]] == ["tide-tables"]
     ran = shell("skill", "search", "harbuor").ok()
-    assert "harbuor was read as harbour" in ran.out and "tide-tables" in ran.out
-    assert shell("skill", "search", "tide", "--owner", "nobody").ok().out == "no skill matches\n"
+    assert "No results for 'harbuor'. Showing results for 'harbour'." in ran.out and "tide-tables" in ran.out
+    assert shell("skill", "search", "tide", "--owner", "unknown").ok().out == "No matches\n"
     named = shell("skill", "search", "--sort", "name", "-n", "1", "--json").data
     following = shell("skill", "search", "--sort", "name", "-n", "1", "--cursor", named["next"], "--json").data
     assert (named["skills"][0]["name"], following["skills"][0]["name"]) == ("own-notes", "star-map")
@@ -93,20 +95,20 @@ def test_a_search_finds_by_words_typos_and_filters(shell: Shell) -> None:
 def test_what_was_asked_before_is_answered_offline(shell: Shell) -> None:
     shell("skill", "search", "tide").ok()
     assert "tide-tables" in shell("skill", "search", "tide", "--offline").ok().out
-    shell("skill", "search", "moon", "--offline").failed(4, "never asked before")
+    shell("skill", "search", "moon", "--offline").failed(4, "not cached")
 
 
-def test_a_stranger_sees_public_skills_by_address_and_no_private_ones(stranger: Shell, server: Running) -> None:
-    stranger("skill", "search", "tide").failed(2, "no registry is configured")
-    assert "tide-tables" in stranger("skill", "search", "tide", "--registry", server.url).ok().out
-    stranger("skill", "info", "own-notes", "--registry", server.url).failed(3, "own-notes")
-    stranger("skill", "search", "tide", "--registry", "http://192.0.2.1").failed(5, "not encrypted")
-    stranger("skill", "search", "tide", "--registry", "http://127.0.0.1:9").failed(4, "cannot be reached")
+def test_an_anonymous_user_sees_public_skills_by_address_and_no_private_ones(anonymous: Shell, server: Running) -> None:
+    anonymous("skill", "search", "tide").failed(2, "no registry is configured")
+    assert "tide-tables" in anonymous("skill", "search", "tide", "--registry", server.url).ok().out
+    anonymous("skill", "info", "own-notes", "--registry", server.url).failed(3, "own-notes")
+    anonymous("skill", "search", "tide", "--registry", "http://192.0.2.1").failed(5, "not encrypted")
+    anonymous("skill", "search", "tide", "--registry", "http://127.0.0.1:9").failed(4, "cannot reach")
 
 
 def test_info_and_versions_tell_what_there_is(shell: Shell) -> None:
     text = shell("skill", "info", "r9s:tide-tables@1.2.0").ok().out
-    assert text.startswith("tide-tables 1.2.0\n") and "signed by  nobody" in text and "digest     sha256:" in text
+    assert text.startswith("tide-tables 1.2.0\n") and "signed by  not signed" in text and "digest     sha256:" in text
     lines = shell("skill", "versions", "tide-tables").ok().out.splitlines()
     assert [line.split()[0] for line in lines] == ["2.0.0", "1.2.0", "1.0.0"]
     assert "latest" in lines[0]
@@ -125,9 +127,9 @@ def test_publishing_shows_every_file_first_and_leaves_out_what_is_ignored(shell:
     (folder / ".metierignore").write_text("draft.md\n")
     tried = shell("skill", "publish", str(folder), "--dry-run").ok().out
     assert "scripts/run.py" in tried and "notes.tmp  left out" in tried and "draft.md  left out" in tried
-    assert "would be published; nothing was" in tried
+    assert "Dry run: sun-dial 1.0.0 is ready to publish" in tried
     shell("skill", "info", "sun-dial").failed(3)
-    assert shell("skill", "publish", str(folder)).ok().out.startswith("published sun-dial 1.0.0")
+    assert shell("skill", "publish", str(folder)).ok().out.startswith("Published sun-dial 1.0.0")
     assert shell("skill", "info", "sun-dial", "--json").data["visibility"] == "private"
     assert "is there already" in shell("skill", "publish", str(folder)).ok().out
     (folder / "SKILL.md").write_text((folder / "SKILL.md").read_text() + "More.\n")
@@ -150,7 +152,7 @@ def test_secrets_never_leave_the_machine(shell: Shell, server: Running) -> None:
     key = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
     folder = skill(shell, "leaky", **{"scripts/go.sh": f"export TOKEN={key}\n"})
     ran = shell("skill", "publish", str(folder))
-    ran.failed(1, "holds secrets", "scripts/go.sh:1")
+    ran.failed(1, "contains secrets", "scripts/go.sh:1")
     assert key not in ran.err
     (folder / ".metierignore").write_text("scripts/\n")
     shell("skill", "publish", str(folder), "--dry-run").ok()
@@ -166,33 +168,33 @@ def test_what_the_registry_refuses_is_told_with_file_and_line(shell: Shell) -> N
     assert "would be refused" in shell("skill", "publish", str(folder), "--dry-run").out
 
 
-def test_without_a_token_publishing_says_how_to_log_in(stranger: Shell, server: Running) -> None:
-    folder = skill(stranger, "sun-clock")
-    stranger("skill", "publish", str(folder), "--registry", server.url).failed(5, f"metier login {server.url}")
-    stranger("login", server.url, "--token", server.made_token("crew", "publish:crew")).ok()
-    stranger("skill", "publish", str(folder), "--namespace", "others").failed(5, "others")
-    stranger("skill", "publish", str(folder)).ok()
+def test_without_a_token_publishing_says_how_to_log_in(anonymous: Shell, server: Running) -> None:
+    folder = skill(anonymous, "sun-clock")
+    anonymous("skill", "publish", str(folder), "--registry", server.url).failed(5, f"metier login {server.url}")
+    anonymous("login", server.url, "--token", server.made_token("crew", "publish:crew")).ok()
+    anonymous("skill", "publish", str(folder), "--namespace", "others").failed(5, "others")
+    anonymous("skill", "publish", str(folder)).ok()
 
 
 def test_a_yanked_version_is_found_no_more_but_can_be_taken_back(shell: Shell, server: Running) -> None:
     server.publish(archive("old-map", "1.0.0"))
     server.publish(archive("old-map", "1.1.0"))
-    assert shell("skill", "yank", "old-map@1.1.0", "--reason", "wrong coast").ok().out == "old-map 1.1.0 is yanked\n"
+    assert shell("skill", "yank", "old-map@1.1.0", "--reason", "wrong coast").ok().out == "Yanked old-map 1.1.0\n"
     assert shell("skill", "info", "old-map", "--json").data["version"] == "1.0.0"
     assert "yanked: wrong coast" in shell("skill", "versions", "old-map").ok().out
     assert "already" in shell("skill", "yank", "old-map@1.1.0", "--reason", "x").ok().out
-    shell("skill", "yank", "old-map", "--reason", "x").failed(2, "names no version")
-    assert shell("skill", "unyank", "old-map@1.1.0").ok().out == "old-map 1.1.0 is there again\n"
+    shell("skill", "yank", "old-map", "--reason", "x").failed(2, "has no version")
+    assert shell("skill", "unyank", "old-map@1.1.0").ok().out == "old-map 1.1.0 is no longer yanked\n"
 
 
 def test_a_release_is_signed_with_a_key_that_the_namespace_registered(shell: Shell) -> None:
     folder = skill(shell, "signed-map")
-    shell("skill", "publish", str(folder), "--sign", "--public").failed(5, "you have no key")
+    shell("skill", "publish", str(folder), "--sign", "--public").failed(5, "no signing key")
     shell("registry", "key", "new").ok()
     shell("registry", "key", "new").failed(6, "already")
     assert stat.S_IMODE((shell.home / ".metier" / "signing.key").stat().st_mode) == 0o600
     shell("registry", "key", "register", "admin").ok()
-    assert "signed by admin" in shell("skill", "publish", str(folder), "--sign").ok().out
+    assert "Signed by admin" in shell("skill", "publish", str(folder), "--sign").ok().out
     assert shell("skill", "info", "signed-map", "--json").data["signed_by"] == "admin"
 
 
@@ -208,34 +210,34 @@ def configured(shell: Shell, text: str) -> None:
     (shell.home / ".metier" / "config.toml").write_text(text)
 
 
-def test_a_source_may_ask_for_signatures(shell: Shell, stranger: Shell, server: Running) -> None:
+def test_a_source_may_ask_for_signatures(shell: Shell, anonymous: Shell, server: Running) -> None:
     folder = skill(shell, "vouched-map")
     shell("registry", "key", "new").ok()
     shell("registry", "key", "register", "admin").ok()
     shell("skill", "publish", str(folder), "--sign", "--public").ok()
     public = shell("registry", "key", "show", "--json").data["public"]
     source = f'[skills.sources.r9s]\nurl = "{server.url}/skills"\n'
-    stranger("registry", "key", "new").ok()
-    other = stranger("registry", "key", "show", "--json").data["public"]
+    anonymous("registry", "key", "new").ok()
+    other = anonymous("registry", "key", "show", "--json").data["public"]
     for more, code in ((f'keys = ["{public}"]', 0), ("signed = true", 0), (f'keys = ["{other}"]', 5)):
-        configured(stranger, source + more)
-        assert stranger("skill", "install", "r9s:vouched-map", "--force").code == code, more
-        unsigned = stranger("skill", "install", "r9s:star-map")
+        configured(anonymous, source + more)
+        assert anonymous("skill", "install", "r9s:vouched-map", "--force").code == code, more
+        unsigned = anonymous("skill", "install", "r9s:star-map")
         assert (unsigned.code, "is not signed" in unsigned.err) == (5, True)
-    configured(stranger, source + 'keys = ["short"]')
-    stranger("skill", "install", "r9s:vouched-map", "--force").failed(2, "no Ed25519 key")
+    configured(anonymous, source + 'keys = ["short"]')
+    anonymous("skill", "install", "r9s:vouched-map", "--force").failed(2, "no Ed25519 key")
 
 
-def test_a_mirror_answers_while_the_registry_cannot_be_reached(stranger: Shell, server: Running) -> None:
-    configured(stranger, f'[skills.sources.r9s]\nurl = "http://127.0.0.1:9/skills"\nmirrors = ["{server.url}/skills"]\n')
-    assert stranger("skill", "install", "r9s:star-map").code == 0
-    shown = stranger("skill", "show", "star-map", "--json").raw.decode()
+def test_a_mirror_answers_while_the_registry_cannot_be_reached(anonymous: Shell, server: Running) -> None:
+    configured(anonymous, f'[skills.sources.r9s]\nurl = "http://127.0.0.1:9/skills"\nmirrors = ["{server.url}/skills"]\n')
+    assert anonymous("skill", "install", "r9s:star-map").code == 0
+    shown = anonymous("skill", "show", "star-map", "--json").raw.decode()
     assert "127.0.0.1:9" in shown and server.url not in shown
-    configured(stranger, f'[skills.sources.r9s]\nurl = "{server.url}/skills"\nmirrors = "none"\n')
-    stranger("skill", "install", "r9s:star-map").failed(2, "mirrors")
+    configured(anonymous, f'[skills.sources.r9s]\nurl = "{server.url}/skills"\nmirrors = "none"\n')
+    anonymous("skill", "install", "r9s:star-map").failed(2, "mirrors")
 
 
-def test_a_registry_that_is_none_is_told_as_such(stranger: Shell, tmp_path: Path) -> None:
+def test_a_registry_that_is_none_is_told_as_such(anonymous: Shell, tmp_path: Path) -> None:
     import http.server
     import threading
 
@@ -249,5 +251,7 @@ def test_a_registry_that_is_none_is_told_as_such(stranger: Shell, tmp_path: Path
 
     with http.server.HTTPServer(("127.0.0.1", 0), Page) as page:
         threading.Thread(target=page.serve_forever, daemon=True).start()
-        stranger("skill", "search", "x", "--registry", f"http://127.0.0.1:{page.server_port}").failed(4, "no registry")
+        anonymous("skill", "search", "x", "--registry", f"http://127.0.0.1:{page.server_port}").failed(
+            4, "not a metier registry"
+        )
         page.shutdown()

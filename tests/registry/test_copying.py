@@ -15,7 +15,7 @@ import pytest
 from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry.blobs import open_blobs
 from metier.registry.domain.protocols import BlobStore
-from metier.registry.maintenance import collect_garbage, copy_registry
+from metier.registry.maintenance import copy_registry, delete_unused_archives
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import rows_digest
 from metier.testing.registry import draft
@@ -145,9 +145,9 @@ def test_only_old_bytes_that_nobody_names_are_collected(tmp_path: Path) -> None:
             for name in named:
                 os.utime(next((tmp_path / "blobs").rglob(name)), (1, 1))
             now = int(next((tmp_path / "blobs").rglob(names[1])).stat().st_mtime * 1000) + 1000
-            assert (await collect_garbage(store, blobs, now=now, dry_run=True)).deleted == 1
+            assert (await delete_unused_archives(store, blobs, now=now, dry_run=True)).deleted == 1
             assert await blobs.has(names[0])
-            assert (await collect_garbage(store, blobs, now=now)).deleted == 1
+            assert (await delete_unused_archives(store, blobs, now=now)).deleted == 1
             assert not await blobs.has(names[0])
             assert await blobs.has(names[1])
             for name in named:

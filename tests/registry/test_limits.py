@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metier.registry.domain.options import RequestRates
+from metier.registry.domain.registry import RequestRates
 from metier.registry.server.rate_limits import RateLimiter
 from registry.building import archive, site
 

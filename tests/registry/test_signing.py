@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metier.errors import RefusedError, UsageError
-from metier.registry.ed25519 import keyid_of, new_key, public_of, sign, statement, verify
+from metier.registry.ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
 from registry.building import Site, site
 
 
@@ -20,38 +20,38 @@ def here(tmp_path: Path) -> Iterator[Site]:
 
 def signed(here: Site, private: str, name: str = "pdf", version: str = "1.0.0", **other: str) -> dict[str, str]:
     digest = here.get(f"/skills/{name}/versions/{version}").json()["digest"]
-    stated = statement(**{"kind": "skill", "name": name, "version": version, "digest": digest, **other})
-    return {"keyid": keyid_of(public_of(private)), "signature": sign(private, stated)}
+    stated = release_statement(**{"kind": "skill", "name": name, "version": version, "digest": digest, **other})
+    return {"keyid": key_id(public_key(private)), "signature": sign_statement(private, stated)}
 
 
 def test_a_signature_verifies_only_what_was_signed() -> None:
-    private, public = new_key()
-    stated = statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:0")
-    good = sign(private, stated)
-    verify(public, good, stated)
+    private, public = new_signing_key()
+    stated = release_statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:0")
+    good = sign_statement(private, stated)
+    verify_signature(public, good, stated)
     for change in ({"name": "pdg"}, {"version": "1.0.1"}, {"digest": "sha256:1"}, {"kind": "agent"}):
-        other = statement(**{"kind": "skill", "name": "pdf", "version": "1.0.0", "digest": "sha256:0", **change})
+        other = release_statement(**{"kind": "skill", "name": "pdf", "version": "1.0.0", "digest": "sha256:0", **change})
         with pytest.raises(RefusedError, match="does not fit"):
-            verify(public, good, other)
+            verify_signature(public, good, other)
     with pytest.raises(RefusedError):
-        verify(new_key()[1], good, stated)
+        verify_signature(new_signing_key()[1], good, stated)
     with pytest.raises(UsageError):
-        verify(public, "not base64!", stated)
+        verify_signature(public, "not base64!", stated)
 
 
 def test_the_bytes_that_are_signed_never_change() -> None:
-    assert statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:ab") == (
+    assert release_statement(kind="skill", name="pdf", version="1.0.0", digest="sha256:ab") == (
         b'DSSEv1 35 application/vnd.metier.release+json 68 {"digest":"sha256:ab","kind":"skill","name":"pdf","version":"1.0.0"}'
     )
 
 
 def test_a_signed_release_says_by_whom(here: Site) -> None:
-    private, public = new_key()
+    private, public = new_signing_key()
     own = here.token("acme", "publish:acme")
     here.publish("pdf", "1.0.0", token=own)
     assert here.get("/skills/pdf").json()["signed_by"] == ""
     added = here.post("/namespaces/acme/keys", token=own, json={"public": public, "note": "release key"})
-    assert (added.status_code, added.json()["keyid"]) == (201, keyid_of(public))
+    assert (added.status_code, added.json()["keyid"]) == (201, key_id(public))
     made = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=own, json=signed(here, private))
     assert made.status_code == 200, made.text
     assert here.get("/skills/pdf").json()["signed_by"] == "acme"
@@ -59,17 +59,19 @@ def test_a_signed_release_says_by_whom(here: Site) -> None:
     assert (kept["kind"], kept["signer"]) == ("ed25519", "acme")
     (key,) = here.get("/namespaces/acme/keys").json()["keys"]
     about = here.get("/skills/pdf").json()
-    verify(key["public"], kept["payload"], statement(kind="skill", name="pdf", version="1.0.0", digest=about["digest"]))
+    verify_signature(
+        key["public"], kept["payload"], release_statement(kind="skill", name="pdf", version="1.0.0", digest=about["digest"])
+    )
     assert '"signed":"acme"' in here.get("/index/pdf.json").text
 
 
 def test_a_signature_that_fits_another_release_is_refused(here: Site) -> None:
-    private, public = new_key()
+    private, public = new_signing_key()
     for name in ("pdf", "other"):
         here.publish(name, "1.0.0", query="namespace=acme&visibility=public")
     here.post("/namespaces/acme/keys", token=here.admin, json={"public": public})
     wrong = (signed(here, private, "other"), signed(here, private, version="1.0.0", name="pdf", digest="sha256:0"),
-             {**signed(here, private), "signature": signed(here, new_key()[0])["signature"]})  # fmt: skip
+             {**signed(here, private), "signature": signed(here, new_signing_key()[0])["signature"]})  # fmt: skip
     for each in wrong:
         refused = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=here.admin, json=each)
         assert (refused.status_code, refused.json()["code"]) == (403, "signature")
@@ -78,7 +80,7 @@ def test_a_signature_that_fits_another_release_is_refused(here: Site) -> None:
 
 def test_only_keys_of_owners_that_are_not_revoked_count(here: Site) -> None:
     own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
-    private, public = new_key()
+    private, public = new_signing_key()
     here.publish("pdf", "1.0.0", token=own)
     assert here.post("/namespaces/acme/keys", token=other, json={"public": public}).status_code == 403
     assert here.post("/namespaces/other/keys", token=other, json={"public": public}).status_code == 201
@@ -86,7 +88,7 @@ def test_only_keys_of_owners_that_are_not_revoked_count(here: Site) -> None:
     assert here.send("PUT", path, token=own, json=signed(here, private)).status_code == 404
     here.post("/namespaces/acme/keys", token=own, json={"public": public})
     assert here.send("PUT", path, token=other, json=signed(here, private)).status_code == 403
-    assert here.send("DELETE", f"/namespaces/acme/keys/{keyid_of(public)}", token=own).status_code == 200
+    assert here.send("DELETE", f"/namespaces/acme/keys/{key_id(public)}", token=own).status_code == 200
     assert here.send("PUT", path, token=own, json=signed(here, private)).status_code == 404
     assert here.get("/namespaces/acme/keys").json()["keys"][0]["revoked"]
 

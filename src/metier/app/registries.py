@@ -11,8 +11,8 @@ from metier.values import dataclass
 if TYPE_CHECKING:
     from metier.config import Settings
     from metier.install.fetch.credentials import RegistrySource
-    from metier.registry.client.credentials import Logins
-    from metier.registry.client.http_client import RegistryClient
+    from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
+    from metier.registry.client import Logins, RegistryClient, SigningKeyFile
 
     from .paths import Paths
 
@@ -27,7 +27,7 @@ class Registries:
 
     @cached_property
     def logins(self) -> Logins:
-        from metier.registry.client.credentials import Logins
+        from metier.registry.client import Logins
 
         return Logins(self.paths.at("credentials.toml"))
 
@@ -47,7 +47,7 @@ class Registries:
     def client(self, registry: str | None = None, *, offline: bool = False, insecure: bool = False) -> RegistryClient:
         """Returns a client of the registry with that name or URL; by default of the user's own."""
         from metier.errors import ConfigError
-        from metier.registry.client.http_client import RegistryClient, ResponseCache, registry_url
+        from metier.registry.client import RegistryClient, ResponseCache, registry_url
 
         source = next((one for one in self.sources if one.name == (registry or "r9s")), None)
         if source is None and (registry is None or "://" not in registry):
@@ -60,18 +60,35 @@ class Registries:
         token = headers.get("Authorization", "").partition(" ")[2] or self.logins.token(url)
         return RegistryClient(
             url=url, token=token, offline=offline, insecure=insecure, environment=self.environment,
-            answers=ResponseCache(self.paths.cache("registry")),
+            cache=ResponseCache(self.paths.cache("registry")),
         )  # fmt: skip
 
-    def signing_key(self) -> str | None:
-        """Returns the private key that the user signs releases with."""
-        try:
-            with open(self.paths.at("signing.key"), encoding="ascii") as stream:
-                return stream.read().strip()
-        except FileNotFoundError:
-            return None
+    @cached_property
+    def signing_key(self) -> SigningKeyFile:
+        from metier.registry.client import SigningKeyFile
 
-    def save_signing_key(self, private: str) -> None:
-        from metier.sources import replace_text
+        return SigningKeyFile(self.paths.at("signing.key"))
 
-        replace_text(self.paths.at("signing.key"), f"{private}\n")
+    def publish(
+        self, folder: str, options: PublishOptions | None = None, *, registry: str | None = None, sign: bool = False,
+        insecure: bool = False,
+    ) -> PublishResult:  # fmt: skip
+        """Publishes the skill in `folder`, and signs the release with the user's key if `sign` is set."""
+        from metier.errors import RefusedError
+        from metier.registry import publish
+
+        key = self.signing_key.read() if sign else None
+        if sign and key is None:
+            raise RefusedError(
+                "no signing key", rule="no-key", hint="metier registry key new, then metier registry key register NAMESPACE"
+            )
+        return publish(folder, self.client(registry, insecure=insecure), options, signing_key=key)
+
+    def search(
+        self, query: str, options: SearchOptions | None = None, *, registry: str | None = None, offline: bool = False,
+        insecure: bool = False,
+    ) -> SearchResult:  # fmt: skip
+        """Searches a registry for skills."""
+        from metier.registry import search
+
+        return search(query, self.client(registry, offline=offline, insecure=insecure), options)

@@ -20,53 +20,54 @@ __all__ = ["login", "logout"]
 
 @command("", "login")
 @click.argument("url", required=False)
-@click.option("--token", help="The token; without it you are asked, or it is read from standard input.")
-@click.option("--insecure-http", is_flag=True, help="Also an address that is not encrypted.")
+@click.option("--token", help="The token.  [default: prompt, or standard input]")
+@click.option("--insecure-http", is_flag=True, help="Allow an http:// address.")
 def login(app: App, *, url: str | None, token: str | None, insecure_http: bool) -> Result:
-    """Log in to a registry, and make it the one that r9s:NAME means if there is none yet.
+    """Log in to a registry. The first one becomes the default registry, which r9s:NAME refers to.
 
-    The token is asked for without showing it, checked with the registry, and kept in ~/.metier/credentials.toml, which only
-    you can read. Give the address of the registry, such as https://skills.example.com.
+    The token is checked with the registry and stored in ~/.metier/credentials.toml, readable only by you. URL is the address
+    of the registry, such as https://skills.example.com.
     """
-    from metier.registry.client.http_client import RegistryClient, registry_url
+    from metier.registry.client import RegistryClient, registry_url
 
     known = app.settings.path("skills.registry")
     address = registry_url(url or known or "")
     if not address:
-        raise UsageError("which registry?", hint="metier login https://skills.example.com")
-    text = (token or _asked()).strip()
+        raise UsageError("no registry is configured", hint="metier login https://skills.example.com")
+    text = (token or _prompt()).strip()
     if not re.fullmatch(r"[\w.~+/=-]+", text, re.ASCII):
-        raise UsageError("this is no token", hint="copy it whole, without spaces")
+        raise UsageError("invalid token", hint="copy the whole token, without spaces")
     client = RegistryClient(url=address, token=text, insecure=insecure_http, environment=app.environment)
     who = client.whoami()
     if not who.get("scopes"):
         raise RefusedError(
-            f"{address} does not know this token", rule="unauthenticated", hint="copy it whole, or make a new one"
+            f"{address} does not accept the token", rule="unauthenticated", hint="copy the whole token, or create a new one"
         )
     app.registries.logins.add(address, text)
     if not known:
         set_value(app.paths.config_file, KEYS["skills.registry"], f"{address}/skills")
     name, scopes = str(who.get("name")), [str(scope) for scope in who["scopes"]]
-    told = f"logged in to {address} as {one_line(name)}, who may {one_line(', '.join(scopes))}"
+    label = "scope" if len(scopes) == 1 else "scopes"
+    message = f"Logged in to {address} as {one_line(name)} ({label}: {one_line(', '.join(scopes))})"
     data = {"registry": address, "name": name, "scopes": scopes, "is_default": not known or registry_url(known) == address}
-    return Result(data=data, lines=lambda _: (told,))
+    return Result(data=data, lines=lambda _: (message,))
 
 
 @command("", "logout")
 @click.argument("url", required=False)
 def logout(app: App, *, url: str | None) -> Result:
-    """Forget the token of a registry. It stays valid; revoke it there if somebody else may have it."""
-    from metier.registry.client.http_client import registry_url
+    """Remove the stored token of a registry. The token stays valid until it is revoked."""
+    from metier.registry.client import registry_url
 
     address = registry_url(url or app.settings.path("skills.registry") or "")
     if not address:
-        raise UsageError("which registry?", hint="metier logout https://skills.example.com")
+        raise UsageError("no registry is configured", hint="metier logout https://skills.example.com")
     changed = app.registries.logins.remove(address)
-    told = f"logged out of {address}" if changed else f"you were not logged in to {address}"
-    return Result(data={"registry": address, "changed": changed}, lines=lambda _: (told,))
+    message = f"Logged out of {address}" if changed else f"Not logged in to {address}"
+    return Result(data={"registry": address, "changed": changed}, lines=lambda _: (message,))
 
 
-def _asked() -> str:
+def _prompt() -> str:
     if sys.stdin.isatty():
         return str(click.prompt("Token", hide_input=True, err=True))
     return sys.stdin.readline()

@@ -1,25 +1,163 @@
-"""A registry of skills: publish, search, version and serve them, from one laptop to a cluster.
+"""A registry of skills: publish, search, version and serve them.
 
-`wire` is what both ends speak. `store` and `blobs` keep rows and bytes behind two small ports. `registry` decides: the JSON
-API in `server` and the pages in `web` both ask it, and neither talks to a store. `client` is the other end of the wire.
+`domain` decides; the JSON API in `server` and the pages in `web` both call it. `store` and `blobs` keep rows and archives.
+`client` is the other end of the API, and `wire` its JSON types.
 """
 
 from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .domain.options import ServerOptions
-    from .domain.registry import Registry, open_registry
-    from .server.app import create_app
+    from .client import (
+        PublishOptions,
+        PublishResult,
+        RegistryClient,
+        SearchOptions,
+        SearchResult,
+        publish,
+        registry_url,
+        search,
+    )
+    from .domain.access import Caller
+    from .domain.protocols import BlobStore, RegistryStore
+    from .domain.publish import PublishRequest
+    from .domain.records import (
+        AuditEvent,
+        Package,
+        PackageFilters,
+        PackageVisibility,
+        RegistryToken,
+        Release,
+        ReleaseDraft,
+        Signature,
+        SigningKey,
+        Sort,
+    )
+    from .domain.registry import Registry, RequestRates, ServerOptions, open_registry
+    from .domain.search_terms import document_terms, plain_words
+    from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
+    from .maintenance import (
+        CopyResult,
+        GarbageResult,
+        RegistryLocation,
+        backup,
+        collect_garbage,
+        create_token,
+        list_tokens,
+        migrate,
+        restore,
+        revoke_token,
+        statistics,
+    )
+    from .server import create_app
+    from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
-__all__ = ["Registry", "ServerOptions", "create_app", "open_registry"]
+_EXPORTS = {
+    "metier.registry.client": (
+        "PublishOptions",
+        "PublishResult",
+        "RegistryClient",
+        "SearchOptions",
+        "SearchResult",
+        "publish",
+        "registry_url",
+        "search",
+    ),
+    "metier.registry.domain.access": ("Caller",),
+    "metier.registry.domain.protocols": ("BlobStore", "RegistryStore"),
+    "metier.registry.domain.publish": ("PublishRequest",),
+    "metier.registry.domain.records": (
+        "AuditEvent",
+        "Package",
+        "PackageFilters",
+        "PackageVisibility",
+        "RegistryToken",
+        "Release",
+        "ReleaseDraft",
+        "Signature",
+        "SigningKey",
+        "Sort",
+    ),
+    "metier.registry.domain.registry": ("Registry", "RequestRates", "ServerOptions", "open_registry"),
+    "metier.registry.domain.search_terms": ("document_terms", "plain_words"),
+    "metier.registry.ed25519": (
+        "key_id",
+        "new_signing_key",
+        "public_key",
+        "release_statement",
+        "sign_statement",
+        "verify_signature",
+    ),
+    "metier.registry.maintenance": (
+        "CopyResult",
+        "GarbageResult",
+        "RegistryLocation",
+        "backup",
+        "collect_garbage",
+        "create_token",
+        "list_tokens",
+        "migrate",
+        "restore",
+        "revoke_token",
+        "statistics",
+    ),
+    "metier.registry.server": ("create_app",),
+    "metier.registry.wire": ("AbuseReport", "PublishReceipt", "SkillPage", "SkillSummary", "TokenRow"),
+}
+
+__all__ = [
+    "AbuseReport",
+    "AuditEvent",
+    "BlobStore",
+    "Caller",
+    "CopyResult",
+    "GarbageResult",
+    "Package",
+    "PackageFilters",
+    "PackageVisibility",
+    "PublishOptions",
+    "PublishReceipt",
+    "PublishRequest",
+    "PublishResult",
+    "Registry",
+    "RegistryClient",
+    "RegistryLocation",
+    "RegistryStore",
+    "RegistryToken",
+    "Release",
+    "ReleaseDraft",
+    "RequestRates",
+    "SearchOptions",
+    "SearchResult",
+    "ServerOptions",
+    "Signature",
+    "SigningKey",
+    "SkillPage",
+    "SkillSummary",
+    "Sort",
+    "TokenRow",
+    "backup",
+    "collect_garbage",
+    "create_app",
+    "create_token",
+    "document_terms",
+    "key_id",
+    "list_tokens",
+    "migrate",
+    "new_signing_key",
+    "open_registry",
+    "plain_words",
+    "public_key",
+    "publish",
+    "registry_url",
+    "release_statement",
+    "restore",
+    "revoke_token",
+    "search",
+    "sign_statement",
+    "statistics",
+    "verify_signature",
+]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "metier.registry.domain.options": ("ServerOptions",),
-            "metier.registry.domain.registry": ("Registry", "open_registry"),
-            "metier.registry.server.app": ("create_app",),
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

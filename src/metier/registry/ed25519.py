@@ -12,44 +12,44 @@ import json
 
 from metier.errors import RefusedError, UsageError
 
-__all__ = ["keyid_of", "new_key", "public_of", "sign", "statement", "verify"]
+__all__ = ["key_id", "new_signing_key", "public_key", "release_statement", "sign_statement", "verify_signature"]
 
 _TYPE = "application/vnd.metier.release+json"
 
 
-def statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
+def release_statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
     """The bytes that are signed: DSSE's pre-authentication encoding of the release's identity."""
     body = json.dumps({"digest": digest, "kind": kind, "name": name, "version": version}, sort_keys=True, separators=(",", ":"))
     return b"DSSEv1 %d %s %d %s" % (len(_TYPE), _TYPE.encode(), len(body.encode()), body.encode())
 
 
-def keyid_of(public: str) -> str:
+def key_id(public: str) -> str:
     return hashlib.sha256(_raw(public, 32, "key")).hexdigest()[:16]
 
 
-def new_key() -> tuple[str, str]:
+def new_signing_key() -> tuple[str, str]:
     """A private and a public key, in base64."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     private = Ed25519PrivateKey.generate()
     secret = base64.b64encode(private.private_bytes_raw()).decode()
-    return secret, public_of(secret)
+    return secret, public_key(secret)
 
 
-def public_of(private: str) -> str:
+def public_key(private: str) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key"))
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
-def sign(private: str, stated: bytes) -> str:
+def sign_statement(private: str, stated: bytes) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return base64.b64encode(Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key")).sign(stated)).decode()
 
 
-def verify(public: str, signature: str, stated: bytes) -> None:
+def verify_signature(public: str, signature: str, stated: bytes) -> None:
     """Refused unless this key signed exactly this."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -1,33 +1,81 @@
-"""A whole registry to another place: bytes first, then all rows at once. A backup is such a copy, into a folder.
+"""Maintenance of a registry: copies and backups, garbage collection, statistics and tokens.
 
-What was interrupted is done again: bytes that are there are not sent twice, and rows are all there or none.
+These functions work on the database and the archives directly, without a server. A copy sends archives first, then all rows
+in one transaction; an interrupted copy can be repeated and sends no archive twice.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import AsyncIterator, Callable
 
-from metier.errors import UnavailableError
+from metier.errors import NotFoundError, UnavailableError, UsageError
+from metier.values import dataclass
 
+from .blobs import open_blobs
+from .domain.access import LOCAL, Tokens
 from .domain.protocols import BlobStore, RegistryStore
-from .domain.records import Millis
-from .store import SqlStore
+from .domain.records import Millis, RegistryToken
+from .domain.registry import now_millis
+from .server.views import token as token_row
+from .store import SqlStore, open_store
 from .store.row_copy import copy_rows, rows_digest
+from .wire import TokenRow
 
-__all__ = ["CopyResult", "GarbageResult", "collect_garbage", "copy_registry"]
+__all__ = [
+    "CopyResult",
+    "GarbageResult",
+    "RegistryLocation",
+    "backup",
+    "collect_garbage",
+    "copy_registry",
+    "create_token",
+    "delete_unused_archives",
+    "list_tokens",
+    "migrate",
+    "restore",
+    "revoke_token",
+    "statistics",
+]
 
 GRACE_MS = 24 * 3_600_000
-"""A blob is written before the rows that name it; what is younger than that may still be waiting for them."""
+"""Archives are written before the rows that name them, so younger ones are never collected."""
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryLocation:
+    """The two addresses of a registry's data."""
+
+    db: str
+    """`sqlite:///path` or `postgresql://…`"""
+    blobs: str
+    """`file:///path`, `s3://bucket`, `gs://bucket` or `az://container`"""
+
+    @classmethod
+    def in_folder(cls, folder: str) -> RegistryLocation:
+        whole = os.path.abspath(folder)
+        return cls(f"sqlite://{whole}/registry.sqlite", f"file://{whole}/blobs")
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[tuple[SqlStore, BlobStore]]:
+        blobs = open_blobs(self.blobs)
+        store = await open_store(self.db)
+        try:
+            yield store, blobs
+        finally:
+            await store.close()
+            await blobs.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResult:
     blobs: int
-    """Sent now."""
+    """Archives copied."""
     known: int
-    """There already."""
+    """Archives that the target already had."""
     bytes: int
     rows: int
 
@@ -39,10 +87,35 @@ class GarbageResult:
     kept: int
 
 
-async def copy_registry(
-    source: tuple[SqlStore, BlobStore], target: tuple[SqlStore, BlobStore], *, told: Callable[[int], None] = lambda _: None
+def _ignore(_count: int) -> None:
+    """The default progress callback."""
+
+
+async def migrate(
+    source: RegistryLocation, target: RegistryLocation, *, on_progress: Callable[[int], None] = _ignore
 ) -> CopyResult:
-    """Copy and compare. `told` hears how many blobs are done."""
+    """Copies a registry to other engines. `on_progress` receives the number of archives done."""
+    if source == target:
+        raise UsageError("source and target are the same registry", hint="pass two different addresses")
+    async with source.open() as opened_source, target.open() as opened_target:
+        return await copy_registry(opened_source, opened_target, on_progress=on_progress)
+
+
+async def backup(location: RegistryLocation, folder: str, *, on_progress: Callable[[int], None] = _ignore) -> CopyResult:
+    """Copies a registry into a folder, also while it is running. A repeated backup copies only new archives."""
+    return await migrate(location, RegistryLocation.in_folder(folder), on_progress=on_progress)
+
+
+async def restore(folder: str, location: RegistryLocation, *, on_progress: Callable[[int], None] = _ignore) -> CopyResult:
+    if not os.path.exists(os.path.join(folder, "registry.sqlite")):
+        raise NotFoundError(f"no backup in {folder}", hint="pass the folder given to `metier registry backup`")
+    return await migrate(RegistryLocation.in_folder(folder), location, on_progress=on_progress)
+
+
+async def copy_registry(
+    source: tuple[SqlStore, BlobStore], target: tuple[SqlStore, BlobStore], *, on_progress: Callable[[int], None] = _ignore
+) -> CopyResult:
+    """Copies archives and rows, and compares the result with the source."""
     sent = known = size = 0
     async for name in source[0].archives():
         if await target[1].has(name):
@@ -50,24 +123,30 @@ async def copy_registry(
         else:
             data = await source[1].get(name)
             if hashlib.sha256(data).hexdigest() != name:
-                raise UnavailableError(f"the archive {name} is damaged", hint="restore it from a backup", retryable=False)
+                raise UnavailableError(f"archive {name} is damaged", hint="restore it from a backup", retryable=False)
             await target[1].put(name, data)
             sent, size = sent + 1, size + len(data)
-        told(sent + known)
+        on_progress(sent + known)
     counts = await copy_rows(source[0], target[0])
     if await rows_digest(source[0]) != await rows_digest(target[0]):
-        raise UnavailableError("the source changed while it was copied", hint="run it again; what was sent is not sent twice")
+        raise UnavailableError("the source changed during the copy", hint="run it again; archives are not copied twice")
     return CopyResult(blobs=sent, known=known, bytes=size, rows=sum(counts.values()))
 
 
-async def collect_garbage(
-    store: RegistryStore, blobs: BlobStore, *, now: Millis, grace: int = GRACE_MS, dry_run: bool = False
+async def collect_garbage(location: RegistryLocation, *, dry_run: bool = False) -> GarbageResult:
+    """Deletes archives that no release names and that were written more than a day ago."""
+    async with location.open() as (store, blobs):
+        return await delete_unused_archives(store, blobs, now=now_millis(), dry_run=dry_run)
+
+
+async def delete_unused_archives(
+    store: RegistryStore, blobs: BlobStore, *, now: Millis, dry_run: bool = False
 ) -> GarbageResult:
-    """Delete bytes that no release names and that are not about to be named."""
+    newest = now - GRACE_MS
     named = {bytes.fromhex(name) async for name in store.archives()}
     deleted = freed = kept = 0
     async for name, written in blobs.names():
-        if bytes.fromhex(name) in named or written > now - grace:
+        if bytes.fromhex(name) in named or written > newest:
             kept += 1
             continue
         freed += len(await blobs.get(name))
@@ -75,3 +154,30 @@ async def collect_garbage(
         if not dry_run:
             await blobs.delete(name)
     return GarbageResult(deleted=deleted, bytes=freed, kept=kept)
+
+
+async def statistics(location: RegistryLocation) -> dict[str, int]:
+    """Returns the number of packages, releases, downloads and bytes."""
+    async with location.open() as (store, _):
+        return await store.totals()
+
+
+async def create_token(
+    location: RegistryLocation, holder: str, scopes: tuple[str, ...], *, note: str = "", days: int | None = None
+) -> tuple[str, RegistryToken]:
+    """Returns the text of a new token, which is not stored, and its record."""
+    async with location.open() as (store, _):
+        now = now_millis()
+        expires = now + days * _DAY_MS if days else None
+        return await Tokens(store).create(LOCAL, holder=holder, scopes=scopes, note=note, expires=expires, now=now)
+
+
+async def list_tokens(location: RegistryLocation) -> list[TokenRow]:
+    async with location.open() as (store, _):
+        return [token_row(row) for row in await store.tokens()]
+
+
+async def revoke_token(location: RegistryLocation, number: int) -> None:
+    async with location.open() as (store, _):
+        if not await Tokens(store).revoke(LOCAL, number, now=now_millis()):
+            raise NotFoundError(f"no active token {number}", hint="see `metier registry token list`")

@@ -1,4 +1,7 @@
-"""What both ends of a registry say to each other, as JSON. The first six fields of a skill are the ones every client knows."""
+"""The JSON types of the registry's API.
+
+Fields with a default may be missing in the responses of other servers; clients tolerate that.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ __all__ = [
     "DownloadDay",
     "DownloadStats",
     "FileRow",
+    "KeyRow",
     "NewToken",
     "ProblemDetails",
     "PublishReceipt",
@@ -30,39 +34,39 @@ __all__ = [
 
 
 class SkillSummary(Struct, kw_only=True):
-    """A skill or an agent. The first six fields are those of the plain API; clients may know no more."""
+    """A skill or an agent. The first six fields are the ones that every registry client knows."""
 
     name: str
     description: str
     version: str
-    author: str
-    downloads: int
-    download_url: str
-    owner: str
-    visibility: str
-    status: str
-    reason: str
-    license: str
-    tags: list[str]
-    digest: str
-    """`sha256:` of the contents, the same whatever they are packed in."""
-    archive_digest: str
-    """`sha256:` of the zip behind download_url."""
-    size: int
-    verdict: str
-    signed_by: str
-    created: str
-    updated: str
+    author: str = ""
+    downloads: int = 0
+    download_url: str = ""
+    owner: str = ""
+    visibility: str = ""
+    status: str = ""
+    reason: str = ""
+    license: str = ""
+    tags: list[str] = field(default_factory=list)
+    digest: str = ""
+    """`sha256:` of the contents, independent of the archive format."""
+    archive_digest: str = ""
+    """`sha256:` of the zip at download_url."""
+    size: int = 0
+    verdict: str = ""
+    signed_by: str = ""
+    created: str = ""
+    updated: str = ""
 
 
 class SkillPage(Struct, kw_only=True):
-    """A list. There is no total: a number that is true for one visitor and one moment only misleads."""
+    """One page of a list. It has no total, because a total would be true for one caller and one moment only."""
 
     skills: list[SkillSummary]
     next: str | None = None
     """Cursor of the next page, if there is one."""
     corrected: dict[str, str] = field(default_factory=dict)
-    """Words of the search that were read as others, because nothing is spelt so."""
+    """Words of the query without results, and the words that were searched instead."""
 
 
 class FileRow(Struct, kw_only=True):
@@ -73,7 +77,7 @@ class FileRow(Struct, kw_only=True):
 
 
 class ReleaseFinding(Struct, kw_only=True):
-    """One thing that a rule found."""
+    """One finding of a check or of the security scan."""
 
     rule: str
     severity: str
@@ -84,7 +88,7 @@ class ReleaseFinding(Struct, kw_only=True):
 
 
 class ReleaseDetails(Struct, kw_only=True):
-    """What a release's frontmatter and files say."""
+    """The files and frontmatter of a release."""
 
     files: list[FileRow]
     compatibility: str = ""
@@ -95,7 +99,7 @@ class ReleaseDetails(Struct, kw_only=True):
     tokens_body: int = 0
     tokens_total: int = 0
     uses: list[str] = field(default_factory=list)
-    """Of an agent: the skills it names."""
+    """The skills that an agent uses."""
 
 
 class SignatureRow(Struct, kw_only=True):
@@ -134,7 +138,7 @@ class VersionList(Struct, kw_only=True):
 
 
 class PublishReceipt(Struct, kw_only=True):
-    """What became of an upload."""
+    """The result of an upload."""
 
     name: str
     version: str
@@ -144,7 +148,7 @@ class PublishReceipt(Struct, kw_only=True):
     url: str
     download_url: str
     created: bool
-    """False if exactly this was published before."""
+    """False if the same contents were published before."""
     dry_run: bool
     verdict: str
     files: list[FileRow]
@@ -152,7 +156,7 @@ class PublishReceipt(Struct, kw_only=True):
 
 
 class ProblemDetails(Struct, kw_only=True, omit_defaults=True):
-    """RFC 9457."""
+    """An error response as in RFC 9457."""
 
     type: str
     title: str
@@ -162,7 +166,7 @@ class ProblemDetails(Struct, kw_only=True, omit_defaults=True):
     hint: str = ""
     findings: list[ReleaseFinding] = field(default_factory=list)
     limit: int = 0
-    """Of a size: bytes."""
+    """The exceeded size limit in bytes."""
 
 
 class DownloadDay(Struct, kw_only=True):
@@ -187,8 +191,16 @@ class TokenRow(Struct, kw_only=True):
     revoked: str | None
 
 
+class KeyRow(Struct, kw_only=True):
+    keyid: str
+    public: str
+    note: str
+    created: str
+    revoked: str | None
+
+
 class NewToken(Struct, kw_only=True):
-    """A token just made: the only time that its text is seen."""
+    """A new token. Its text is not stored and cannot be shown again."""
 
     token: str
     row: TokenRow

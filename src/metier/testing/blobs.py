@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from metier.errors import NotFoundError
-from metier.registry.domain.protocols import BlobStore
+from metier.registry import BlobStore
 
 from .runners import run_now
 

@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from metier.errors import ConflictError, MetierError, NotFoundError, RefusedError
-from metier.registry.domain.protocols import RegistryStore
-from metier.registry.domain.records import AuditEvent, PackageFilters, RegistryToken, ReleaseDraft, Signature, SigningKey, Sort
-from metier.registry.domain.search_terms import document_terms, plain_words
-from metier.registry.wire import AbuseReport
+from metier.registry import (
+    AbuseReport,
+    AuditEvent,
+    PackageFilters,
+    RegistryStore,
+    RegistryToken,
+    ReleaseDraft,
+    Signature,
+    SigningKey,
+    Sort,
+    document_terms,
+    plain_words,
+)
 
 from .runners import run_now
 

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from metier.errors import RefusedError, UnavailableError
 from metier.install.fetch.credentials import RegistrySource
-from metier.registry.client.http_client import registry_url
-from metier.registry.ed25519 import keyid_of, statement, verify
+from metier.registry import key_id, registry_url, release_statement, verify_signature
 
 __all__ = ["Signed", "check_signature"]
 
@@ -34,7 +33,7 @@ def check_signature(name: str, release: Signed, source: RegistrySource, ask: Ask
     if find_spec("cryptography") is None:
         raise UnavailableError(f"{source.name} asks for signatures, and checking them needs a package that is not installed",
                           hint="pip install 'metier[registry]'", retryable=False)  # fmt: skip
-    stated = statement(kind="skill", name=name, version=release.version, digest=release.digest)
+    stated = release_statement(kind="skill", name=name, version=release.version, digest=release.digest)
     rows = ask(f"{base}/versions/{quote(release.version, safe='')}").get("signatures")
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict) and row.get("kind") == "ed25519" and release.digest:
@@ -47,10 +46,10 @@ def check_signature(name: str, release: Signed, source: RegistrySource, ask: Ask
 
 
 def _holds(key: str, row: Mapping[str, Any], stated: bytes) -> bool:
-    if keyid_of(key) != row.get("keyid"):
+    if key_id(key) != row.get("keyid"):
         return False
     try:
-        verify(key, str(row.get("payload")), stated)
+        verify_signature(key, str(row.get("payload")), stated)
     except RefusedError:
         return False
     return True

@@ -1,7 +1,26 @@
-"""Bytes, by the hex of their SHA-256."""
+"""Archives of the registry by the hex of their SHA-256: files, or an object store."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from metier.errors import UsageError
+from metier.registry.domain.protocols import BlobStore
 
 from .cached import CachedBlobs
 from .files import FileBlobs
-from .open import open_blobs
 
 __all__ = ["CachedBlobs", "FileBlobs", "open_blobs"]
+
+
+def open_blobs(url: str) -> BlobStore:
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and parts.path:
+        return FileBlobs(unquote(parts.path))
+    if parts.scheme in ("s3", "gs", "az", "memory"):
+        from .object_store import ObjectBlobs
+
+        return ObjectBlobs.at(url)
+    raise UsageError(
+        f"{url!r} is not the address of a blob store", hint="use file:///path, s3://bucket, gs://bucket or az://container"
+    )

@@ -1,4 +1,4 @@
-"""Which files of a folder are the skill: not what git ignores, not what `.metierignore` names, not the tools' own leavings."""
+"""Selects the files of a skill folder to publish: all but those that `.gitignore` or `.metierignore` excludes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 256 * 1024
 
 
 class SelectedFiles:
-    """The Files of a folder without those that are left out."""
+    """The `Files` of a folder without the excluded ones."""
 
     def __init__(self, files: Files, entries: Iterable[FileEntry], left_out: Iterable[str]) -> None:
         self._files = files
@@ -48,7 +48,7 @@ def select_files(folder: str) -> SelectedFiles:
 
 
 def _rules(folder: str) -> list[tuple[str, GitIgnoreSpec]]:
-    """Ignore files that have a say here, the nearest first: below the skill, beside it, and up to its repository's root."""
+    """Returns the ignore files that apply, the nearest first: below the skill, in it, and up to its repository's root."""
     below = [
         parent for parent, _, names in os.walk(folder) if parent != folder and any(name in names for name in _IGNORE_FILES)
     ]
@@ -56,30 +56,30 @@ def _rules(folder: str) -> list[tuple[str, GitIgnoreSpec]]:
     while not os.path.exists(os.path.join(above[-1], ".git")):
         parent = os.path.dirname(above[-1])
         if parent == above[-1]:
-            # No repository around it: what stands above the skill is somebody else's.
+            # Outside a repository, ignore files above the skill do not apply.
             above = above[:1]
             break
         above.append(parent)
-    places = [*sorted(below, key=len, reverse=True), *above]
-    return [(place, spec) for place in places for name in reversed(_IGNORE_FILES) if (spec := _spec(place, name))]
+    folders = [*sorted(below, key=len, reverse=True), *above]
+    return [(place, spec) for place in folders for name in reversed(_IGNORE_FILES) if (spec := _spec(place, name))]
 
 
-def _spec(place: str, name: str) -> GitIgnoreSpec | None:
-    file = os.path.join(place, name)
+def _spec(folder: str, name: str) -> GitIgnoreSpec | None:
+    file = os.path.join(folder, name)
     try:
         with open(file, encoding="utf-8", errors="replace") as stream:
             return GitIgnoreSpec.from_lines(stream.read(_LARGEST).splitlines())
     except (FileNotFoundError, IsADirectoryError):
         return None
     except ValueError as error:
-        raise UsageError(f"{file} has a line that is no pattern: {error}", hint="mend that line") from None
+        raise UsageError(f"{file} contains an invalid pattern: {error}", hint="correct that line") from None
 
 
 def _is_ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
-    """The nearest file that mentions it decides, as in git."""
-    for place, spec in rules:
-        if path.startswith(f"{place}{os.sep}"):
-            said = spec.check_file(os.path.relpath(path, place).replace(os.sep, "/")).include
-            if said is not None:
-                return said
+    """Applies the nearest ignore file that mentions the path, as git does."""
+    for folder, spec in rules:
+        if path.startswith(f"{folder}{os.sep}"):
+            included = spec.check_file(os.path.relpath(path, folder).replace(os.sep, "/")).include
+            if included is not None:
+                return included
     return False

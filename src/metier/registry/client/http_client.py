@@ -1,7 +1,7 @@
-"""The other end of the wire: a registry as those who publish and search see it.
+"""The HTTP client of a registry.
 
-Answers are plain dictionaries of JSON, because a client must live with the fields of servers older and newer than itself.
-The token goes to the registry's own address and nowhere else: no redirect is followed.
+Responses are plain JSON dictionaries, because the server may be older or newer than the client. The token is sent to the
+registry's own address only: no redirect is followed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -27,29 +26,30 @@ from metier.errors import (
 )
 from metier.sources import replace_bytes
 from metier.spec import Problem, Report, Severity
+from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["RegistryClient", "ResponseCache", "registry_url"]
 
-Json = dict[str, Any]  # Any: a stranger's JSON
+Json = dict[str, Any]  # Any: JSON of another server
 _LARGEST = 16 * 1024 * 1024
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def registry_url(url: str) -> str:
-    """Where the API of a registry is, from the address that configurations name: with or without its `/skills`."""
+    """Returns the base address of a registry. Settings may name it with or without `/skills`."""
     return url.rstrip("/").removesuffix("/skills")
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseCache:
-    """What a registry said before, by its ETag: a question asked again costs no answer, and some can be asked offline."""
+    """Responses of registries with their ETags: repeated requests send no body, and cached ones work offline."""
 
     folder: str
 
-    def known(self, key: str) -> tuple[str, bytes] | None:
+    def find(self, key: str) -> tuple[str, bytes] | None:
         try:
             with open(self._file(key), "rb") as stream:
                 tag, _, body = stream.read(_LARGEST).partition(b"\n")
@@ -57,11 +57,11 @@ class ResponseCache:
             return None
         return tag.decode("latin-1"), body
 
-    def keep(self, key: str, tag: str, body: bytes) -> None:
+    def store(self, key: str, tag: str, body: bytes) -> None:
         try:
             replace_bytes(self._file(key), tag.encode("latin-1") + b"\n" + body)
         except OSError:
-            # It is only a cache.
+            # A cache that cannot be written only costs time.
             pass
 
     def _file(self, key: str) -> str:
@@ -71,9 +71,9 @@ class ResponseCache:
 @dataclass(kw_only=True)
 class RegistryClient:
     url: str
-    """Of the registry, without `/skills`."""
+    """Base address of the registry, without `/skills`."""
     token: str = ""
-    answers: ResponseCache | None = None
+    cache: ResponseCache | None = None
     offline: bool = False
     insecure: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -82,16 +82,20 @@ class RegistryClient:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ConfigError(f"{self.url!r} is no address of a registry", file="skills.registry", hint="write https://…")
+            raise ConfigError(
+                f"{self.url!r} is not the address of a registry", file="skills.registry", hint="use an https:// address"
+            )
         if parts.scheme == "http" and not self.insecure and parts.netloc.partition(":")[0] not in _LOOPBACK:
-            raise RefusedError(f"{self.url} is not encrypted", rule="https-only",
-                          hint="use https, or --insecure-http if you accept what anybody on the way may see")  # fmt: skip
+            raise RefusedError(
+                f"{self.url} is not encrypted", rule="https-only",
+                hint="use https, or --insecure-http if everyone on the network may read the traffic",
+            )  # fmt: skip
 
-    # Asking
+    # Reads
 
     def search(self, query: str, *, limit: int = 20, cursor: str = "", **filters: str) -> Json:
-        asked = {"q": query, "limit": str(limit), "cursor": cursor, **filters}
-        return self._get("/skills", {name: value for name, value in asked.items() if value})
+        parameters = {"q": query, "limit": str(limit), "cursor": cursor, **filters}
+        return self._get("/skills", {name: value for name, value in parameters.items() if value})
 
     def skill(self, name: str) -> Json:
         return self._get(f"/skills/{quote(name, safe='')}")
@@ -106,13 +110,13 @@ class RegistryClient:
         return list(self._get(f"/namespaces/{quote(namespace, safe='')}/keys").get("keys", []))
 
     def whoami(self) -> Json:
-        return self._asked("GET", "/whoami")
+        return self._request("GET", "/whoami")
 
-    # Changing
+    # Changes
 
-    def publish(self, archive: bytes, *, dry_run: bool = False, **wishes: str) -> Json:
-        asked = {name: value for name, value in wishes.items() if value} | ({"dry_run": "1"} if dry_run else {})
-        return self._asked("POST", "/skills", asked, content=archive, content_type="application/zip")
+    def publish(self, archive: bytes, *, dry_run: bool = False, **options: str) -> Json:
+        parameters = {name: value for name, value in options.items() if value} | ({"dry_run": "1"} if dry_run else {})
+        return self._request("POST", "/skills", parameters, content=archive, content_type="application/zip")
 
     def yank(self, name: str, version: str, *, reason: str) -> Json:
         return self._change("POST", f"{_version(name, version)}/yank", {"reason": reason})
@@ -127,29 +131,29 @@ class RegistryClient:
         return self._change("POST", f"/namespaces/{quote(namespace, safe='')}/keys", {"public": public, "note": note})
 
     def _change(self, method: str, path: str, body: Json) -> Json:
-        return self._asked(method, path, content=json.dumps(body).encode(), content_type="application/json")
+        return self._request(method, path, content=json.dumps(body).encode(), content_type="application/json")
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
-        """With what was said before: a 304 is answered from memory, and offline everything is."""
-        # Another token may be told other things.
+        """Returns the response, from the cache on a 304 and whenever offline."""
+        # The token is part of the key: private packages differ by token.
         key = f"{self.url}{path}?{json.dumps(query, sort_keys=True)} {hashlib.sha256(self.token.encode()).hexdigest()}"
-        known = self.answers.known(key) if self.answers else None
+        cached = self.cache.find(key) if self.cache else None
         if self.offline:
-            if known is None:
-                raise UnavailableError("this was never asked before, and you are offline", hint="ask once without --offline")
-            return _object(known[1], self.url)
-        reply = self._send("GET", path, query, headers={"if-none-match": known[0]} if known else {})
-        if reply.status_code == HTTPStatus.NOT_MODIFIED and known:
-            return _object(known[1], self.url)
-        if self.answers and (tag := reply.headers.get("etag")):
-            self.answers.keep(key, tag, reply.content)
+            if cached is None:
+                raise UnavailableError("this response is not cached", hint="run it once without --offline")
+            return _object(cached[1], self.url)
+        reply = self._send("GET", path, query, headers={"if-none-match": cached[0]} if cached else {})
+        if reply.status_code == HTTPStatus.NOT_MODIFIED and cached:
+            return _object(cached[1], self.url)
+        if self.cache and (tag := reply.headers.get("etag")):
+            self.cache.store(key, tag, reply.content)
         return _object(reply.content, self.url)
 
-    def _asked(
+    def _request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, *, content: bytes = b"", content_type: str = ""
     ) -> Json:
         if self.offline:
-            raise UnavailableError(f"{self.url} cannot be asked offline", hint="try again without --offline")
+            raise UnavailableError(f"cannot contact {self.url} while offline", hint="run it without --offline")
         headers = {"content-type": content_type} if content_type else {}
         return _object(self._send(method, path, query, headers=headers, content=content).content, self.url)
 
@@ -162,7 +166,7 @@ class RegistryClient:
             reply = self._http.request(method, f"{self.url}{path}", params=query, headers=headers, content=content or None)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             why = str(error) or type(error).__name__
-            raise UnavailableError(f"{self.url} cannot be reached: {why}", hint="check the network and the address") from error
+            raise UnavailableError(f"cannot reach {self.url}: {why}", hint="check the network and the address") from error
         if reply.status_code == HTTPStatus.NOT_MODIFIED or reply.is_success:
             return reply
         raise _problem(reply.status_code, reply.content, self.url, has_token=bool(self.token))
@@ -171,13 +175,13 @@ class RegistryClient:
     def _http(self) -> httpx2.Client:
         import ssl
 
-        import httpx2  # 90 ms that only a command that asks a registry should cost
+        import httpx2  # takes 90 ms, which only commands that contact a registry should pay
 
         file = self.environment.get("SSL_CERT_FILE")
         headers = {"user-agent": "metier", "accept": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
-        trust: Any = ssl.create_default_context(cafile=file) if file else True  # Any: httpx2 takes both
+        trust: Any = ssl.create_default_context(cafile=file) if file else True  # Any: httpx2 accepts both types
         return httpx2.Client(headers=headers, follow_redirects=False, timeout=self.timeout, verify=trust)
 
 
@@ -191,34 +195,36 @@ def _object(body: bytes, url: str) -> Json:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise UnavailableError(f"what answers at {url} is no registry", hint="check the address", retryable=False)
+        raise UnavailableError(f"{url} is not a metier registry", hint="check the address", retryable=False)
     return value
 
 
 def _problem(status: int, body: bytes, url: str, *, has_token: bool) -> MetierError:
-    """What went wrong, as the server says it (RFC 9457), in our own words where it says nothing."""
+    """Returns the error of a response: the server's own problem details (RFC 9457), or a generic message."""
     try:
-        told = json.loads(body[:_LARGEST])
+        details = json.loads(body[:_LARGEST])
     except (ValueError, RecursionError):
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    detail = str(told.get("detail") or f"{url} answered {status}")[:2000]
-    hint = str(told.get("hint") or "")[:500]
+        details = {}
+    details = details if isinstance(details, dict) else {}
+    message = str(details.get("detail") or f"{url} responded with status {status}")[:2000]
+    hint = str(details.get("hint") or "")[:500]
     if status == HTTPStatus.UNAUTHORIZED:
-        where = "the token of this registry is not accepted" if has_token else detail
-        return RefusedError(where, rule="unauthenticated", hint=f"metier login {url}")
+        why = f"{url} does not accept the token" if has_token else message
+        return RefusedError(why, rule="unauthenticated", hint=f"metier login {url}")
     if status == HTTPStatus.FORBIDDEN:
-        return RefusedError(detail, rule=str(told.get("code") or "forbidden"), hint=hint or "ask whoever runs the registry")
+        return RefusedError(
+            message, rule=str(details.get("code") or "forbidden"), hint=hint or "ask the registry's administrator"
+        )
     if status == HTTPStatus.NOT_FOUND:
-        return NotFoundError(detail, hint=hint or "check the name")
+        return NotFoundError(message, hint=hint or "check the name")
     if status == HTTPStatus.CONFLICT:
-        return ConflictError(detail, hint=hint or "publish it under a new version")
+        return ConflictError(message, hint=hint or "publish it under a new version")
     if status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        return InvalidSkillError(detail, report=Report.of(_problems(told.get("findings"))), hint=hint)
+        return InvalidSkillError(message, report=Report.of(_problems(details.get("findings"))), hint=hint)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return RefusedError(detail, rule="too-large", hint=hint or "leave out what the skill does not need")
+        return RefusedError(message, rule="too-large", hint=hint or "remove files that the skill does not need")
     later = status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return UnavailableError(detail, hint=hint or ("try again later" if later else "check the address"), retryable=later)
+    return UnavailableError(message, hint=hint or ("try again later" if later else "check the address"), retryable=later)
 
 
 def _problems(findings: object) -> Iterator[Problem]:

@@ -14,10 +14,10 @@ import hashlib
 import re
 import secrets
 import zlib
-from dataclasses import dataclass
 
 from metier.errors import MetierError, RefusedError
 from metier.spec import is_name
+from metier.values import dataclass
 
 from .protocols import AccountStore
 from .records import AuditEvent, Millis, Package, PackageStatus, PackageVisibility, RegistryToken
@@ -126,7 +126,7 @@ class Tokens:
     def __init__(self, accounts: AccountStore) -> None:
         self._accounts = accounts
 
-    async def caller(self, text: str | None, *, address: str, now: Millis) -> Caller:
+    async def authenticate(self, text: str | None, *, address: str, now: Millis) -> Caller:
         if not text:
             return Caller(address=address)
         token = await self._accounts.token(hash_token(text)) if is_token_text(text) else None
@@ -138,7 +138,7 @@ class Tokens:
             raise UnauthenticatedError("this token has expired", hint="make a new one")
         return Caller(token, address)
 
-    async def first(self, *, now: Millis) -> str | None:
+    async def create_first(self, *, now: Millis) -> str | None:
         """An administrator's token, if this registry never had one."""
         text = new_token_text()
         made = await self._accounts.add_token(

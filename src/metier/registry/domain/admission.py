@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import msgspec
@@ -29,6 +28,7 @@ from metier.spec import (
     is_version,
     parse,
 )
+from metier.values import dataclass, replace
 
 from .records import PackageKind, ScanStatus
 from .search_terms import document_terms, plain_words

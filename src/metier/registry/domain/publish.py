@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import msgspec
 
 from metier.errors import InvalidSkillError, UsageError
 from metier.registry.wire import ReleaseFinding
 from metier.spec import Problem, Report, Severity, is_name
+from metier.values import dataclass, replace
 
 from .access import Caller
 from .admission import Admission, ReleaseScanner, admit

@@ -8,7 +8,6 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from metier.errors import NotFoundError, RefusedError, UsageError
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
+from metier.values import dataclass
 
 from .access import Caller
 from .admission import AGENT_FILE
@@ -27,7 +27,7 @@ __all__ = ["ListPage", "ListQuery", "Queries"]
 
 MOST_RESULTS = 200
 _FEW = 3
-LARGEST_PAGE = 100
+MAX_PAGE = 100
 _DAY_MS = 86_400_000
 _ANY = PackageFilters()
 
@@ -130,7 +130,7 @@ class Queries:
 
     async def find(self, caller: Caller, query: ListQuery) -> ListPage:
         filters = _seen_by(caller, query.filters)
-        limit = max(1, min(query.limit, LARGEST_PAGE))
+        limit = max(1, min(query.limit, MAX_PAGE))
         sort = query.sort or (Sort.RELEVANCE if query.query.strip() else Sort.UPDATED)
         if query.query.strip():
             return await self._search(query.query, filters, sort, _offset(query.cursor), limit)

@@ -1,19 +1,18 @@
-"""The registry: everything that the API and the pages may ask, over a store, blobs, a clock and a judge."""
+"""A running registry: its options, its stores and the parts that the API and the pages call."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from metier.registry.blobs import CachedBlobs, open_blobs
 from metier.registry.store import open_store
+from metier.values import dataclass, field
 
 from .access import Tokens
 from .admission import ReleaseScanner
 from .download_counts import DownloadCounter
 from .moderation import Moderation
-from .options import ServerOptions
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
 from .publish import Publisher
@@ -21,11 +20,45 @@ from .queries import Queries
 from .records import Millis
 from .signatures import Signatures
 
-__all__ = ["Registry", "now", "open_registry"]
+__all__ = ["Registry", "RequestRates", "ServerOptions", "now_millis", "open_registry"]
+
+_MIB = 1024 * 1024
 
 
-def now() -> Millis:
+def now_millis() -> Millis:
     return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRates:
+    """Requests per minute, from one address and with one token; 0 means no limit. Each worker counts separately."""
+
+    read: tuple[int, int] = (6_000, 24_000)
+    download: tuple[int, int] = (2_400, 12_000)
+    write: tuple[int, int] = (300, 3_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    db: str
+    """`sqlite:///path` or `postgresql://…`"""
+    blobs: str
+    """`file:///path`, `s3://bucket?endpoint=…`, `gs://bucket` or `az://container`"""
+    url: str = ""
+    """The public address of the registry; empty means the address of each request."""
+    upload_bytes: int = 20 * _MIB
+    """Maximum size of one archive."""
+    reserved_days: int = 30
+    """Days for which the name of a deleted package stays reserved for its owners."""
+    rates: RequestRates = field(default_factory=RequestRates)
+    trust_proxy: bool = False
+    """Take the client address from X-Forwarded-For, which a trusted proxy sets."""
+    old_index: bool = False
+    """Also serve the index of version 0.1.0 at /.well-known/skills/, which has no digests."""
+    proxy_blobs: bool = False
+    """Send archives of an object store through the registry instead of redirecting to the store."""
+    cache_bytes: int = 32 * _MIB
+    """Size of the archive cache in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +77,7 @@ class Registry:
     scanner: ReleaseScanner | None
 
     async def ping(self) -> None:
-        """Unavailable if the registry could not answer."""
+        """Raises UnavailableError if the database or the archives cannot be reached."""
         await self.store.ping()
         await self.blobs.ping()
 
@@ -57,9 +90,9 @@ class Registry:
 
 
 async def open_registry(
-    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], Millis] = now
+    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], Millis] = now_millis
 ) -> Registry:
-    """Connected, migrated, ready."""
+    """Connects to the stores and migrates the database."""
     store = await open_store(options.db)
     try:
         blobs = CachedBlobs(open_blobs(options.blobs), size=options.cache_bytes)

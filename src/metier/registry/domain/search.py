@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from metier.errors import suggested_name
 from metier.selection import words
+from metier.values import dataclass
 
 from .records import Package
 from .search_terms import name_terms, plain_words, terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metier.errors import NotFoundError, UnavailableError, UsageError
-from metier.registry.ed25519 import keyid_of, statement, verify
+from metier.registry.ed25519 import key_id, release_statement, verify_signature
 from metier.spec import is_name
 
 from .access import Caller
@@ -32,7 +32,7 @@ class Signatures:
         if not is_name(namespace):
             raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
         caller.require(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
-        now, keyid = self._clock(), keyid_of(public)
+        now, keyid = self._clock(), key_id(public)
         event = AuditEvent(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
         return await self._store.add_key(SigningKey(0, namespace, keyid, public, note[:200], now, None), event=event)
 
@@ -50,7 +50,9 @@ class Signatures:
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
             raise NotFoundError(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
-        verify(keys[0].public, payload, statement(kind=kind, name=name, version=release.version, digest=release.digest))
+        verify_signature(
+            keys[0].public, payload, release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
+        )
         signature = Signature(release.version, "ed25519", keys[0].namespace, keyid, payload, self._clock())
         event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {keyid}")
         await self._store.sign(release.id, signature, event=event)
@@ -63,7 +65,7 @@ class Signatures:
         caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
         if len(bundle) > _LARGEST_BUNDLE:
             raise UsageError("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
-        stated = statement(kind=kind, name=name, version=release.version, digest=release.digest)
+        stated = release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
         signer = _identity_in(bundle, stated)
         signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
         event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {signer}")

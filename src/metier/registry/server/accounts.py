@@ -38,16 +38,8 @@ class KeyRequest(Struct):
     note: str = ""
 
 
-class KeyRow(Struct):
-    keyid: str
-    public: str
-    note: str
-    created: str
-    revoked: str | None
-
-
 class KeyList(Struct):
-    keys: list[KeyRow]
+    keys: list[wire.KeyRow]
 
 
 class ReportList(Struct):
@@ -110,7 +102,7 @@ async def revoke_token(request: RegistryRequest) -> HttpResponse:
 
 async def keys(request: RegistryRequest) -> HttpResponse:
     rows = await request.registry.signatures.keys(request.params["namespace"])
-    return json_response(KeyList([_key(row) for row in rows]))
+    return json_response(KeyList([views.signing_key(row) for row in rows]))
 
 
 async def add_key(request: RegistryRequest) -> HttpResponse:
@@ -118,7 +110,7 @@ async def add_key(request: RegistryRequest) -> HttpResponse:
     row = await request.registry.signatures.add_key(
         request.caller, request.params["namespace"], wanted.public, note=wanted.note
     )
-    return json_response(_key(row), status=201)
+    return json_response(views.signing_key(row), status=201)
 
 
 async def revoke_key(request: RegistryRequest) -> HttpResponse:
@@ -171,20 +163,18 @@ def _before(request: RegistryRequest) -> int | None:
     return int_parameter(request, "before", 0, 1 << 29) or None
 
 
-def _key(row: views.SigningKey) -> KeyRow:
-    return KeyRow(row.keyid, row.public, row.note, views.iso(row.created), views.moment(row.revoked))
-
-
 ROUTES = (
-    Route(method="GET", path="/whoami", endpoint=whoami, about="Whose token this is, and what it may do.", answers=WhoAmI),
-    Route(method="GET", path="/tokens", endpoint=tokens, about="Your tokens.", answers=wire.TokenList, auth="any"),
+    Route(
+        method="GET", path="/whoami", endpoint=whoami, summary="Whose token this is, and what it may do.", response_type=WhoAmI
+    ),
+    Route(method="GET", path="/tokens", endpoint=tokens, summary="Your tokens.", response_type=wire.TokenList, auth="any"),
     Route(
         method="POST",
         path="/tokens",
         endpoint=make_token,
-        about="Make a token; its text is shown only now.",
+        summary="Make a token; its text is shown only now.",
         body=TokenRequest,
-        answers=wire.NewToken,
+        response_type=wire.NewToken,
         rate="write",
         status=201,
         auth="admin, or what the token has itself",
@@ -193,8 +183,8 @@ ROUTES = (
         method="DELETE",
         path="/tokens/{id}",
         endpoint=revoke_token,
-        about="Revoke a token.",
-        answers=Acknowledgement,
+        summary="Revoke a token.",
+        response_type=Acknowledgement,
         rate="write",
         auth="any",
     ),
@@ -202,16 +192,16 @@ ROUTES = (
         method="GET",
         path="/namespaces/{namespace}/keys",
         endpoint=keys,
-        about="Keys that a namespace signs with.",
-        answers=KeyList,
+        summary="Keys that a namespace signs with.",
+        response_type=KeyList,
     ),
     Route(
         method="POST",
         path="/namespaces/{namespace}/keys",
         endpoint=add_key,
-        about="Register an Ed25519 key.",
+        summary="Register an Ed25519 key.",
         body=KeyRequest,
-        answers=KeyRow,
+        response_type=wire.KeyRow,
         rate="write",
         status=201,
         auth="publish:NAMESPACE",
@@ -220,8 +210,8 @@ ROUTES = (
         method="DELETE",
         path="/namespaces/{namespace}/keys/{keyid}",
         endpoint=revoke_key,
-        about="Revoke a key.",
-        answers=Acknowledgement,
+        summary="Revoke a key.",
+        response_type=Acknowledgement,
         rate="write",
         auth="publish:NAMESPACE",
     ),
@@ -229,8 +219,8 @@ ROUTES = (
         method="GET",
         path="/reports",
         endpoint=reports,
-        about="What was reported.",
-        answers=ReportList,
+        summary="What was reported.",
+        response_type=ReportList,
         auth="admin",
         query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE),
     ),
@@ -238,9 +228,9 @@ ROUTES = (
         method="POST",
         path="/reports/{id}",
         endpoint=resolve,
-        about="Decide on a report.",
+        summary="Decide on a report.",
         body=ReportDecision,
-        answers=Acknowledgement,
+        response_type=Acknowledgement,
         rate="write",
         auth="admin",
     ),
@@ -248,8 +238,8 @@ ROUTES = (
         method="GET",
         path="/audit",
         endpoint=audit,
-        about="Every change, the newest first.",
-        answers=wire.AuditPage,
+        summary="Every change, the newest first.",
+        response_type=wire.AuditPage,
         auth="admin",
         query=(QueryParameter("subject", "only of this one, such as skill:pdf"), _BEFORE),
     ),
@@ -257,9 +247,9 @@ ROUTES = (
         method="GET",
         path="/trending",
         endpoint=trending,
-        about="Most downloaded of late.",
-        answers=TrendingList,
+        summary="Most downloaded of late.",
+        response_type=TrendingList,
         query=(QueryParameter("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),),
     ),
-    Route(method="GET", path="/stats", endpoint=stats, about="How much there is.", answers=RegistryTotals),
+    Route(method="GET", path="/stats", endpoint=stats, summary="How much there is.", response_type=RegistryTotals),
 )

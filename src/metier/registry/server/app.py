@@ -20,16 +20,12 @@ from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableE
 from metier.registry import web
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import ReleaseScanner
-from metier.registry.domain.options import ServerOptions
 from metier.registry.domain.records import PackageKind
-from metier.registry.domain.registry import Registry, now, open_registry
+from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
 
-from . import accounts, discovery
-from . import clawhub as compat
-from . import error_responses as problems
-from . import operations as system
+from . import accounts, clawhub, discovery, error_responses, operations
 from .background_jobs import run_background_jobs
-from .metrics import Metrics
+from .operations import Metrics
 from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
@@ -43,7 +39,9 @@ _log = logging.getLogger("metier.registry")
 _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-def create_app(options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now) -> RegistryApp:
+def create_app(
+    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now_millis
+) -> RegistryApp:
     """An application, API and pages, that opens its registry when the server starts it."""
     parts: Sequence[Route] = (
         *package_routes(PackageKind.SKILL),
@@ -52,8 +50,8 @@ def create_app(options: ServerOptions, *, scanner: ReleaseScanner | None = None,
         *owner_routes(PackageKind.AGENT),
         *accounts.ROUTES,
         *discovery.ROUTES,
-        *compat.ROUTES,
-        *system.ROUTES,
+        *clawhub.ROUTES,
+        *operations.ROUTES,
         *web.ROUTES,
     )
     return RegistryApp(options, Routes(parts), scanner=scanner, clock=clock)
@@ -142,18 +140,18 @@ class RegistryApp:
             bad = self.limits.seen("bad", address) if token else None
             allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
             if allowed and allowed[1] < 0:
-                raise problems.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
+                raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
             extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
             _check_origin(request, heads)
         try:
-            request.caller = await request.registry.tokens.caller(token, address=address, now=request.registry.clock())
+            request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
         except UnauthenticatedError:
             self.limits.take("bad", address, has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
             # A page is shown to whoever comes; an old cookie only means that nobody is logged in.
-            request.caller = await request.registry.tokens.caller(None, address=address, now=0)
+            request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
             token = ""
         request.token = token
         return await route.endpoint(request), extra
@@ -169,14 +167,14 @@ class RegistryApp:
         if is_page:
             return web.render_error(request, error)
         if (route and route.kind == "plain") or request.scope["path"].startswith("/api/v1"):
-            return problems.plain_response(error)
-        return problems.problem_response(error)
+            return error_responses.plain_response(error)
+        return error_responses.problem_response(error)
 
 
 def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
     if found and scope["method"] not in found:
         allowed = ", ".join(sorted({*found, *(["HEAD"] if "GET" in found else [])}))
-        return problems.MethodNotAllowedError(scope["method"], allowed)
+        return error_responses.MethodNotAllowedError(scope["method"], allowed)
     return NotFoundError(f"there is nothing at {scope['path'][:200]!r}", hint="see /openapi.json for everything there is")
 
 

@@ -238,9 +238,9 @@ def _moderation(package: Package) -> dict[str, Any]:  # Any: JSON of another pro
     }
 
 
-def _route(method: str, path: str, endpoint: Any, about: str, **more: Any) -> Route:  # Any: fields of Route
-    return Route(method=method, path=f"/api/v1{path}", endpoint=endpoint, about=about, kind="plain",
-                 **{"answers": dict[str, Any], "rate": "read" if method == "GET" else "write", **more})  # fmt: skip
+def _route(method: str, path: str, endpoint: Any, summary: str, **more: Any) -> Route:  # Any: fields of Route
+    return Route(method=method, path=f"/api/v1{path}", endpoint=endpoint, summary=summary, kind="plain",
+                 **{"response_type": dict[str, Any], "rate": "read" if method == "GET" else "write", **more})  # fmt: skip
 
 
 _DOWNLOAD = next(route for route in package_routes(PackageKind.SKILL) if route.path == "/skills/{name}/download")
@@ -258,9 +258,9 @@ ROUTES = (
     _route("GET", "/skills/{slug}/moderation", moderation, "What the scan says."),
     _route("GET", "/skills/{slug}/versions", versions, "Its versions."),
     _route("GET", "/skills/{slug}/versions/{version}", version, "One version."),
-    _route("GET", "/skills/{slug}/file", file, "One file.", answers=bytes, query=(QueryParameter("path", "which"),)),
+    _route("GET", "/skills/{slug}/file", file, "One file.", response_type=bytes, query=(QueryParameter("path", "which"),)),
     _route("GET", "/skills/{slug}/install", install, "What to install."),
-    _route("GET", "/download", download, "An archive.", answers=bytes, rate="download", query=(_SLUG,)),
+    _route("GET", "/download", download, "An archive.", response_type=bytes, rate="download", query=(_SLUG,)),
     _route("GET", "/resolve", resolve, "Which version has these files?", query=(_SLUG, QueryParameter("hash", "of its files"))),
     _route("GET", "/whoami", whoami, "Whose token this is."),
 )

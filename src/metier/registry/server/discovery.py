@@ -109,7 +109,7 @@ async def sparse(request: RegistryRequest) -> HttpResponse:
 
 
 def _line(package: Package, release: Release, base: str) -> SparseIndexLine:
-    link = f"{views.home(package.kind, package.name, base)}/{release.version}.zip"
+    link = f"{views.package_url(package.kind, package.name, base)}/{release.version}.zip"
     return SparseIndexLine(
         package.name,
         release.version,
@@ -153,58 +153,62 @@ _ARCHIVE = next(route for route in package_routes(PackageKind.SKILL) if route.pa
 
 ROUTES = (
     Route(
-        method="GET", path=_PLACE, endpoint=well_known, about="The skills of this site, version 0.2.0.", answers=DiscoveryIndex
+        method="GET",
+        path=_PLACE,
+        endpoint=well_known,
+        summary="The skills of this site, version 0.2.0.",
+        response_type=DiscoveryIndex,
     ),
     Route(
         method="GET",
         path=f"/{{namespace}}{_PLACE}",
         endpoint=well_known,
-        about="Those of one namespace.",
-        answers=DiscoveryIndex,
+        summary="Those of one namespace.",
+        response_type=DiscoveryIndex,
     ),
     Route(
         method="GET",
         path=f"/t/{{token}}{_PLACE}",
         endpoint=well_known,
-        answers=DiscoveryIndex,
-        about="Private ones too, for clients that cannot send a header; the token may only read.",
+        response_type=DiscoveryIndex,
+        summary="Private ones too, for clients that cannot send a header; the token may only read.",
     ),
     Route(
         method="GET",
         path=f"/t/{{token}}/{{namespace}}{_PLACE}",
         endpoint=well_known,
-        answers=DiscoveryIndex,
-        about="The same of one namespace.",
+        response_type=DiscoveryIndex,
+        summary="The same of one namespace.",
     ),
     Route(
         method="GET",
         path="/t/{token}/skills/{name}/{archive}",
         endpoint=_archive_by_token,
         rate="download",
-        about="The archive of one version, VERSION.zip.",
-        answers=bytes,
+        summary="The archive of one version, VERSION.zip.",
+        response_type=bytes,
     ),
     Route(
         method="GET",
         path=f"{_OLD}/index.json",
         endpoint=old_index,
-        about="Version 0.1.0, if it is switched on.",
-        answers=LegacyIndex,
+        summary="Version 0.1.0, if it is switched on.",
+        response_type=LegacyIndex,
     ),
-    Route(method="GET", path=f"{_OLD}/{{name}}/{{path...}}", endpoint=old_file, about="One file of it.", answers=bytes),
+    Route(method="GET", path=f"{_OLD}/{{name}}/{{path...}}", endpoint=old_file, summary="One file of it.", response_type=bytes),
     Route(
         method="GET",
         path="/index/{file}",
         endpoint=sparse,
-        about="Every version of one skill, one JSON object a line.",
-        answers=str,
+        summary="Every version of one skill, one JSON object a line.",
+        response_type=str,
     ),
     Route(
         method="GET",
         path="/.well-known/clawhub.json",
         endpoint=clawhub_site,
-        about="Where clawhub finds its API.",
-        answers=dict[str, str],
+        summary="Where clawhub finds its API.",
+        response_type=dict[str, str],
     ),
-    Route(method="GET", path="/robots.txt", endpoint=robots, about="What crawlers leave alone.", answers=str),
+    Route(method="GET", path="/robots.txt", endpoint=robots, summary="What crawlers leave alone.", response_type=str),
 )

@@ -23,7 +23,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 def describe(routes: Iterable[Route]) -> dict[str, Any]:  # Any: JSON
     """OpenAPI 3.1 of every route that is no page."""
     listed = [route for route in routes if route.kind != "page"]
-    types = [kind for route in listed for kind in (route.answers, route.body) if kind not in (None, bytes, str)]
+    types = [kind for route in listed for kind in (route.response_type, route.body) if kind not in (None, bytes, str)]
     schemas, components = msgspec.json.schema_components([*types, ProblemDetails], ref_template="#/components/schemas/{name}")
     known = dict(zip(map(repr, [*types, ProblemDetails]), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -43,16 +43,21 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:  # Any: JSON
 
 def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
     operation: dict[str, Any] = {
-        "summary": route.about,
+        "summary": route.summary,
         "operationId": re.sub(r"\W+", "_", f"{route.method} {route.path}").strip("_").lower(),
         "parameters": [
-            *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-              for name in _PARAMETER.findall(route.path)),
-            *({"name": each.name, "in": "query", "description": each.about, "schema": each.schema} for each in route.query),
+            *(
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in _PARAMETER.findall(route.path)
+            ),
+            *(
+                {"name": each.name, "in": "query", "description": each.description, "schema": each.schema}
+                for each in route.query
+            ),
         ],
         "responses": _responses(route, known),
         "security": [{"token": []}] if route.auth else [{}, {"token": []}],
-    }  # fmt: skip
+    }
     if route.auth:
         operation["description"] = f"Needs a token with the scope: {route.auth}."
     if route.body is bytes:
@@ -65,16 +70,16 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: J
 
 
 def _responses(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
-    if route.answers is bytes:
+    if route.response_type is bytes:
         content: dict[str, Any] = {"*/*": _BINARY}
-    elif route.answers is str or route.answers is None:
+    elif route.response_type is str or route.response_type is None:
         content = {"*/*": {"schema": {"type": "string"}}}
     else:
-        content = {"application/json": {"schema": known[repr(route.answers)]}}
+        content = {"application/json": {"schema": known[repr(route.response_type)]}}
     good: dict[str, Any] = {str(route.status): {"description": "done", "content": content}}
     if route.method == "POST" and route.body is bytes and route.status == 201:
         good["200"] = {"description": "there already, or a dry run", "content": content}
-    if route.answers is bytes and route.method == "GET":
+    if route.response_type is bytes and route.method == "GET":
         good["302"] = {"description": "the bytes are at another address"}
     if route.kind == "plain":
         problem: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}

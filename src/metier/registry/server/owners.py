@@ -61,17 +61,19 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
     version = f"{name}/versions/{{version}}"
     owner = "publish:NAMESPACE"
 
-    def change(method: str, path: str, endpoint: Endpoint, about: str, *, auth: str = owner, **more: Any) -> Route:
+    def change(method: str, path: str, endpoint: Endpoint, summary: str, *, auth: str = owner, **more: Any) -> Route:
         # Any: the other fields of Route
-        given = {"answers": ChangeResult, **more}
-        return Route(method=method, path=path, endpoint=endpoint, about=about, rate="write", auth=auth, **given)
+        given = {"response_type": ChangeResult, **more}
+        return Route(method=method, path=path, endpoint=endpoint, summary=summary, rate="write", auth=auth, **given)
 
     return (
         change(
             "POST", f"{version}/yank", one.yank, "Hide a version from whoever does not name it.", auth="yank", body=ReasonBody
         ),
         change("POST", f"{version}/unyank", one.unyank, "Show it again.", auth="yank"),
-        change("PUT", f"{version}/signature", one.sign, "Add a signature.", body=SignatureBody, answers=wire.SignatureRow),
+        change(
+            "PUT", f"{version}/signature", one.sign, "Add a signature.", body=SignatureBody, response_type=wire.SignatureRow
+        ),
         change("POST", f"{version}/rescan", one.rescan, "Scan it again with today's rules.", status=202),
         change("DELETE", name, one.delete, "Delete it; its name stays reserved for its owners for a while.", body=ReasonBody),
         change("POST", f"{name}/undelete", one.undelete, "Take a deletion back."),
@@ -79,9 +81,9 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
         change("PUT", f"{name}/status", one.status, "Say that it is active, deprecated or archived.", body=StatusBody),
         change("PUT", f"{name}/tags/{{tag}}", one.tag, "Let a tag point to a version.", body=TagBody),
         change("DELETE", f"{name}/tags/{{tag}}", one.untag, "Remove a tag."),
-        Route(method="GET", path=f"{name}/owners", endpoint=one.owners, about="Its owners.", answers=OwnerList),
-        change("PUT", f"{name}/owners/{{namespace}}", one.add_owner, "Add an owner.", answers=OwnerList),
-        change("DELETE", f"{name}/owners/{{namespace}}", one.remove_owner, "Remove an owner.", answers=OwnerList),
+        Route(method="GET", path=f"{name}/owners", endpoint=one.owners, summary="Its owners.", response_type=OwnerList),
+        change("PUT", f"{name}/owners/{{namespace}}", one.add_owner, "Add an owner.", response_type=OwnerList),
+        change("DELETE", f"{name}/owners/{{namespace}}", one.remove_owner, "Remove an owner.", response_type=OwnerList),
         change("POST", f"{name}/transfer", one.offer, "Offer it to another namespace.", body=TransferBody),
         change("POST", f"{name}/transfer/accept", one.accept, "Accept what was offered."),
         change(

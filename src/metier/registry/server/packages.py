@@ -10,16 +10,16 @@ from starlette.types import ASGIApp
 
 from metier.errors import NotFoundError, UsageError
 from metier.registry.domain.publish import PublishRequest
-from metier.registry.domain.queries import LARGEST_PAGE, ListQuery
+from metier.registry.domain.queries import MAX_PAGE, ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, PackageVisibility, Sort
 from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, SkillPage, SkillSummary, VersionList, VersionRow
 
 from . import views as views
-from .badges import badge_svg, chart_svg
 from .markdown import skill_html
 from .responses import Headers, HttpResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
 from .uploads import read_archive
+from .views import badge_svg, chart_svg
 
 __all__ = ["immutable_headers", "list_query", "package_routes"]
 
@@ -33,7 +33,7 @@ _LIST = (
     QueryParameter("verdict", "only with this verdict of the scan"),
     QueryParameter("sort", "the order", {"type": "string", "enum": [str(each) for each in Sort]}),
     QueryParameter("cursor", "`next` of the page before"),
-    QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": LARGEST_PAGE}),
+    QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": MAX_PAGE}),
 )
 _PUBLISH = (
     QueryParameter("namespace", "where to; the token's own if absent"),
@@ -57,30 +57,103 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
     root = f"/{kind}s"
     name = f"{root}/{{name}}"
     return (
-        Route(method="GET", path=name, endpoint=one.show, about=f"One {kind}.", answers=SkillSummary),
-        Route(method="GET", path=f"{name}/download", endpoint=one.download, rate="download", query=(_VERSION,),
-              about="Its archive, a zip.", answers=bytes),
-        Route(method="GET", path=f"{name}/{{archive}}", endpoint=one.archive, rate="download",
-              about="The archive of one version, VERSION.zip; it never changes.", answers=bytes),
-        Route(method="GET", path=root, endpoint=one.list, query=_LIST, about=f"List and search {kind}s.", answers=SkillPage),
-        Route(method="POST", path=root, endpoint=one.publish, rate="write", query=_PUBLISH, answers=PublishReceipt, body=bytes,
-              about="Publish a zip or tar.gz: as the body, or as a file of a form.", status=201, auth="publish:NAMESPACE"),
-        Route(method="GET", path=f"{name}/versions", endpoint=one.versions, about="Every version.", answers=VersionList),
-        Route(method="GET", path=f"{name}/versions/{{version}}", endpoint=one.version,
-              about="One version with its files, findings and signatures.", answers=VersionRow),
-        Route(method="GET", path=f"{name}/files/{{path...}}", endpoint=one.file, query=(_VERSION,), answers=bytes,
-              about="One file of a version."),
-        Route(method="GET", path=f"{name}/readme", endpoint=one.readme, query=(_VERSION,), answers=str,
-              about="SKILL.md as HTML that is safe to show."),
-        Route(method="GET", path=f"{name}/scan", endpoint=one.scan, query=(_VERSION,), answers=list[ReleaseFinding],
-              about="What the scan of a version found."),
-        Route(method="GET", path=f"{name}/stats", endpoint=one.stats, answers=DownloadStats, about="Downloads a day.",
-              query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
-        Route(method="GET", path=f"{name}/badge.svg", endpoint=one.badge, answers=str, about="A badge for a README.",
-              query=(QueryParameter("show", "what it shows", {"type": "string", "enum": ["version", "downloads"]}),)),
-        Route(method="GET", path=f"{name}/chart.svg", endpoint=one.chart, answers=str, about="Downloads as a chart.",
-              query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),)),
-    )  # fmt: skip
+        Route(method="GET", path=name, endpoint=one.show, summary=f"One {kind}.", response_type=SkillSummary),
+        Route(
+            method="GET",
+            path=f"{name}/download",
+            endpoint=one.download,
+            rate="download",
+            query=(_VERSION,),
+            summary="Its archive, a zip.",
+            response_type=bytes,
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/{{archive}}",
+            endpoint=one.archive,
+            rate="download",
+            summary="The archive of one version, VERSION.zip; it never changes.",
+            response_type=bytes,
+        ),
+        Route(
+            method="GET",
+            path=root,
+            endpoint=one.list,
+            query=_LIST,
+            summary=f"List and search {kind}s.",
+            response_type=SkillPage,
+        ),
+        Route(
+            method="POST",
+            path=root,
+            endpoint=one.publish,
+            rate="write",
+            query=_PUBLISH,
+            response_type=PublishReceipt,
+            body=bytes,
+            summary="Publish a zip or tar.gz: as the body, or as a file of a form.",
+            status=201,
+            auth="publish:NAMESPACE",
+        ),
+        Route(
+            method="GET", path=f"{name}/versions", endpoint=one.versions, summary="Every version.", response_type=VersionList
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/versions/{{version}}",
+            endpoint=one.version,
+            summary="One version with its files, findings and signatures.",
+            response_type=VersionRow,
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/files/{{path...}}",
+            endpoint=one.file,
+            query=(_VERSION,),
+            response_type=bytes,
+            summary="One file of a version.",
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/readme",
+            endpoint=one.readme,
+            query=(_VERSION,),
+            response_type=str,
+            summary="SKILL.md as HTML that is safe to show.",
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/scan",
+            endpoint=one.scan,
+            query=(_VERSION,),
+            response_type=list[ReleaseFinding],
+            summary="What the scan of a version found.",
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/stats",
+            endpoint=one.stats,
+            response_type=DownloadStats,
+            summary="Downloads a day.",
+            query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),),
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/badge.svg",
+            endpoint=one.badge,
+            response_type=str,
+            summary="A badge for a README.",
+            query=(QueryParameter("show", "what it shows", {"type": "string", "enum": ["version", "downloads"]}),),
+        ),
+        Route(
+            method="GET",
+            path=f"{name}/chart.svg",
+            endpoint=one.chart,
+            response_type=str,
+            summary="Downloads as a chart.",
+            query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),),
+        ),
+    )
 
 
 def list_query(request: RegistryRequest, kind: PackageKind) -> ListQuery:
@@ -97,7 +170,7 @@ def list_query(request: RegistryRequest, kind: PackageKind) -> ListQuery:
         ),
         sort=Sort(sort) if sort else None,
         cursor=asked.get("cursor", ""),
-        limit=int_parameter(request, "limit", 20, LARGEST_PAGE),
+        limit=int_parameter(request, "limit", 20, MAX_PAGE),
     )  # fmt: skip
 
 
@@ -171,7 +244,7 @@ class _Packages:
             dry_run=asked.get("dry_run", "0") not in ("0", "", "false"),
         )
         done = await registry.publisher.publish(request.caller, data, intent)
-        return json_response(views.accepted(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
+        return json_response(views.publish_receipt(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
 
     async def versions(self, request: RegistryRequest) -> HttpResponse:
         package, releases, tags = await request.registry.queries.releases(request.caller, self.kind, request.params["name"])
@@ -182,7 +255,7 @@ class _Packages:
         queries = request.registry.queries
         package, release = await queries.release(request.caller, self.kind, request.params["name"], request.params["version"])
         signatures = await queries.signatures(package)
-        return json_response(views.version(package, release, request.base, whole=True, signatures=signatures))
+        return json_response(views.version(package, release, request.base, full=True, signatures=signatures))
 
     async def file(self, request: RegistryRequest) -> HttpResponse:
         version = request.query_params.get("version", "")
@@ -206,7 +279,7 @@ class _Packages:
     async def scan(self, request: RegistryRequest) -> HttpResponse:
         name, version = request.params["name"], request.query_params.get("version", "")
         package, release = await request.registry.queries.release(request.caller, self.kind, name, version)
-        return json_response(views.version(package, release, request.base, whole=True).findings)
+        return json_response(views.version(package, release, request.base, full=True).findings)
 
     async def stats(self, request: RegistryRequest) -> HttpResponse:
         package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metier.registry.domain.options import RequestRates
+from metier.registry.domain.registry import RequestRates
 
 from .responses import Headers
 

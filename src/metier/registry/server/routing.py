@@ -6,7 +6,6 @@ A tree of path parts, so that finding one of a hundred routes costs as much as f
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp
 
 from metier.registry.domain.access import ANONYMOUS, Caller
 from metier.registry.domain.registry import Registry
+from metier.values import dataclass, field
 
 __all__ = ["Endpoint", "QueryParameter", "RegistryRequest", "Route", "Routes"]
 
@@ -38,7 +38,7 @@ class QueryParameter:
     """A parameter behind the question mark, for the API's description."""
 
     name: str
-    about: str
+    description: str
     schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})  # Any: JSON Schema
 
 
@@ -48,12 +48,12 @@ class Route:
     path: str
     """`/skills/{name}`; `{path...}` takes the rest."""
     endpoint: Endpoint
-    about: str = ""
+    summary: str = ""
     rate: str = "read"
     """Which of the limits it counts for: read, download or write; empty for none."""
     kind: str = "api"
     """How its errors look: api (problem JSON), plain (text) or page."""
-    answers: Any = None  # Any: a type, for the API's description
+    response_type: Any = None  # Any: a type, for the API's description
     body: Any = None
     query: tuple[QueryParameter, ...] = ()
     status: int = 200

@@ -1,4 +1,4 @@
-"""A registry behind uvicorn: one process, or several that share a database."""
+"""Runs a registry with uvicorn: one process, or several that share a database."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ from typing import Any
 
 import uvicorn
 
-from metier.registry.domain.options import RequestRates, ServerOptions
-from metier.registry.domain.registry import open_registry
+from metier.registry.domain.admission import ReleaseScan
+from metier.registry.domain.records import ScanStatus
+from metier.registry.domain.registry import RequestRates, ServerOptions, open_registry
+from metier.scan import scan
+from metier.spec import Files
 
 from .app import RegistryApp, create_app
 
-__all__ = ["serve", "worker_app"]
+__all__ = ["scan_release", "serve", "worker_app"]
 
-_HANDED_ON = "METIER_REGISTRY_OPTIONS"
+_OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 
 
-def serve(options: ServerOptions, *, host: str, port: int, workers: int, told: Callable[[str | None], None]) -> None:
-    """Until interrupted. `told` is called once the database is ready, with the administrator's token if it is new."""
-    told(asyncio.run(_prepared(options)))
+def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_ready: Callable[[str | None], None]) -> None:
+    """Serves until interrupted. Calls `on_ready` once the database is ready, with the admin token on the first start."""
+    on_ready(asyncio.run(_prepare(options)))
     common: dict[str, Any] = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
               "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on"}  # fmt: skip
     if workers == 1:
-        uvicorn.run(_app(options), **common)
+        uvicorn.run(create_app(options, scanner=scan_release), **common)
         return
-    os.environ[_HANDED_ON] = json.dumps(dataclasses.asdict(options))
-    uvicorn.run("metier.registry.server.uvicorn_server:worker_app", factory=True, workers=workers, **common)
+    os.environ[_OPTIONS_VARIABLE] = json.dumps(dataclasses.asdict(options))
+    uvicorn.run(f"{__name__}:worker_app", factory=True, workers=workers, **common)
 
 
 def worker_app() -> RegistryApp:
-    """What each of several workers runs; its options come from the process that started it."""
-    fields = json.loads(os.environ[_HANDED_ON])
+    """Returns the application of one of several workers, with the options of the parent process."""
+    fields = json.loads(os.environ[_OPTIONS_VARIABLE])
     rates = RequestRates(**{name: tuple(value) for name, value in fields.pop("rates").items()})
-    return _app(ServerOptions(**fields, rates=rates))
+    return create_app(ServerOptions(**fields, rates=rates), scanner=scan_release)
 
 
-def _app(options: ServerOptions) -> RegistryApp:
-    from metier.registry.domain.judging import scan_release
+def scan_release(files: Files, *, name: str) -> ReleaseScan:
+    report = scan(files, folder=name)
+    return ReleaseScan(ScanStatus(report.verdict.value), tuple(report.report))
 
-    return create_app(options, scanner=scan_release)
 
-
-async def _prepared(options: ServerOptions) -> str | None:
-    """Migrate before any worker starts, and make the first token where everybody can see it."""
+async def _prepare(options: ServerOptions) -> str | None:
+    """Migrates the database before any worker starts, and creates the first token."""
     registry = await open_registry(options)
     try:
-        return await registry.tokens.first(now=registry.clock())
+        return await registry.tokens.create_first(now=registry.clock())
     finally:
         await registry.close()

@@ -1,23 +1,40 @@
-"""Rows as the wire has them."""
+"""Records as the API shows them: JSON types, badges and charts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from html import escape
 
 import msgspec
 
 from metier.registry import wire
-from metier.registry.domain import records as model
+from metier.registry.domain import records
 from metier.registry.domain.publish import PublishOutcome, findings_of
 from metier.registry.domain.records import Millis, Package, RegistryToken, Release, Signature, SigningKey
 
-__all__ = ["SigningKey", "accepted", "details", "home", "iso", "moment", "signature", "skill", "token", "version"]
+__all__ = [
+    "badge_svg",
+    "chart_svg",
+    "details",
+    "iso",
+    "iso_or_none",
+    "package_url",
+    "publish_receipt",
+    "signature",
+    "signing_key",
+    "skill",
+    "token",
+    "version",
+]
 
-_iso = lru_cache(maxsize=8192)(model.iso)
+_iso = lru_cache(maxsize=8192)(records.iso)
 _PLURAL = {"skill": "skills", "agent": "agents"}
+_LETTER = 6.6
+_WIDTH, _HEIGHT, _EDGE = 640, 160, 24
 
 
-def home(kind: str, name: str, base: str) -> str:
+def package_url(kind: str, name: str, base: str) -> str:
     return f"{base}/{_PLURAL[kind]}/{name}"
 
 
@@ -46,15 +63,15 @@ def skill(package: Package, base: str) -> wire.SkillSummary:
 
 
 def version(
-    package: Package, release: Release, base: str, *, whole: bool = False, signatures: list[Signature] | None = None
+    package: Package, release: Release, base: str, *, full: bool = False, signatures: list[Signature] | None = None
 ) -> wire.VersionRow:
-    """One release; `whole` with its files and findings."""
+    """Returns one release; `full` adds its files and findings."""
     return wire.VersionRow(
         version=release.version,
         digest=release.digest,
         archive_digest=f"sha256:{release.archive}",
         size=release.size,
-        download_url=f"{home(package.kind, package.name, base)}/{release.version}.zip",
+        download_url=f"{package_url(package.kind, package.name, base)}/{release.version}.zip",
         description=release.description,
         author=release.author,
         license=release.license,
@@ -65,8 +82,8 @@ def version(
         yank_reason=release.yank_reason,
         verdict=release.verdict,
         signed_by=release.signed,
-        details=details(release) if whole else None,
-        findings=findings_of(release) if whole else None,
+        details=details(release) if full else None,
+        findings=findings_of(release) if full else None,
         signatures=None if signatures is None else [signature(each) for each in signatures if each.version == release.version],
     )
 
@@ -79,10 +96,10 @@ def signature(one: Signature) -> wire.SignatureRow:
     return wire.SignatureRow(kind=one.kind, signer=one.signer, keyid=one.keyid, payload=one.payload, created=iso(one.created))
 
 
-def accepted(published: PublishOutcome, base: str) -> wire.PublishReceipt:
+def publish_receipt(published: PublishOutcome, base: str) -> wire.PublishReceipt:
     admitted, release = published.admitted, published.release
     known = release.version if release else admitted.version or ""
-    here = home(admitted.kind, admitted.name, base)
+    here = package_url(admitted.kind, admitted.name, base)
     return wire.PublishReceipt(
         name=admitted.name,
         version=known,
@@ -106,9 +123,54 @@ def token(row: RegistryToken) -> wire.TokenRow:
     )  # fmt: skip
 
 
-def iso(moment: Millis) -> str:
-    return _iso(moment) or ""
+def signing_key(row: SigningKey) -> wire.KeyRow:
+    return wire.KeyRow(
+        keyid=row.keyid, public=row.public, note=row.note, created=iso(row.created), revoked=iso_or_none(row.revoked)
+    )
 
 
-def moment(value: Millis | None) -> str | None:
-    return _iso(value)
+def iso(time: Millis) -> str:
+    return _iso(time) or ""
+
+
+def iso_or_none(time: Millis | None) -> str | None:
+    return _iso(time)
+
+
+def badge_svg(label: str, value: str, *, colour: str = "#2f6f4f") -> str:
+    left, right = len(label) * _LETTER + 12, len(value) * _LETTER + 12
+    text = 'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff" text-anchor="middle"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right:.0f}" height="20" role="img"'
+        f' aria-label="{escape(label)}: {escape(value)}"><title>{escape(label)}: {escape(value)}</title>'
+        f'<rect width="{left:.1f}" height="20" fill="#444"/>'
+        f'<rect x="{left:.1f}" width="{right:.1f}" height="20" fill="{colour}"/>'
+        f'<g {text}><text x="{left / 2:.1f}" y="14">{escape(label)}</text>'
+        f'<text x="{left + right / 2:.1f}" y="14">{escape(value)}</text></g></svg>'
+    )
+
+
+def chart_svg(days: Sequence[wire.DownloadDay], *, title: str) -> str:
+    """Returns a bar chart with one bar per day. Colours follow the page that shows it."""
+    most = max((day.downloads for day in days), default=0)
+    wide, high = _WIDTH - 2 * _EDGE, _HEIGHT - 2 * _EDGE
+    step = wide / max(len(days), 1)
+    bars = "".join(
+        f'<rect x="{_EDGE + place * step:.1f}" y="{_HEIGHT - _EDGE - high * day.downloads / most:.1f}"'
+        f' width="{max(step - 1, 0.5):.1f}" height="{high * day.downloads / most:.1f}">'
+        f"<title>{day.day}: {day.downloads:,}</title></rect>"
+        for place, day in enumerate(days)
+        if day.downloads
+    )
+    total = sum(day.downloads for day in days)
+    span = f"{days[0].day} to {days[-1].day}" if days else ""
+    label = f"{title}: {total:,} downloads, {span}"
+    small = 'font-family="system-ui,sans-serif" font-size="11" fill="#888"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f'<title>{escape(label)}</title><g fill="#2f6f4f">{bars}</g>'
+        f'<path d="M{_EDGE} {_HEIGHT - _EDGE}h{wide}" stroke="#888" stroke-width="1"/>'
+        f'<text x="{_EDGE}" y="{_HEIGHT - 8}" {small}>{days[0].day if days else ""}</text>'
+        f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 8}" {small} text-anchor="end">{days[-1].day if days else ""}</text>'
+        f'<text x="{_EDGE}" y="16" {small}>Maximum: {most:,} per day</text></svg>'
+    )

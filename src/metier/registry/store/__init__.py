@@ -1,6 +1,5 @@
-"""Rows. One SQL text runs on two engines; only the index of words is written twice."""
+"""Rows of the registry in SQLite or PostgreSQL. The engines share their SQL, except for the search index."""
 
-from .open import open_store
-from .sql_store import SqlStore
+from .sql_store import SqlStore, open_store
 
 __all__ = ["SqlStore", "open_store"]

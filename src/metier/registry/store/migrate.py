@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib.resources import files
 
 from metier.errors import UnavailableError
+from metier.values import dataclass
 
 from .engine import Engine
 

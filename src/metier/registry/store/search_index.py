@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import combinations
+
+from metier.values import dataclass
 
 from .engine import SnapshotReader, Transaction
 

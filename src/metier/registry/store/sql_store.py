@@ -1,18 +1,23 @@
-"""The Store over SQL: one class, written once, for both engines."""
+"""The registry's store over SQL, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from urllib.parse import unquote, urlsplit
+
+from metier.errors import UsageError
 
 from .accounts import AccountRows
 from .downloads import DownloadRows
 from .engine import Engine
 from .jobs import JobRows
+from .migrate import migrate
 from .moderation import ModerationRows
 from .packages import PackageRows
 from .search import SearchRows
+from .sqlite import SqliteEngine
 
-__all__ = ["SqlStore"]
+__all__ = ["SqlStore", "open_engine", "open_store"]
 
 _BATCH = 1_000
 
@@ -35,3 +40,27 @@ class SqlStore(PackageRows, SearchRows, ModerationRows, AccountRows, DownloadRow
 
     async def close(self) -> None:
         await self.engine.close()
+
+
+async def open_store(url: str) -> SqlStore:
+    """Connects to a database and migrates it."""
+    engine = await open_engine(url)
+    try:
+        await migrate(engine)
+    except BaseException:
+        await engine.close()
+        raise
+    return SqlStore(engine)
+
+
+async def open_engine(url: str) -> Engine:
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite" and not parts.netloc and parts.path:
+        return SqliteEngine(unquote(parts.path))
+    if parts.scheme in ("postgresql", "postgres"):
+        from .postgres import PostgresEngine
+
+        return await PostgresEngine.connect(url)
+    raise UsageError(
+        f"{url.split('@')[-1]!r} is not the address of a database", hint="use sqlite:///path/to/file or postgresql://host/name"
+    )

@@ -72,9 +72,7 @@ class SqliteEngine:
                 self._cached_version = version
             if key not in self._cached:
                 # The version is read before the row, so a commit between the two empties the cache at the next read.
-                self._cached[key] = reader.execute(
-                    f"select {columns} from package where kind = ? and name = ?", key
-                ).fetchone()
+                self._cached[key] = reader.execute(f"select {columns} from package where kind = ? and name = ?", key).fetchone()
             return self._cached[key]
 
     @contextlib.asynccontextmanager

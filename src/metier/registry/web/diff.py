@@ -6,8 +6,9 @@ Bounded: comparing two long texts that share nothing takes quadratic time, and a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+
+from metier.values import dataclass, field
 
 __all__ = ["DiffRow", "FileDiff", "diff_files"]
 

@@ -43,7 +43,7 @@ async def log_in(request: RegistryRequest) -> ASGIApp:
     try:
         if not text:
             raise UnauthenticatedError("there is no token", hint="paste one")
-        await request.registry.tokens.caller(text, address="", now=request.registry.clock())
+        await request.registry.tokens.authenticate(text, address="", now=request.registry.clock())
     except UnauthenticatedError as error:
         return with_status(render_page(request, "login.html", wrong=f"{error}; {error.hint}", next=where), error)
     answer = RedirectResponse(where or "/account", status_code=303)
@@ -77,7 +77,7 @@ async def publish(request: RegistryRequest) -> ASGIApp:
     except MetierError as error:
         return _publish_page(request, wrong=error)
     if dry_run:
-        return _publish_page(request, tried=views.accepted(done, request.base))
+        return _publish_page(request, tried=views.publish_receipt(done, request.base))
     return redirect(f"/skill/{done.admitted.name}")
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from metier.registry.server.routing import Endpoint, Route
 
-from . import forms as acting
-from . import search_pages as finding
-from . import skill_pages as skill
-from . import templates as looks
+from . import forms, search_pages, skill_pages, templates
 
 __all__ = ["ROUTES"]
 
@@ -21,30 +18,30 @@ def _form(path: str, endpoint: Endpoint) -> Route:
 
 
 ROUTES = (
-    _page("/", finding.home),
-    _page("/search", finding.search),
-    _page("/owner/{namespace}", finding.owner),
-    _page("/docs", finding.docs),
-    _page("/skill/{name}", skill.overview),
-    _page("/skill/{name}/files", skill.files),
-    _page("/skill/{name}/file/{path...}", skill.file),
-    _page("/skill/{name}/versions", skill.versions),
-    _page("/skill/{name}/diff", skill.diff),
-    _page("/skill/{name}/security", skill.security),
-    _form("/skill/{name}/yank", acting.yank),
-    _form("/skill/{name}/unyank", acting.unyank),
-    _form("/skill/{name}/report", acting.report),
-    _page("/login", acting.login),
-    _form("/login", acting.log_in),
-    _form("/logout", acting.log_out),
-    _page("/publish", acting.publish_form),
-    _form("/publish", acting.publish),
-    _page("/account", acting.account),
-    _form("/account/tokens", acting.make_token),
-    _form("/account/revoke", acting.revoke_token),
-    _page("/admin", acting.admin),
-    _form("/admin/reports", acting.resolve),
-    _form("/admin/quarantine", acting.quarantine),
-    _form("/admin/release", acting.let_go),
-    _page("/static/{path...}", looks.static_file, rate=""),
+    _page("/", search_pages.home),
+    _page("/search", search_pages.search),
+    _page("/owner/{namespace}", search_pages.owner),
+    _page("/docs", search_pages.docs),
+    _page("/skill/{name}", skill_pages.overview),
+    _page("/skill/{name}/files", skill_pages.files),
+    _page("/skill/{name}/file/{path...}", skill_pages.file),
+    _page("/skill/{name}/versions", skill_pages.versions),
+    _page("/skill/{name}/diff", skill_pages.diff),
+    _page("/skill/{name}/security", skill_pages.security),
+    _form("/skill/{name}/yank", forms.yank),
+    _form("/skill/{name}/unyank", forms.unyank),
+    _form("/skill/{name}/report", forms.report),
+    _page("/login", forms.login),
+    _form("/login", forms.log_in),
+    _form("/logout", forms.log_out),
+    _page("/publish", forms.publish_form),
+    _form("/publish", forms.publish),
+    _page("/account", forms.account),
+    _form("/account/tokens", forms.make_token),
+    _form("/account/revoke", forms.revoke_token),
+    _page("/admin", forms.admin),
+    _form("/admin/reports", forms.resolve),
+    _form("/admin/quarantine", forms.quarantine),
+    _form("/admin/release", forms.let_go),
+    _page("/static/{path...}", templates.static_file, rate=""),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from urllib.parse import urlencode
 
 from metier.errors import NotFoundError
@@ -11,6 +10,7 @@ from metier.registry.domain.records import PackageFilters, PackageKind, Sort
 from metier.registry.server.packages import list_query
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
+from metier.values import replace
 
 from .templates import render_page
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -13,10 +12,11 @@ from metier.registry.domain.moderation import REASONS
 from metier.registry.domain.publish import findings_of
 from metier.registry.domain.records import Package, PackageKind, Release
 from metier.registry.server import views as views
-from metier.registry.server.badges import chart_svg
 from metier.registry.server.markdown import skill_html
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
+from metier.registry.server.views import chart_svg
+from metier.values import dataclass
 
 from .diff import diff_files
 from .templates import render_page

@@ -1,0 +1,63 @@
+"""The location and options of the user's own registry, from flags and settings."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from metier.app import App
+from metier.cli.core.result import Result
+from metier.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from metier.registry import CopyResult, RegistryLocation, ServerOptions
+
+__all__ = ["blobs_option", "copy_result", "db_option", "registry_location", "server_options", "show_progress"]
+
+db_option = click.option("--db", help="Database address.  [default: registry.db]")
+blobs_option = click.option("--blobs", help="Address of the archives.  [default: registry.blobs]")
+
+
+def server_options(
+    app: App, *, db: str | None = None, blobs: str | None = None, url: str | None = None, **more: bool
+) -> ServerOptions:
+    """Returns the options of the user's registry: flags, then settings, then a folder in the home directory."""
+    if not all(map(find_spec, ("starlette", "uvicorn"))):
+        raise UnavailableError(
+            "the registry's dependencies are not installed", hint="pip install 'metier[registry]'", retryable=False
+        )
+    from metier.registry import RequestRates, ServerOptions
+
+    settings, folder = app.user_settings, app.paths.at("registry")
+    has_limits = settings.boolean("registry.rate_limits")
+    return ServerOptions(
+        db=db or settings.path("registry.db") or f"sqlite://{folder}/registry.sqlite",
+        blobs=blobs or settings.path("registry.blobs") or f"file://{folder}/blobs",
+        url=(url or settings.path("registry.url") or "").rstrip("/"),
+        rates=RequestRates() if has_limits else RequestRates(read=(0, 0), download=(0, 0), write=(0, 0)),
+        proxy_blobs=settings.boolean("registry.proxy_blobs"),
+        **more,
+    )
+
+
+def registry_location(app: App, *, db: str | None = None, blobs: str | None = None) -> RegistryLocation:
+    options = server_options(app, db=db, blobs=blobs)
+    from metier.registry import RegistryLocation
+
+    return RegistryLocation(options.db, options.blobs)
+
+
+def copy_result(verb: str, done: CopyResult) -> Result:
+    copied = f"{done.rows:,} rows, {done.blobs:,} archives ({done.bytes:,} bytes)"
+    line = f"{verb}: {copied}; {done.known:,} archives already up to date"
+    data = {"rows": done.rows, "archives": done.blobs, "bytes": done.bytes, "known": done.known}
+    return Result(data=data, lines=lambda _: (line,))
+
+
+def show_progress(count: int) -> None:
+    if count % 500 == 0 and sys.stderr.isatty():
+        sys.stderr.write(f"\r{count:,} archives")
+        sys.stderr.flush()

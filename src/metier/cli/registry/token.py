@@ -1,0 +1,61 @@
+"""`metier registry token create|list|revoke`: the tokens of your own registry."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from metier.app import App
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+
+from .location import db_option, registry_location
+
+__all__ = ["create", "list_all", "revoke"]
+
+
+@command("registry token", "create")
+@click.argument("holder")
+@click.option("--scope", "scopes", multiple=True, required=True, help="read, publish:NAMESPACE, yank or admin. Repeatable.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Days until the token expires.  [default: never]")
+@click.option("--note", default="", help="What the token is for.")
+@db_option
+def create(app: App, *, holder: str, scopes: tuple[str, ...], days: int | None, note: str, db: str | None) -> Result:
+    """Create a token for HOLDER, directly in the database. It is shown once."""
+    location = registry_location(app, db=db)
+    from metier.registry import create_token
+
+    text, row = asyncio.run(create_token(location, holder, scopes, note=note, days=days))
+    return Result(data={"token": text, "id": row.id, "holder": holder, "scopes": list(scopes)}, lines=lambda _: (text,))
+
+
+@command("registry token", "list")
+@db_option
+def list_all(app: App, *, db: str | None) -> Result:
+    """List all tokens by their prefix."""
+    import msgspec
+
+    location = registry_location(app, db=db)
+    from metier.registry import list_tokens
+
+    rows = asyncio.run(list_tokens(location))
+    lines = [
+        f"{row.id:>5}  {row.prefix}…  {row.holder}  {' '.join(row.scopes)}"
+        + (f"  expires {row.expires}" if row.expires else "")
+        + ("  revoked" if row.revoked else "")
+        for row in rows
+    ]
+    return Result(data={"tokens": msgspec.to_builtins(rows)}, lines=lambda _: lines)
+
+
+@command("registry token", "revoke")
+@click.argument("number", type=int)
+@db_option
+def revoke(app: App, *, number: int, db: str | None) -> Result:
+    """Revoke a token by its number (see `metier registry token list`)."""
+    location = registry_location(app, db=db)
+    from metier.registry import revoke_token
+
+    asyncio.run(revoke_token(location, number))
+    return Result(data={"id": number}, lines=lambda _: (f"Revoked token {number}",))

@@ -1,0 +1,137 @@
+"""Publish a skill to a registry, and search one. The command line and `App` call these functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from metier.archive import pack
+from metier.errors import InvalidSkillError, UnavailableError
+from metier.registry.domain.secrets import find_secrets
+from metier.registry.ed25519 import key_id, public_key, release_statement, sign_statement
+from metier.registry.wire import PublishReceipt, SignatureRow, SkillPage, SkillSummary
+from metier.spec import Report
+from metier.values import dataclass
+
+from .file_selection import select_files
+from .http_client import Json, RegistryClient
+
+__all__ = ["PublishOptions", "PublishResult", "SearchOptions", "SearchResult", "publish", "search"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishOptions:
+    namespace: str = ""
+    """Empty means the namespace of the token."""
+    visibility: str = ""
+    """`public` or `private`. Empty keeps the current visibility; new skills are private."""
+    version: str = ""
+    """Overrides `metadata.version`. Without either, the server picks the next patch version."""
+    dry_run: bool = False
+    """Check the skill and list its files, but publish nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishResult:
+    registry: str
+    receipt: PublishReceipt
+    """The server's response: name, version, digests, files and findings."""
+    left_out: tuple[str, ...]
+    """Files that `.gitignore` or `.metierignore` excluded."""
+    signed_by: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """True for a dry run of a skill that the registry would not accept."""
+        return self.receipt.verdict == "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    tag: str = ""
+    owner: str = ""
+    license: str = ""
+    verdict: str = ""
+    """`pass` or `review`: only skills with this scan verdict."""
+    sort: str = ""
+    """`relevance`, `downloads`, `updated` or `name`; empty means relevance for a query, else updated."""
+    limit: int = 20
+    cursor: str = ""
+    """`next` of the previous page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    registry: str
+    skills: tuple[SkillSummary, ...]
+    next: str | None
+    """Cursor of the next page, if there is one."""
+    corrected: Mapping[str, str]
+    """Words of the query without results, and the words that were searched instead."""
+
+
+def publish(
+    folder: str, client: RegistryClient, options: PublishOptions | None = None, *, signing_key: str | None = None
+) -> PublishResult:
+    """Publishes the skill in `folder`: selects its files, checks them for secrets, packs, uploads and signs them.
+
+    `signing_key` is a private key from `SigningKeyFile`; without one the release is not signed. Raises InvalidSkillError
+    before anything is sent if a file contains a secret.
+    """
+    options = options or PublishOptions()
+    files = select_files(folder)
+    leaked = list(find_secrets(files))
+    if leaked:
+        raise InvalidSkillError(
+            f"{os.path.basename(os.path.abspath(folder))} contains secrets; nothing was uploaded", report=Report.of(leaked),
+            hint="remove them, or list the files in .metierignore",
+        )  # fmt: skip
+    response = client.publish(
+        pack(files),
+        dry_run=options.dry_run,
+        namespace=options.namespace,
+        visibility=options.visibility,
+        version=options.version,
+    )
+    receipt = _convert(response, PublishReceipt, client)
+    signer = "" if options.dry_run or signing_key is None else _sign(client, receipt, signing_key)
+    return PublishResult(registry=client.url, receipt=receipt, left_out=files.left_out, signed_by=signer)
+
+
+def search(query: str, client: RegistryClient, options: SearchOptions | None = None) -> SearchResult:
+    """Returns one page of the skills that match; an empty query lists all of them."""
+    options = options or SearchOptions()
+    response = client.search(
+        query,
+        limit=options.limit,
+        cursor=options.cursor,
+        tag=options.tag,
+        owner=options.owner,
+        license=options.license,
+        verdict=options.verdict,
+        sort=options.sort,
+    )
+    page = _convert(response, SkillPage, client)
+    return SearchResult(registry=client.url, skills=tuple(page.skills), next=page.next, corrected=page.corrected)
+
+
+def _sign(client: RegistryClient, receipt: PublishReceipt, private: str) -> str:
+    payload = release_statement(kind="skill", name=receipt.name, version=receipt.version, digest=receipt.digest)
+    keyid = key_id(public_key(private))
+    response = client.sign(receipt.name, receipt.version, keyid=keyid, signature=sign_statement(private, payload))
+    return _convert(response, SignatureRow, client).signer
+
+
+def _convert(response: Json, to: type[T], client: RegistryClient) -> T:
+    try:
+        return msgspec.convert(response, to, strict=False)
+    except msgspec.ValidationError as error:
+        raise UnavailableError(
+            f"{client.url} sent an unexpected response: {error}", hint="check the address and the registry's version",
+            retryable=False,
+        ) from error  # fmt: skip
