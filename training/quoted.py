@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metier.selection.tokenization import word_terms, words
+from metier.selection.tokenization import split_words, word_terms
 from training.labels import Labelled, Plain
 
 __all__ = ["fragments", "quoted_requests"]
@@ -51,7 +51,7 @@ def fragments(requests: Sequence[Labelled]) -> list[Labelled]:
     rng = random.Random(5)
     found: list[Labelled] = []
     for one in requests[::3]:
-        said = words(one.query)
+        said = split_words(one.query)
         telling = [place for place, word in enumerate(said) if word_terms(word)]
         size = rng.choice((2, 2, 3))
         if len(telling) > size:

@@ -19,7 +19,7 @@ from metier.selection.arrays import Array
 from metier.selection.embeddings import embedding_text
 from metier.selection.index_document import IndexDocument, read_skill
 from metier.selection.minilm import MiniLM
-from metier.selection.tokenization import split_sentences, term_hash, word_terms, words
+from metier.selection.tokenization import split_sentences, split_words, term_hash, word_terms
 from training.labels import Plain
 
 __all__ = ["encoded", "make_vectors"]
@@ -57,7 +57,7 @@ def vocabulary_of(documents: Sequence[IndexDocument]) -> tuple[list[str], dict[s
     for document in documents:
         text = " ".join((document.name, *document.purpose, document.negative, document.body))
         seen: set[str] = set()
-        for word in words(text):
+        for word in split_words(text):
             terms = word_terms(word)
             seen.update(terms)
             if len(terms) == 1:
@@ -72,13 +72,13 @@ def frequency_in(texts: Sequence[str], number: dict[str, int]) -> Array:
     """In how many of the texts each stem stands."""
     found = np.zeros(len(number), dtype=np.uint32)
     for text in texts:
-        found[list({number[term] for word in words(text) for term in word_terms(word) if term in number})] += 1
+        found[list({number[term] for word in split_words(text) for term in word_terms(word) if term in number})] += 1
     return found
 
 
 def count(document: IndexDocument, number: dict[str, int], idf: Array) -> Counted:
     def bag(text: str) -> Counter[int]:
-        return Counter(number[term] for word in words(text) for term in word_terms(word) if term in number)
+        return Counter(number[term] for word in split_words(text) for term in word_terms(word) if term in number)
 
     front = bag(document.name)
     front.update(front)

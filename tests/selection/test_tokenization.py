@@ -7,7 +7,7 @@ import pytest
 
 from metier.selection.index_document import split_negative
 from metier.selection.stem import stem
-from metier.selection.tokenization import split_sentences, word_terms, words
+from metier.selection.tokenization import split_sentences, split_words, word_terms
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_only_ends_like_a_british_verb_stays(word: str) -> None:
 
 
 def test_a_platform_that_begins_with_a_dot_is_not_a_domain() -> None:
-    assert words("port it to .NET 9 (.net Core), see example.net and ASP.NET") == [
+    assert split_words("port it to .NET 9 (.net Core), see example.net and ASP.NET") == [
         "port", "it", "to", ".NET", "9", ".net", "Core", "see", "example", "net", "and", "ASP", "NET",
     ]  # fmt: skip
     assert word_terms(".NET") == ("dotnet", "net")
@@ -78,7 +78,7 @@ def test_a_word_is_kept_whole_and_in_parts(word: str, wanted: tuple[str, ...]) -
 
 
 def test_hyphens_and_underscores_part_words() -> None:
-    assert words("kebab-case snake_case") == ["kebab", "case", "snake", "case"]
+    assert split_words("kebab-case snake_case") == ["kebab", "case", "snake", "case"]
 
 
 def test_sentences_end_where_a_reader_stops() -> None:

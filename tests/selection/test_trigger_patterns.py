@@ -52,5 +52,5 @@ def test_what_would_hang_python_ends_soon(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a++", "(?>a)", "(?<!x)y", "[", "(((a{900}){900}){900})", "a" * 501])
 def test_what_cannot_be_run_safely_is_refused_with_a_reason(pattern: str) -> None:
-    with pytest.raises(TriggerPatternError, match="not used"):
+    with pytest.raises(TriggerPatternError, match="ignored trigger pattern"):
         compile_pattern(pattern)

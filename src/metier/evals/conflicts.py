@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from metier.selection import MatchDecision, SelectableSkill, Selector, split_negative, split_sentences, word_terms, words
+from metier.selection import MatchDecision, SelectableSkill, Selector, split_negative, split_sentences, split_words, word_terms
 
 __all__ = ["ConflictReport", "SkillConflict", "find_conflicts"]
 
@@ -167,7 +167,7 @@ def _said(skill: SelectableSkill) -> dict[str, str]:
     """Stems of what the skill says it is for, each with the word as written."""
     text = f"{skill.name} {split_negative(skill.description)[0]}"
     found: dict[str, str] = {}
-    for word in words(text)[:_MOST_WORDS]:
+    for word in split_words(text)[:_MOST_WORDS]:
         for term in word_terms(word):
             found.setdefault(term, word.lower())
     return found

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from metier.models import ChatMessage, ChatModel
-from metier.selection import word_terms, words
+from metier.selection import split_words, word_terms
 
 from .triggers import TriggerResult
 
@@ -150,16 +150,16 @@ def _placed(description: str, sentence: str) -> str:
 
 
 def _said(text: str) -> list[str]:
-    plain = [word.lower() for word in words(text) if word.isalpha() and len(word) > 2]
+    plain = [word.lower() for word in split_words(text) if word.isalpha() and len(word) > 2]
     return [word for word in plain if word not in _CHATTER and word_terms(word)]
 
 
 def _terms(text: str) -> set[str]:
-    return {term for word in words(text) for term in word_terms(word)}
+    return {term for word in split_words(text) for term in word_terms(word)}
 
 
 def _grams(text: str) -> set[tuple[str, ...]]:
-    run = [word.lower() for word in words(text)]
+    run = [word.lower() for word in split_words(text)]
     return {tuple(run[at : at + _COPIED]) for at in range(len(run) - _COPIED + 1)}
 
 

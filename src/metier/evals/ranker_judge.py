@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metier.catalog import Entry
-from metier.selection import Match, MatchDecision, Selector, word_terms, words
+from metier.selection import Match, MatchDecision, Selector, split_words, word_terms
 from metier.sources import IndexedSkill
 
 from .triggers import JudgeChoice
@@ -86,6 +86,8 @@ class RankerTriggerJudge:
 
     def _unsaid(self, query: str) -> list[str]:
         """Words of the request that neither name nor description has."""
-        said = {term for word in words(f"{self._entry.name} {self._description}") for term in word_terms(word)}
-        unsaid = {word.lower(): None for word in words(query) if len(word) > 2 and not said.intersection(word_terms(word))}
-        return [word for word in unsaid if word_terms(word)][:_MOST_WORDS]
+        said = {term for word in split_words(f"{self._entry.name} {self._description}") for term in word_terms(word)}
+        uncovered = {
+            word.lower(): None for word in split_words(query) if len(word) > 2 and not said.intersection(word_terms(word))
+        }
+        return [word for word in uncovered if word_terms(word)][:_MOST_WORDS]

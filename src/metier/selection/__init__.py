@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .match import Match, MatchDecision, ScoreShare, Selection, SelectorOptions
     from .minilm import MiniLM
     from .selector import Selector
-    from .tokenization import STOP_WORDS, split_sentences, word_terms, words
+    from .tokenization import STOP_WORDS, split_sentences, split_words, word_terms
 
 __all__ = [
     "STOP_WORDS",
@@ -37,8 +37,8 @@ __all__ = [
     "TextModel",
     "split_negative",
     "split_sentences",
+    "split_words",
     "word_terms",
-    "words",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above
@@ -52,6 +52,6 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.selection.match": ("Match", "MatchDecision", "ScoreShare", "Selection", "SelectorOptions"),
             "metier.selection.minilm": ("MiniLM",),
             "metier.selection.selector": ("Selector",),
-            "metier.selection.tokenization": ("STOP_WORDS", "split_sentences", "word_terms", "words"),
+            "metier.selection.tokenization": ("STOP_WORDS", "split_sentences", "word_terms", "split_words"),
         },
     )

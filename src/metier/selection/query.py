@@ -14,7 +14,7 @@ import numpy as np
 from metier.values import dataclass
 
 from .arrays import Array
-from .tokenization import split_sentences, term_hash, word_terms, words
+from .tokenization import split_sentences, split_words, term_hash, word_terms
 
 __all__ = ["Query", "read_query"]
 
@@ -47,7 +47,7 @@ class Query:
 
 
 def read_query(text: str) -> Query:
-    parts = [words(part) for part in split_sentences(text[:_LONGEST])]
+    parts = [split_words(part) for part in split_sentences(text[:_LONGEST])]
     said_words = [word for part in parts for word in part]
     runs = [word_terms(word) for word in said_words]
     flat = Counter(term for run in runs for term in run)

@@ -21,7 +21,7 @@ from metier.values import dataclass
 from .arrays import Array
 from .container import CorruptIndexError, pack, unpack
 from .index_document import IndexDocument
-from .tokenization import split_clauses, term_hash, word_terms, words
+from .tokenization import split_clauses, split_words, term_hash, word_terms
 from .trained_data import PASSAGES, TrainedData
 
 __all__ = [
@@ -182,7 +182,7 @@ def _collect(documents: Sequence[IndexDocument]) -> _Collected:
         for text, field, sentence, clause in pieces:
             if text:
                 before = len(tokens)
-                tokens.extend(map(number, words(text)))
+                tokens.extend(map(number, split_words(text)))
                 extents.append((len(tokens) - before, row, field, sentence, clause))
     return _expanded(tokens, written, extents)
 
@@ -285,7 +285,7 @@ class PhraseKind(IntEnum):
 
 
 def normal_words(text: str) -> list[str]:
-    return words(text.lower())
+    return split_words(text.lower())
 
 
 def phrase_rows(documents: Sequence[IndexDocument]) -> tuple[Array, Array, Array]:

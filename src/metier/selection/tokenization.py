@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from .stem import stem
 
-__all__ = ["STOP_WORDS", "split_clauses", "split_sentences", "term_hash", "word_terms", "words"]
+__all__ = ["STOP_WORDS", "split_clauses", "split_sentences", "split_words", "term_hash", "word_terms"]
 
 _WORD = re.compile(r"(?<![^\s(\[\"'`/])\.(?:NET|net)\b|[^\W_]+(?:\+\+|#(?!\w))?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -33,7 +33,7 @@ STOP_WORDS = frozenset(
 """Words that are not indexed: they have the longest postings and the least information."""
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Returns the words as written; the case shows where an identifier is joined."""
     return _WORD.findall(text)
 

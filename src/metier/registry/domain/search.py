@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from metier.errors import suggested_name
-from metier.selection import words
+from metier.selection import split_words
 from metier.values import dataclass
 
 from .records import Package
@@ -49,7 +49,7 @@ class SearchQuery:
 
 
 def parse_query(text: str) -> SearchQuery:
-    typed = words(text[:400].replace("-", " ").replace("_", " "))[:_MOST_WORDS]
+    typed = split_words(text[:400].replace("-", " ").replace("_", " "))[:_MOST_WORDS]
     # Stop words only count where there is nothing else.
     groups = tuple(group for word in typed if (group := terms(word))) or tuple(terms(word, whole=True) for word in typed)
     last = typed[-1].lower() if typed else ""

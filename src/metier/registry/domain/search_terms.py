@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metier.selection import STOP_WORDS, word_terms, words
+from metier.selection import STOP_WORDS, split_words, word_terms
 
 __all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "terms"]
 
@@ -23,7 +23,7 @@ def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[s
     """Each term once, in the order of the text; `whole` with stop words."""
     found = (
         term
-        for word in words(text)[:most]
+        for word in split_words(text)[:most]
         for term in (word_terms(word[:_LONGEST]) or ((word[:_LONGEST].lower(),) if whole else ()))
     )
     return tuple(dict.fromkeys(_plain(term) for term in found))
