@@ -1,4 +1,4 @@
-"""A skill as one file: packed the same way every time, unpacked in memory and only when every byte is accounted for."""
+"""A skill as one file: packed to the same bytes every time, and unpacked in memory, whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from metier.lazy import lazy_exports
 
 from .contents import Contents, Link, Member, read_contents
 from .digest import digest, digest_of_hashes, file_hashes
-from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits
+from .limits import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, archive_error
 from .portable_names import collision_key, portable_path
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ __all__ = [
     "Contents",
     "Link",
     "Member",
+    "archive_error",
     "collision_key",
     "digest",
     "digest_of_hashes",

@@ -1,8 +1,8 @@
-"""What is here, and who wins. Pure: it is handed offers and facts about the machine."""
+"""The skills that are here, which of them win, and the state of each. Pure: it is given offers and facts about the machine."""
 
 from .catalog import Catalog, CatalogFilters, SourceOffers, merge
 from .entry import Entry, Offer, OfferFlag, Source, State, offer_from_fast_fields, offer_from_parse, offer_from_report
-from .needs import Environment, Needs, missing_needs, read_compatibility
+from .needs import Environment, Needs, encoded_needs, missing_needs, read_compatibility
 
 __all__ = [
     "Catalog",
@@ -15,6 +15,7 @@ __all__ = [
     "Source",
     "SourceOffers",
     "State",
+    "encoded_needs",
     "merge",
     "missing_needs",
     "offer_from_fast_fields",

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
-from metier.catalog import Offer, OfferFlag
-from metier.catalog.needs import encoded_needs
+from metier.catalog import Offer, OfferFlag, encoded_needs
 from metier.errors import RefusedError
 from metier.spec import SKILL_FILE, Json, MapNode, is_name, read_yaml, resource_path, split_document, to_json, to_text
 

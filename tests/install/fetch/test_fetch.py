@@ -378,7 +378,7 @@ def test_a_site_without_an_index_may_be_the_skill_itself(access: Access) -> None
 def test_a_site_that_answers_everything_with_its_start_page_has_no_index(access: Access) -> None:
     html = Answer(b"<!DOCTYPE html>", headers={"Content-Type": "text/html; charset=utf-8"})
     routes = {INDEX: html, f"/docs{INDEX}": html, "/docs": html}
-    with site(routes) as server, pytest.raises(RefusedError, match=r"no archive and no SKILL\.md"):  # type: ignore[arg-type]
+    with site(routes) as server, pytest.raises(RefusedError, match=r"neither an archive nor a SKILL\.md"):  # type: ignore[arg-type]
         brought(f"{server.url}/docs", access)
 
 

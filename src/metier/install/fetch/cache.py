@@ -47,7 +47,7 @@ class SkillCache:
         key = name or digest(contents)
         file = self._file(key)
         if not os.path.exists(file):
-            from metier.archive.writer import pack
+            from metier.archive import pack
 
             # Stored, not deflated: reading it back is the hot path, and skills are small.
             data = pack(contents, level=0, times=True)
@@ -60,7 +60,7 @@ class SkillCache:
     def get(self, key: str) -> Contents | None:
         """The skill of this digest; None if it is not here whole."""
         # Imported where they are used: what was scanned is remembered here too, and that packs and unpacks nothing.
-        from metier.archive.reader import unpack
+        from metier.archive import unpack
 
         file = self._file(key)
         try:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import groupby
 
-from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, Contents, Link, Member
-from metier.archive.limits import archive_error
+from metier.archive import REPOSITORY_LIMITS, SKILL_LIMITS, ArchiveLimits, Contents, Link, Member, archive_error
 from metier.errors import MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.refs.ref_types import ArchiveFile, LocalName, LocalPath
 from metier.sources import SKIPPED_NAMES, DiskFiles

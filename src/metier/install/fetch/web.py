@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urljoin
 
-from metier.archive import Contents, Member, sniff_format, unpack
-from metier.archive.limits import archive_error
+from metier.archive import Contents, Member, archive_error, sniff_format, unpack
 from metier.errors import NotFoundError
 from metier.install.refs.ref_types import HttpArchive, HttpSkillFile, WellKnown
 from metier.spec import SKILL_FILE, parse

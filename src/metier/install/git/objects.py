@@ -10,8 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import IO, Self
 
-from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, Link, Member
-from metier.archive.limits import archive_error
+from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, Link, Member, archive_error
 from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.install.fetch.tree import Node
 from metier.values import dataclass, field
