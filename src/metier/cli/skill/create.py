@@ -30,8 +30,7 @@ from metier.spec import (
     fix_skill_file,
     render_skill_file,
 )
-
-from .create_templates import TEMPLATES
+from metier.spec.templates import SKILL_TEMPLATES
 
 __all__ = ["create", "edit_file"]
 
@@ -40,7 +39,7 @@ __all__ = ["create", "edit_file"]
 @click.argument("name")
 @click.option("-d", "--description", help="What it does and when to use it.")
 @click.option(
-    "-t", "--template", type=click.Choice(tuple(TEMPLATES)), default="basic", show_default=True, help="How it begins."
+    "-t", "--template", type=click.Choice(tuple(SKILL_TEMPLATES)), default="basic", show_default=True, help="How it begins."
 )
 @click.option("-f", "--file", "source", type=click.Path(), help="Take this SKILL.md as it is.")
 @click.option("--edit", is_flag=True, help="Open it in $EDITOR.")
@@ -108,7 +107,7 @@ def _written(name: SkillName, description: str, template: str) -> dict[str, byte
         raise UsageError("the description is empty", hint="say what the skill does and when to use it")
     if len(text) > MAX_DESCRIPTION_LENGTH:
         raise UsageError(f"the description has {len(text):,} characters", hint=f"{MAX_DESCRIPTION_LENGTH:,} are allowed")
-    chosen = TEMPLATES[template]
+    chosen = SKILL_TEMPLATES[template]
     title = name.text.replace("-", " ").capitalize()
     body = chosen.body.format(title=title, description=text)
     document = render_skill_file(name, text, body, metadata={"version": "0.1.0"})

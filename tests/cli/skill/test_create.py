@@ -6,12 +6,12 @@ import pexpect
 import pytest
 
 from cli.shell import Shell
-from metier.cli.skill.create_templates import TEMPLATES
+from metier.spec.templates import SKILL_TEMPLATES
 
 WORDS = ("-d", "Reads pages. Use when a page must be read.")
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", SKILL_TEMPLATES)
 def test_every_template_is_strictly_valid_and_lint_finds_no_error(shell: Shell, template: str) -> None:
     data = shell("skill", "create", "my-pages", *WORDS, "-t", template, "--json").data
     assert data == {"name": "my-pages", "folder": str(shell.skills / "my-pages"), "problems": []}

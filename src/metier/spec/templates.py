@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from metier.values import dataclass, field
 
-__all__ = ["TEMPLATES", "Template"]
+__all__ = ["SKILL_TEMPLATES", "SkillTemplate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class SkillTemplate:
     about: str
     body: str
     files: dict[str, str] = field(default_factory=dict)
@@ -119,14 +119,14 @@ if __name__ == "__main__":
     sys.exit(main())
 '''
 
-TEMPLATES: dict[str, Template] = {
-    "basic": Template(about="steps, an example, gotchas", body=_BASIC),
-    "script": Template(about="a script that does the mechanical part", body=_SCRIPT, files={"scripts/run.py": _RUN}),
-    "reference": Template(
+SKILL_TEMPLATES: dict[str, SkillTemplate] = {
+    "basic": SkillTemplate(about="steps, an example, gotchas", body=_BASIC),
+    "script": SkillTemplate(about="a script that does the mechanical part", body=_SCRIPT, files={"scripts/run.py": _RUN}),
+    "reference": SkillTemplate(
         about="rules, and a reference for the rare cases", body=_REFERENCE,
         files={"references/details.md": "# Details\n\nTHE LONG PART, read only when SKILL.md says so.\n"},
     ),
-    "workflow": Template(
+    "workflow": SkillTemplate(
         about="plan, check, do, check, report", body=_WORKFLOW,
         files={"assets/report.md": "## Done\n\nWHAT CHANGED\n\n## Checked\n\nHOW\n\n## Left open\n\nWHAT\n"},
     ),
