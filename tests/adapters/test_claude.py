@@ -50,7 +50,7 @@ def test_what_an_active_skill_asks_for_and_the_policy_allows_is_allowed(root: Pa
     with SkillsWorkspace(allowing(root, "Bash(python3:*)")) as workspace:
         options = workspace.options()
         run = f"python3 {workspace.files.path_of('chart', 'scripts/draw.py')}"
-        assert "no active skill asks for it" in asked(options, "Bash", command=run)
+        assert "no active skill requests it" in asked(options, "Bash", command=run)
         workspace.session.activate("chart")
         assert asked(options, "Bash", command=run) == "allow"
         assert asked(options, "Bash", command=f"{run}; id") != "allow"

@@ -81,16 +81,16 @@ def test_what_cannot_be_run_is_one_sentence_and_a_hint(shell: Shell) -> None:
     folder = script_skill(shell, head="allowed-tools: Read")
     shell("skill", "run", "tool", "nope").failed(2, "the skill has no script 'nope'", "it has scripts/go.py")
     shell("skill", "run", "nope", "go").failed(3, "no skill is named 'nope'")
-    shell("skill", "run", "tool", "go").failed(5, "the skill does not ask for it", "allowed-tools")
+    shell("skill", "run", "tool", "go").failed(5, "the skill does not request it", "allowed-tools")
     shell("skill", "run", "tool", "../x").failed(5, "leaves the skill")
     (folder / "scripts" / "go.py").unlink()
-    shell("skill", "run", "tool", "go").failed(2, "it has no scripts at all")
+    shell("skill", "run", "tool", "go").failed(2, "it has no scripts")
 
 
 def test_a_denied_network_stays_denied_whatever_the_flag_says(shell: Shell) -> None:
     script_skill(shell)
     shell("policy", "deny", "Network").ok()
-    shell("skill", "run", "tool", "go", "--network").failed(5, "Network is not allowed for tool", "policy.deny")
+    shell("skill", "run", "tool", "go", "--network").failed(5, "tool may not use Network", "policy.deny")
 
 
 def test_activate_prints_exactly_what_a_model_gets(shell: Shell) -> None:

@@ -19,7 +19,7 @@ async def _work(_: dict[str, Any]) -> ToolReply:
     return ToolReply(text="")
 
 
-TOOL = Tool(name="add", description="Adds.", schema=object_schema({"a": {"type": "integer"}}), work=_work)
+TOOL = Tool(name="add", description="Adds.", schema=object_schema({"a": {"type": "integer"}}), function=_work)
 
 
 class Sleeps(list[float]):

@@ -77,7 +77,7 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
             raise RefusedError(f"{skill} cannot be pinned as it is now", rule="unpinned",
                           hint="an approval needs files that can be read and do not change")  # fmt: skip
         for pattern in parsed:
-            app.sessions.approvals.keep(skill, digest, pattern)
+            app.sessions.approvals.add(skill, digest, pattern)
         line = f"{skill} may use {', '.join(parsed)} until it changes"
         return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (one_line(line),))
     change_list(app.paths.config_file, KEYS["policy.deny"], remove=parsed)

@@ -60,7 +60,7 @@ def _skill_name(arguments: str) -> str:
 def _load_skill(names: Sequence[str]) -> Tool:
     about = "Activate a skill: returns its instructions, which you then follow."
     schema = object_schema({"skill_name": {"type": "string", "enum": list(names)}}, ("skill_name",))
-    return Tool(name="load_skill", description=about, schema=schema, work=_not_called)
+    return Tool(name="load_skill", description=about, schema=schema, function=_not_called)
 
 
 async def _not_called(_: dict[str, Json]) -> ToolReply:

@@ -142,7 +142,7 @@ def _describe(outcome: Outcome) -> str:
 
 
 def _tool(name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction) -> Tool:
-    return Tool(name=name, description=about, schema=object_schema(properties, required), work=work)
+    return Tool(name=name, description=about, schema=object_schema(properties, required), function=work)
 
 
 def _text(about: str) -> Schema:

@@ -53,7 +53,7 @@ def _search(session: Session) -> Tool:
         limit = arguments.get("limit")
         found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
-        return ToolReply(text=escape_output("\n".join(lines)) or "No skill fits that.")
+        return ToolReply(text=escape_output("\n".join(lines)) or "No skill matches.")
 
     properties: dict[str, Schema] = {
         "query": _text("What you want to do, in a sentence."),
@@ -133,7 +133,7 @@ def _tool(
     session: Session, name: str, about: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction
 ) -> Tool:
     return Tool(
-        name=name, description=about, schema=object_schema(properties, required), work=work,
+        name=name, description=about, schema=object_schema(properties, required), function=work,
         on_call=session.record_call,
     )  # fmt: skip
 

@@ -211,7 +211,7 @@ def test_a_script_runs_only_if_a_skill_that_lists_its_tools_asks_for_it(tools: t
 def test_network_and_toolsets_are_asked_for_by_default_and_refused_without_anyone_to_ask() -> None:
     for tool in ("Network", "Toolset"):
         assert Permissions().decide(ToolRequest(tool=tool), asker()).verdict is PolicyVerdict.ASK
-        with pytest.raises(RefusedError, match="is not allowed for pdf") as refused:
+        with pytest.raises(RefusedError, match="pdf may not use") as refused:
             Permissions().authorise(ToolRequest(tool=tool), asker())
         assert f"metier policy allow '{tool}' --skill pdf" in refused.value.hint
 
@@ -225,7 +225,7 @@ def test_the_hook_decides_what_must_be_asked() -> None:
 
     permissions = Permissions(approve=hook)
     permissions.authorise(ToolRequest(tool="Network"), asker())
-    with pytest.raises(RefusedError, match="the user said no"):
+    with pytest.raises(RefusedError, match="the user refused"):
         permissions.authorise(ToolRequest(tool="Network"), asker())
     assert (asked[0].skill, asked[0].digest, str(asked[0].request)) == ("pdf", "sha256:1", "Network")
 
@@ -287,15 +287,15 @@ def test_touching_a_file_does_not_change_the_digest(tmp_path: Path) -> None:
 def test_a_broken_list_of_approvals_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     file.write_text('{"approvals": 3}')
-    with pytest.raises(ConfigError, match="not a list of approvals"):
-        FileApprovals(file).keep("pdf", "sha256:1", "Network")
+    with pytest.raises(ConfigError, match="invalid list of approvals"):
+        FileApprovals(file).add("pdf", "sha256:1", "Network")
     assert file.read_text() == '{"approvals": 3}'
 
 
 def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -> None:
     approvals = FileApprovals(tmp_path / "approvals.json")
     for pattern in ("Network", "Toolset", "Script(scripts/*)"):
-        approvals.keep("pdf", "sha256:1", pattern)
+        approvals.add("pdf", "sha256:1", pattern)
     assert approvals.remove("pdf", "Network") == 1
     assert approvals.remove("pdf") == 2
     assert approvals.all == ()
@@ -324,7 +324,7 @@ def test_a_session_answers_for_the_tools_of_its_host(tmp_path: Path) -> None:
 def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", head="allowed-tools: Read", files={"scripts/go.py": "print(1)\n"})
     session, told = session_with(tmp_path)
-    with pytest.raises(RefusedError, match="the skill does not ask for it"):
+    with pytest.raises(RefusedError, match="the skill does not request it"):
         run_now(session.run_script("pdf", "scripts/go.py"))
     assert [(event.name, event.what) for event in told.of(events.ActionRefused)] == [("pdf", "Script(scripts/go.py)")]
     assert told.of(events.ScriptStarted) == []

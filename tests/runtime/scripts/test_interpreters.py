@@ -76,7 +76,7 @@ def test_dependencies_are_read_from_inline_metadata() -> None:
 
 def test_dependencies_need_uv_and_the_network_and_each_refusal_says_which(tmp_path: Path) -> None:
     uv = program(tmp_path / "bin/uv")
-    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs the network") as offline:
+    with pytest.raises(UnavailableError, match=r"rich, httpx<1.*needs network access") as offline:
         Interpreters(which=only(uv)).command("a.py", METADATA, network=False)
     assert "allow the network" in offline.value.hint
     with pytest.raises(UnavailableError, match="needs uv, which is not installed") as missing:
@@ -116,7 +116,7 @@ def test_a_broken_python_is_told_in_one_sentence(tmp_path: Path, answer: str) ->
     broken = tmp_path / "python3"
     broken.write_text(f"#!/bin/sh\n{answer}\n")
     broken.chmod(0o755)
-    with pytest.raises(UnavailableError, match=f"{broken} does not answer like one") as told:
+    with pytest.raises(UnavailableError, match=f"{broken} does not work") as told:
         Interpreters(which=only(broken)).command("a.py", b"", network=False)
     assert "PATH" in told.value.hint
     assert not told.value.retryable

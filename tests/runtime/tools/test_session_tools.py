@@ -235,7 +235,7 @@ def test_a_binary_file_is_said_to_be_one(tmp_path: Path) -> None:
             "run_skill_script",
             {"skill_name": "chart", "script_name": "scripts/draw.py", "timeout": 9999},
             "bad-arguments",
-            "no argument 'timeout'",
+            "unknown argument 'timeout'",
         ),
         ("chart_draw", {"bins": 3}, "bad-arguments", "file is missing"),
         ("chart_draw", {"file": "x", "bins": "many"}, "bad-arguments", "bins should be of type integer"),
@@ -305,7 +305,7 @@ def test_long_output_is_cut_for_the_model_and_whole_in_the_outcome(skills: Path)
     session.activate("chart")
     reply = call(session, "run_skill_script", skill_name="chart", script_name="scripts/draw.py")
     assert len(reply.text) < 61_000
-    assert "[cut here: it printed more]" in reply.text
+    assert "[cut here: the output was longer]" in reply.text
     assert reply.outcome is not None
     assert len(reply.outcome.stdout) == 100_000
 

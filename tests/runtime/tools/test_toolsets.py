@@ -169,8 +169,8 @@ def test_loading_writes_no_bytecode_into_the_skill(skills: Path) -> None:
     ("raise SystemExit(3)\n", "SystemExit"),
     ("HelloToolset = 3\n", "no functions"),
     ("x = 1\n", "has no 'HelloToolset'"),
-    ("HelloToolset = ['text']\n", "is no function"),
-    ("def f(*a): ...\nHelloToolset = [f]\n", "cannot be given by name"),
+    ("HelloToolset = ['text']\n", "is not a function"),
+    ("def f(*a): ...\nHelloToolset = [f]\n", "cannot be passed by name"),
 ])  # fmt: skip
 def test_a_toolset_that_cannot_be_loaded_is_told_and_the_rest_works(tmp_path: Path, source: str, said: str) -> None:
     head = "toolsets: ['toolsets/index:HelloToolset', 'toolsets/good:fine']"
@@ -192,7 +192,7 @@ def test_a_toolset_that_links_out_of_the_skill_is_not_loaded(tmp_path: Path) -> 
     (folder / "toolsets" / "index.py").symlink_to(tmp_path / "evil.py")
     activation = session_over(tmp_path / "skills").activate("hello")
     assert "ran" not in activation.warnings[0]
-    assert "could not be loaded" in activation.warnings[0]
+    assert "cannot load toolset" in activation.warnings[0]
 
 
 def test_an_error_in_a_tool_is_told_to_the_model(skills: Path) -> None:

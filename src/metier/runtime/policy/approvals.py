@@ -1,7 +1,7 @@
-"""What the user approved for one skill, bound to what that skill consisted of.
+"""The user's approvals for single skills, each bound to one version of the skill.
 
-An approval names the skill, a tool pattern and the skill's digest. When the skill changes, by an update or an edit,
-the digest is another one and the approval no longer counts: whoever changed it does not inherit the consent.
+An approval holds the skill's name, a tool pattern and the skill's digest. When an update or an edit changes the skill, its
+digest changes and the approval no longer applies.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ class Approval:
 
 
 class Approvals(Protocol):
-    def of(self, skill: str) -> tuple[Approval, ...]: ...
+    def of_skill(self, skill: str) -> tuple[Approval, ...]: ...
 
-    def keep(self, skill: str, digest: str, pattern: str) -> None: ...
+    def add(self, skill: str, digest: str, pattern: str) -> None: ...
 
 
 class MemoryApprovals:
     def __init__(self) -> None:
-        self._kept: tuple[Approval, ...] = ()
+        self._approvals: tuple[Approval, ...] = ()
 
-    def of(self, skill: str) -> tuple[Approval, ...]:
-        return tuple(each for each in self._kept if each.skill == skill)
+    def of_skill(self, skill: str) -> tuple[Approval, ...]:
+        return tuple(each for each in self._approvals if each.skill == skill)
 
-    def keep(self, skill: str, digest: str, pattern: str) -> None:
-        self._kept = _with(self._kept, Approval(skill, pattern, digest))
+    def add(self, skill: str, digest: str, pattern: str) -> None:
+        self._approvals = _with(self._approvals, Approval(skill, pattern, digest))
 
 
 class FileApprovals:
-    """In a small file that only the tool writes; every change is made under a lock and lands whole."""
+    """Approvals in a JSON file. Every change is made under a lock and replaces the whole file."""
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
         self.file = os.fspath(file)
@@ -56,20 +56,20 @@ class FileApprovals:
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            # A broken list must not read as "nothing was approved" and be written over, nor as "everything was".
+            # A broken file must not be read as an empty list and overwritten.
             raise ConfigError(
-                f"not a list of approvals: {error}", file=self.file, hint="delete the file and approve again what you need"
+                f"invalid list of approvals: {error}", file=self.file, hint="delete the file and approve again"
             ) from error
 
-    def of(self, skill: str) -> tuple[Approval, ...]:
+    def of_skill(self, skill: str) -> tuple[Approval, ...]:
         return tuple(each for each in self.all if each.skill == skill)
 
-    def keep(self, skill: str, digest: str, pattern: str) -> None:
+    def add(self, skill: str, digest: str, pattern: str) -> None:
         with file_lock(self.file):
             self._write(_with(self.all, Approval(skill, pattern, digest)))
 
     def remove(self, skill: str, pattern: str | None = None) -> int:
-        """Take back one approval of a skill, or all of them; how many there were."""
+        """Removes one approval of a skill, or all of them; returns their number."""
         with file_lock(self.file):
             before = self.all
             kept = tuple(each for each in before if each.skill != skill or pattern not in (None, each.pattern))
@@ -77,11 +77,11 @@ class FileApprovals:
                 self._write(kept)
         return len(before) - len(kept)
 
-    def _write(self, kept: tuple[Approval, ...]) -> None:
-        rows = [{"skill": each.skill, "pattern": each.pattern, "digest": each.digest} for each in sorted(kept)]
+    def _write(self, approvals: tuple[Approval, ...]) -> None:
+        rows = [{"skill": each.skill, "pattern": each.pattern, "digest": each.digest} for each in sorted(approvals)]
         replace_text(self.file, json.dumps({"version": 1, "approvals": rows}, indent=2) + "\n")
 
 
-def _with(kept: tuple[Approval, ...], new: Approval) -> tuple[Approval, ...]:
-    # An approval of an older version has ended, and would only make the list longer.
-    return (*(each for each in kept if (each.skill, each.pattern) != (new.skill, new.pattern)), new)
+def _with(approvals: tuple[Approval, ...], new: Approval) -> tuple[Approval, ...]:
+    # It replaces the approval of an older version, which no longer applies.
+    return (*(each for each in approvals if (each.skill, each.pattern) != (new.skill, new.pattern)), new)

@@ -1,9 +1,8 @@
-"""Tool patterns such as `Bash(git add:*)`, and what they match: parsed words, never a shell string.
+"""Tool patterns such as `Bash(git add:*)`. They match parsed words, never a shell string.
 
-A shell string can say anything after the part that a pattern looks at (`git; id`, `git $(id)`), so a command with any
-shell syntax in it matches no pattern that grants something. Some programs start others by an option (`git -c
-core.pager=…`, `find -exec`); a pattern grants those only by spelling them out. What a pattern grants is a
-convenience; the sandbox is the wall.
+A shell string can contain anything after the part that a pattern matches (`git; id`, `git $(id)`), so no pattern grants a
+command with shell syntax. Some programs start others by an option (`git -c core.pager=…`, `find -exec`); a pattern must spell
+those out. Patterns are a convenience; the sandbox is the protection.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from metier.values import dataclass
 __all__ = ["ToolPattern", "ToolRequest", "command_request", "plain_words"]
 
 _PATTERN = re.compile(r"(?P<tool>\*|[A-Za-z][\w.:-]*\*?)(?:\((?P<argument>.*)\))?", re.DOTALL)
-# Everything by which a shell does more than start one program with these words; `~` and globs change words, so they count too.
+# All syntax by which a shell does more than start one program with these words. `~` and globs change words, so they count.
 _SHELL = re.compile(r"[;&|<>$`(){}\[\]!*?~#\n\r\x00-\x08\x0b-\x1f\x7f]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = frozenset({"bash", "shell", "sh", "execute", "terminal", "run_command"})
 
 _GIT_HARMLESS = frozenset({"--no-pager", "--version", "--help", "-P", "-h", "-v", "--no-optional-locks"})
-_GIT_RUNNERS = frozenset(
+_GIT_STARTING_COMMANDS = frozenset(
     {
         "bisect",
         "config",
@@ -41,7 +40,7 @@ _GIT_RUNNERS = frozenset(
         "maintenance",
     }
 )
-_RUNNING_OPTIONS: dict[str, tuple[str, ...]] = {
+_STARTING_OPTIONS: dict[str, tuple[str, ...]] = {
     "git": (
         "--upload-pack",
         "--receive-pack",
@@ -124,15 +123,15 @@ class ToolPattern:
         return self.tool if self.argument is None else f"{self.tool}({self.argument})"
 
     def grants(self, request: ToolRequest, *, which: Which | None = None) -> bool:
-        """Does it cover the request beyond doubt?"""
+        """Returns True if the pattern certainly covers the request."""
         return any(self._covers(each, which) for each in (request, *request.also))
 
     def forbids(self, request: ToolRequest) -> bool:
-        """Could the request be what it names? In doubt, yes: this is for deny lists."""
+        """Returns True if the pattern may cover the request: for deny lists."""
         return any(self._might_be(each) for each in (request, *request.also))
 
     def _names(self, request: ToolRequest) -> bool:
-        # Each host calls its shell otherwise, and an author cannot know which.
+        # Each host has another name for its shell, and an author cannot know which.
         both_shells = is_shell(self.tool) and is_shell(request.tool)
         return both_shells or fnmatchcase(request.tool.casefold(), self.tool.casefold())
 
@@ -144,7 +143,7 @@ class ToolPattern:
                 return True
             # `src/*` must not grant src/../../etc.
             return ".." not in request.argument.split("/") and fnmatchcase(request.argument, self.argument or "")
-        # `*` alone is "whatever it is": the user's own word for it, and the only one that takes a shell string.
+        # Only `*` alone covers a shell string.
         if self.argument in (None, "*", ":*"):
             return True
         return bool(request.argv) and _argv_matches(_words_of(self.argument or ""), request.argv, which)
@@ -160,12 +159,12 @@ class ToolPattern:
         if request.argv:
             found = (request.argv[0].rpartition("/")[2], *request.argv[1:])
             return any(_prefix(words, found[place:]) for place in range(len(found)))
-        # Not readable as one command: whether all its words are named anywhere in it.
+        # It is not one plain command: test whether all words of the pattern occur in it.
         return all(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", request.argument) for word in words)
 
 
 Which = Callable[[str], str | None]
-"""Where a command is, on a PATH that the user trusts."""
+"""Returns the path of a command, on a PATH that the user trusts."""
 
 
 def command_request(tool: str, command: str) -> ToolRequest:
@@ -196,7 +195,7 @@ def plain_words(command: str) -> tuple[str, ...]:
 
 
 def _words_of(argument: str) -> tuple[tuple[str, ...], bool]:
-    """`git add:*` and `git add *` are the words git, add and an open end; `git status` is closed."""
+    """`git add:*` and `git add *` are the words git and add, and more may follow; after `git status` nothing may."""
     is_open = argument.endswith((":*", " *"))
     text = argument[:-2] if is_open else argument
     return tuple(text.split()), is_open
@@ -208,11 +207,11 @@ def _argv_matches(pattern: tuple[tuple[str, ...], bool], argv: tuple[str, ...], 
         return False
     if not _prefix(words[1:], argv[1:]) or (not is_open and len(words) != len(argv)):
         return False
-    return not _starts_others(words[0], argv[1:], spelled=words[1:])
+    return not _starts_other_program(words[0], argv[1:], allowed=words[1:])
 
 
 def _is_binary(wanted: str, given: str, which: Which | None) -> bool:
-    """The same word, or the very file that this word means on a trusted PATH: never another program of the same name."""
+    """Returns True for the same word, or its file on a trusted PATH; never for another program of the same name."""
     if given == wanted or given.removeprefix("./") == wanted.removeprefix("./") != wanted.rpartition("/")[2]:
         return True
     return which is not None and given.startswith("/") and "/" not in wanted and which(wanted) == given
@@ -222,17 +221,17 @@ def _prefix(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
     return len(words) >= len(pattern) and all(fnmatchcase(word, glob) for word, glob in zip(words, pattern, strict=False))
 
 
-def _starts_others(program: str, arguments: tuple[str, ...], *, spelled: tuple[str, ...]) -> bool:
+def _starts_other_program(program: str, arguments: tuple[str, ...], *, allowed: tuple[str, ...]) -> bool:
     name = program.rpartition("/")[2]
-    extra = [word for word in arguments if word not in spelled]
+    extra = [word for word in arguments if word not in allowed]
     if name == "git":
         before = takewhile(lambda word: word.startswith("-"), arguments)
-        if any(word not in _GIT_HARMLESS and word not in spelled for word in before):
+        if any(word not in _GIT_HARMLESS and word not in allowed for word in before):
             return True
         command = next((word for word in arguments if not word.startswith("-")), "")
-        if command in _GIT_RUNNERS and command not in spelled:
+        if command in _GIT_STARTING_COMMANDS and command not in allowed:
             return True
-    return any(_is_option(word, option) for word in extra for option in _RUNNING_OPTIONS.get(name, ()))
+    return any(_is_option(word, option) for word in extra for option in _STARTING_OPTIONS.get(name, ()))
 
 
 def _is_option(word: str, option: str) -> bool:

@@ -1,16 +1,14 @@
-"""What may be done: what a skill asks for, as far as the user's policy allows it.
+"""Permissions: decides whether a skill may use a tool, from what it requests and what the user's policy allows.
 
-`allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs the request is also
-the boundary: a skill that lists its tools gets no others. A toolset and the network are asked for in their own way,
-by the manifest and by the call, and are the user's to give. For tools that the host runs we answer allow, ask or
-deny, and the host does as it likes.
+`allowed-tools` is a request by the skill's author, not a grant. For the scripts that metier runs it is also the boundary: a
+skill that lists its tools gets no others. Toolsets are requested by the manifest and the network by the call; the user grants
+both. For tools that a host runs, the result is allow, ask or deny, and the host enforces it.
 
-    deny      the user's policy forbids it, or metier would run it and the skill never asked for it
-    allow     the skill asks for it (or lists nothing), and the policy or an approval of this very version allows it
-    ask       anything else
+    deny      the user's policy forbids it, or it is a script that the skill's allowed-tools do not cover
+    allow     the skill requests it (or lists nothing), and the policy or an approval of this version allows it
+    ask       everything else
 
-A skill that comes from another server asks for nothing and is allowed nothing in general: only what the user approved
-for it, as it is, counts.
+For a skill on another server only approvals of its current version count.
 """
 
 from __future__ import annotations
@@ -54,37 +52,39 @@ _INTERPRETERS = {
 
 
 class PolicyVerdict(StrEnum):
+    """The result of a policy check."""
+
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
 
 
 class ApprovalAnswer(StrEnum):
-    """What a person says when asked."""
+    """The answer of a user to a Question."""
 
     ONCE = "once"
     ALWAYS = "always"
-    """For this version of the skill."""
+    """For the current version of the skill."""
     NO = "no"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the user has said. Patterns come first; the words stand for whatever no pattern names."""
+    """The user's policy. Patterns are checked first; the other fields are the defaults."""
 
     allow: tuple[ToolPattern, ...] = ()
     deny: tuple[ToolPattern, ...] = ()
     scripts: PolicyVerdict = PolicyVerdict.ALLOW
-    """In the sandbox, without a network, they can do no harm."""
+    """They run in the sandbox, without network."""
     network: PolicyVerdict = PolicyVerdict.ASK
     toolsets: PolicyVerdict = PolicyVerdict.ASK
-    """They run inside the agent's own process."""
+    """They run in the process of the agent."""
     tools: PolicyVerdict = PolicyVerdict.ASK
-    """Of the host."""
+    """Tools of the host."""
 
     @classmethod
-    def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **words: PolicyVerdict) -> Policy:
-        return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **words)
+    def of(cls, *, allow: Iterable[str] = (), deny: Iterable[str] = (), **defaults: PolicyVerdict) -> Policy:
+        return cls(allow=tuple(map(ToolPattern.parse, allow)), deny=tuple(map(ToolPattern.parse, deny)), **defaults)
 
     def default_for(self, tool: str) -> PolicyVerdict:
         return {SCRIPT: self.scripts, NETWORK: self.network, TOOLSET: self.toolsets}.get(tool, self.tools)
@@ -94,24 +94,24 @@ class Policy:
 class PolicyDecision:
     verdict: PolicyVerdict
     rule: str
-    """Why: the pattern, the setting or the approval that decided."""
+    """The pattern, setting or approval that decided."""
     argv: tuple[str, ...] = ()
-    """For a command that may run: these words, without a shell, and the very file where a trusted PATH is known."""
+    """For an allowed command: its words, without a shell, with the path of the program if a trusted PATH is known."""
 
     def __bool__(self) -> bool:
-        raise TypeError("ask a Decision for .verdict")
+        raise TypeError("use PolicyDecision.verdict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """The skill on whose behalf something is asked. Its digest is read only when it is needed."""
+    """The skill that requests a permission. Its digest is computed only if it is needed."""
 
     name: str
     tools: tuple[str, ...] = ()
     digest: Callable[[], str] = lambda: ""
     bundled: bool = False
     origin: str = ""
-    """Whose it is, where it is not of this machine."""
+    """The owner, if it is on another server."""
 
     @classmethod
     def of(cls, manifest: Manifest, digest: Callable[[], str], *, bundled: bool = False) -> Requester:
@@ -120,7 +120,7 @@ class Requester:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What an approval hook is asked."""
+    """A question to an approval hook."""
 
     skill: str
     digest: str
@@ -136,14 +136,14 @@ class Permissions:
     policy: Policy = field(default_factory=Policy)
     approvals: Approvals = field(default_factory=MemoryApprovals)
     approve: ApprovalHook | None = None
-    """Decides `ask`. Without one, what must be asked is refused."""
+    """Decides `ask`. Without a hook, such requests are refused."""
     which: Which | None = None
 
     def check(self, tool: str, argument: str = "", *, skills: Sequence[Requester] = ()) -> PolicyDecision:
-        """May the host use this tool while these skills are active? `argument` is the command of a shell, or a path."""
+        """Decides whether a host may use a tool while these skills are active. `argument` is a shell command or a path."""
         request = tool_request(tool, argument)
         decisions = [self.decide(request, skill) for skill in skills] or [self.decide(request, None)]
-        # Whatever one active skill may do is allowed; a deny is the user's and holds for all of them.
+        # One active skill that allows it is enough; a deny of the user applies to all of them.
         order = (PolicyVerdict.DENY, PolicyVerdict.ALLOW, PolicyVerdict.ASK)
         return min(decisions, key=lambda decision: order.index(decision.verdict))
 
@@ -155,91 +155,92 @@ class Permissions:
             if pattern.forbids(request):
                 return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"policy.deny: {pattern}")
         if skill is not None and skill.origin:
-            return self._of_a_stranger(request, skill)
-        listed = skill is not None and bool(skill.tools)
-        asked = skill is not None and any(pattern.grants(request, which=self.which) for pattern in parse_patterns(skill.tools))
-        ours = request.tool in _OURS
-        if listed and not asked and ours and request.tool == SCRIPT:
-            return PolicyDecision(verdict=PolicyVerdict.DENY, rule="allowed-tools: the skill does not ask for it")
-        if not ours and not asked:
-            return PolicyDecision(verdict=PolicyVerdict.ASK, rule="no active skill asks for it")
+            return self._decide_remote(request, skill)
+        lists_tools = skill is not None and bool(skill.tools)
+        requested = skill is not None and any(
+            pattern.grants(request, which=self.which) for pattern in parse_patterns(skill.tools)
+        )
+        if lists_tools and not requested and request.tool == SCRIPT:
+            return PolicyDecision(verdict=PolicyVerdict.DENY, rule="allowed-tools: the skill does not request it")
+        if request.tool not in _OURS and not requested:
+            return PolicyDecision(verdict=PolicyVerdict.ASK, rule="no active skill requests it")
         for pattern in self.policy.allow:
             if pattern.grants(request, which=self.which):
-                return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._exact(request))
+                return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"policy.allow: {pattern}", argv=self._argv(request))
         approved = self._approved(request, skill)
-        return approved if approved is not None else self._otherwise(request, skill)
+        return approved if approved is not None else self._default(request, skill)
 
     def authorise(self, request: ToolRequest, skill: Requester) -> PolicyDecision:
-        """Allow, or Refused: `ask` is put to the hook. An answer of `always` is kept for this version of the skill."""
+        """Returns an allow or raises RefusedError; the hook decides `ask`. The answer `always` is stored for this version."""
         decision = self.decide(request, skill)
         if decision.verdict is PolicyVerdict.ASK:
-            decision = self._asked(request, skill, decision)
+            decision = self._ask(request, skill, decision)
         if decision.verdict is not PolicyVerdict.ALLOW:
             raise RefusedError(
-                f"{request} is not allowed for {skill.name}: {decision.rule}",
+                f"{skill.name} may not use {request}: {decision.rule}",
                 rule=_rule(decision),
                 hint=_hint(request, skill, decision),
             )
         return decision
 
     def authorise_toolsets(self, toolsets: Iterable[Toolset], skill: Requester, *, ask: bool) -> None:
-        """All of a skill's toolsets, or Refused. Without `ask` nobody is disturbed: what would have to be asked is refused."""
+        """Raises RefusedError unless all toolsets are allowed. Without `ask` the user is not asked, and `ask` is a refusal."""
         for toolset in toolsets:
             request = ToolRequest(tool=TOOLSET, argument=str(toolset))
-            quiet = self if ask else replace(self, approve=None)
-            quiet.authorise(request, skill)
+            permissions = self if ask else replace(self, approve=None)
+            permissions.authorise(request, skill)
 
-    def _of_a_stranger(self, request: ToolRequest, skill: Requester) -> PolicyDecision:
+    def _decide_remote(self, request: ToolRequest, skill: Requester) -> PolicyDecision:
         if request.tool == TOOLSET or not skill.digest():
-            return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"origin: {skill.origin} cannot be given that")
+            return PolicyDecision(verdict=PolicyVerdict.DENY, rule=f"origin: not available to skills from {skill.origin}")
         approved = self._approved(request, skill)
         if approved is not None:
             return approved
-        # The policy can forbid it, and allow nothing: what it allows in general was said about this machine's skills.
+        # The policy can forbid it but not allow it: its general permissions are for local skills.
         verdict = PolicyVerdict.DENY if self.policy.default_for(request.tool) is PolicyVerdict.DENY else PolicyVerdict.ASK
         return PolicyDecision(
-            verdict=verdict, rule=f"origin: it comes from {skill.origin}, and nobody has approved it as it is"
+            verdict=verdict, rule=f"origin: it comes from {skill.origin}, and its current version is not approved"
         )
 
     def _approved(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision | None:
         if skill is None:
             return None
-        kept = self.approvals.of(skill.name)
-        if not kept:
+        approvals = self.approvals.of_skill(skill.name)
+        if not approvals:
             return None
         digest = skill.digest()
-        for approval in kept:
+        for approval in approvals:
             if approval.digest == digest and ToolPattern.parse(approval.pattern).grants(request, which=self.which):
                 return PolicyDecision(
-                    verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._exact(request)
+                    verdict=PolicyVerdict.ALLOW, rule=f"approved: {approval.pattern}", argv=self._argv(request)
                 )
         return None
 
-    def _otherwise(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
+    def _default(self, request: ToolRequest, skill: Requester | None) -> PolicyDecision:
         if skill is not None and skill.bundled and request.tool == TOOLSET:
-            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="it comes with metier")
+            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="it is bundled with metier")
         verdict = self.policy.default_for(request.tool)
         name = {SCRIPT: "scripts", NETWORK: "network", TOOLSET: "toolsets"}.get(request.tool, "tools")
         return PolicyDecision(
             verdict=verdict,
             rule=f"policy.{name}: {verdict}",
-            argv=self._exact(request) if verdict is PolicyVerdict.ALLOW else (),
+            argv=self._argv(request) if verdict is PolicyVerdict.ALLOW else (),
         )
 
-    def _asked(self, request: ToolRequest, skill: Requester, decision: PolicyDecision) -> PolicyDecision:
+    def _ask(self, request: ToolRequest, skill: Requester, decision: PolicyDecision) -> PolicyDecision:
         if self.approve is None:
             return decision
         digest = skill.digest()
-        said = self.approve(Question(skill=skill.name, digest=digest, request=request, reason=decision.rule))
-        answer = wait_for(said) if inspect.isawaitable(said) else said
+        given = self.approve(Question(skill=skill.name, digest=digest, request=request, reason=decision.rule))
+        answer = wait_for(given) if inspect.isawaitable(given) else given
         if answer is True or answer == ApprovalAnswer.ONCE:
-            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="approved once", argv=self._exact(request))
+            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule="approved once", argv=self._argv(request))
         if answer == ApprovalAnswer.ALWAYS:
-            self.approvals.keep(skill.name, digest, str(request))
-            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"approved: {request}", argv=self._exact(request))
-        return PolicyDecision(verdict=PolicyVerdict.DENY, rule="the user said no")
+            self.approvals.add(skill.name, digest, str(request))
+            return PolicyDecision(verdict=PolicyVerdict.ALLOW, rule=f"approved: {request}", argv=self._argv(request))
+        return PolicyDecision(verdict=PolicyVerdict.DENY, rule="the user refused")
 
-    def _exact(self, request: ToolRequest) -> tuple[str, ...]:
+    def _argv(self, request: ToolRequest) -> tuple[str, ...]:
         if not request.argv:
             return ()
         found = self.which(request.argv[0]) if self.which is not None and "/" not in request.argv[0] else None
@@ -247,7 +248,7 @@ class Permissions:
 
 
 def script_tool_request(skill: str, script: str, arguments: Sequence[str]) -> ToolRequest:
-    """A run of a script, under every name by which an author may have asked for it."""
+    """Returns the request for a run of a script, with every name by which an author may have requested it."""
     suffix = "." + script.rpartition(".")[2] if "." in script.rpartition("/")[2] else ""
     starts = [tuple(start.split()) for start in _INTERPRETERS.get(suffix, ())]
     commands = [(*start, script, *arguments) for start in starts] + [(script, *arguments)]
@@ -264,7 +265,7 @@ def parse_patterns(tools: Iterable[str]) -> list[ToolPattern]:
         try:
             found.append(ToolPattern.parse(text))
         except UsageError:
-            # The author's typo asks for nothing; `metier skill lint` names it.
+            # A pattern with a typo requests nothing; `metier skill lint` reports it.
             continue
     return found
 
@@ -277,5 +278,5 @@ def _hint(request: ToolRequest, skill: Requester, decision: PolicyDecision) -> s
     if decision.rule.startswith("allowed-tools"):
         return f"its author must add {request} to allowed-tools"
     if decision.rule.startswith("policy.deny"):
-        return "the user has forbidden it; `metier policy show` lists the rules"
+        return "the user's policy forbids it; see `metier policy show`"
     return f"the user can allow it with `metier policy allow '{request}' --skill {skill.name}`"

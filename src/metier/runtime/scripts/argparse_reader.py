@@ -1,8 +1,7 @@
-"""The command line of a script that uses argparse, from its syntax tree.
+"""Reads the command line of a script that uses argparse, from its syntax tree.
 
-Parsers are followed through names, aliases (`add = parser.add_argument`), helper functions that are handed one, and
-loops over a few of them, because that is how people write them. What is computed at run time is left out; a value
-that is not written as a literal is unknown.
+Follows parsers through variables, aliases (`add = parser.add_argument`), helper functions that take one, and loops over
+several. Arguments that are computed at run time are left out; a value that is not a literal is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["read_argparse"]
 
 _TYPES = {"int": "integer", "float": "number", "str": "string", "Path": "string"}
 _FLAGS = frozenset({"store_true", "store_false", "BooleanOptionalAction", "store_const", "count"})
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 @dataclass(slots=True)
@@ -35,14 +34,14 @@ class _Parser:
 
 @dataclass(frozen=True, slots=True)
 class _Adder:
-    """`parser.add_argument` under a name of its own."""
+    """An alias of `parser.add_argument`."""
 
     parser: _Parser
 
 
 @dataclass(frozen=True, slots=True)
 class _Commands:
-    """What `add_subparsers` gives."""
+    """The result of `add_subparsers`."""
 
     parser: _Parser
 
@@ -60,7 +59,7 @@ def read_argparse(tree: ast.Module) -> CommandLine | None:
     for function in reader.functions.values():
         if any(_called(node) == "ArgumentParser" for node in ast.walk(function)):
             reader.block(function.body, {}, 0)
-    # The parser that was given most is the one that a program uses; helpers made on the way have less.
+    # The parser with the most arguments is the one that the program uses.
     made = max(reader.made, key=lambda parser: len(parser.arguments) + 10 * len(parser.commands), default=None)
     return made.line() if made is not None and (made.arguments or made.commands) else None
 
@@ -121,7 +120,7 @@ class _Reader:
         called = known.get(name)
         if isinstance(called, _Adder):
             _add(called.parser, node)
-        elif name in self.functions and depth < _DEEPEST:
+        elif name in self.functions and depth < _MAX_DEPTH:
             self.inline(self.functions[name], node, known, depth)
         return None
 
@@ -162,10 +161,10 @@ def _add(parser: _Parser, node: ast.Call) -> None:
     default = _literal(options.get("default"))
     one = ScriptArgument(name=(spelling or names[0]).lstrip("-").replace("-", "_"), help=_text(node, "help"), spelling=spelling)
     if action in _FLAGS:
-        off = f"--no-{spelling[2:]}" if action == "BooleanOptionalAction" else ""
-        parser.arguments.append(replace(one, kind=ArgumentKind.FLAG, off=off))
+        negation = f"--no-{spelling[2:]}" if action == "BooleanOptionalAction" else ""
+        parser.arguments.append(replace(one, kind=ArgumentKind.FLAG, negation=negation))
         return
-    again = action in ("append", "extend")
+    appends = action in ("append", "extend")
     needed = _literal(options.get("required")) is True if spelling else nargs not in ("?", "*") and "default" not in options
     parser.arguments.append(
         replace(
@@ -175,8 +174,8 @@ def _add(parser: _Parser, node: ast.Call) -> None:
             choices=_choices(options.get("choices")),
             default=default if isinstance(default, str | int | float | bool) else None,
             required=needed,
-            again=again,
-            repeated=again or nargs in ("*", "+") or (isinstance(nargs, int) and nargs > 1),
+            repeat_option=appends,
+            repeated=appends or nargs in ("*", "+") or (isinstance(nargs, int) and nargs > 1),
         )
     )
 
@@ -204,7 +203,7 @@ def _literal(node: ast.expr | None) -> object:
 def _text(node: ast.Call, name: str) -> str:
     value = next((each.value for each in node.keywords if each.arg == name), None)
     if isinstance(value, ast.JoinedStr):
-        # The words that are there; what is computed stands as an ellipsis.
+        # Computed parts are replaced by an ellipsis.
         parts = [part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "…" for part in value.values]
         return " ".join("".join(map(str, parts)).split())
     found = _literal(value)
@@ -216,12 +215,12 @@ def _type(node: ast.expr | None, default: object) -> str:
     if name in _TYPES:
         return _TYPES[name]
     if isinstance(node, ast.Call):
-        # `bounded(int, 1, 10)`: a factory that is handed the type.
+        # `bounded(int, 1, 10)`: a factory that takes the type.
         named = [_TYPES[each] for each in map(_name_of, node.args) if each in ("int", "float")]
         if named:
             return named[0]
     if node is not None and isinstance(default, int | float) and not isinstance(default, bool):
-        # A converter of its own, whose default shows what it makes.
+        # A custom converter; its default shows the type.
         return "integer" if isinstance(default, int) else "number"
     return "string"
 

@@ -1,7 +1,7 @@
-"""The command line of a script that uses click or typer, from its syntax tree.
+"""Reads the command line of a script that uses click or typer, from its syntax tree.
 
-Click says everything in decorators, typer in the signature of the function: what has no default is an argument, the
-rest are options.
+Click declares arguments in decorators, typer in the signature of the function: parameters without a default are arguments, the
+others are options.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_click(tree: ast.Module) -> CommandLine | None:
         if arguments or is_command:
             lines[_command_name(function)] = CommandLine(arguments=tuple(reversed(arguments)), help=_first_line(function))
     has_group = any(_name(decorator) == "group" for function in _functions(tree) for decorator in function.decorator_list)
-    return _one_or_many(lines, grouped=has_group)
+    return _combine(lines, grouped=has_group)
 
 
 def read_typer(tree: ast.Module) -> CommandLine | None:
@@ -42,18 +42,18 @@ def read_typer(tree: ast.Module) -> CommandLine | None:
     lines = {
         _command_name(each): CommandLine(arguments=tuple(_typer_arguments(each)), help=_first_line(each)) for each in commands
     }
-    return _one_or_many(lines, grouped=len(lines) > 1)
+    return _combine(lines, grouped=len(lines) > 1)
 
 
 def function_types(tree: ast.Module) -> dict[str, str]:
-    """The JSON type of every annotated parameter of the script's own functions, by name."""
+    """Returns the JSON type of every annotated parameter of the script's functions, by name."""
     return {
         argument.arg: _TYPES.get(_name(argument.annotation), "string")
         for function in _functions(tree) for argument in (*function.args.args, *function.args.kwonlyargs) if argument.annotation
     }  # fmt: skip
 
 
-def _one_or_many(lines: dict[str, CommandLine], *, grouped: bool) -> CommandLine | None:
+def _combine(lines: dict[str, CommandLine], *, grouped: bool) -> CommandLine | None:
     if not lines:
         return None
     return CommandLine(commands=lines) if grouped else next(iter(lines.values()))
@@ -98,15 +98,15 @@ def _click_argument(kind: str, names: list[str], options: dict[str, ast.expr]) -
         required=_literal(options.get("required")) is True,
     )
     if off or _literal(options.get("is_flag")) is True or isinstance(plain, bool):
-        return replace(one, kind=ArgumentKind.FLAG, off=off.strip())
-    again = _literal(options.get("multiple")) is True
+        return replace(one, kind=ArgumentKind.FLAG, negation=off.strip())
+    multiple = _literal(options.get("multiple")) is True
     return replace(
         one,
         type=_type(options.get("type"), plain),
         choices=_choice(options.get("type")),
         default=plain,
-        repeated=again,
-        again=again,
+        repeated=multiple,
+        repeat_option=multiple,
     )
 
 
@@ -142,13 +142,13 @@ def _typer_argument(argument: ast.arg, default: ast.expr | None) -> ScriptArgume
     spelling = max(spelled, key=len, default=f"--{name.replace('_', '-')}").partition("/")[0]
     if _name(hint) == "bool":
         return replace(
-            base, kind=ArgumentKind.FLAG, spelling=spelling, off="" if spelled else f"--no-{spelling[2:]}", type="boolean"
+            base, kind=ArgumentKind.FLAG, spelling=spelling, negation="" if spelled else f"--no-{spelling[2:]}", type="boolean"
         )
-    return replace(base, kind=ArgumentKind.OPTION, spelling=spelling, again=repeated)
+    return replace(base, kind=ArgumentKind.OPTION, spelling=spelling, repeat_option=repeated)
 
 
 def _unwrapped(hint: ast.expr | None) -> tuple[ast.expr | None, ast.Call | None]:
-    """`Annotated[int, typer.Option(...)]` as its type and its marker; `int | None` and `Optional[int]` as `int`."""
+    """Splits `Annotated[int, typer.Option(...)]` into type and marker, and `int | None` and `Optional[int]` to `int`."""
     marker: ast.Call | None = None
     if isinstance(hint, ast.Subscript) and _name(hint.value) == "Annotated" and isinstance(hint.slice, ast.Tuple):
         marker = next((each for each in hint.slice.elts[1:] if isinstance(each, ast.Call)), None)

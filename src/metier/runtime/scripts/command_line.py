@@ -1,6 +1,6 @@
-"""A script's command line as a value: what it takes, as a JSON schema, and how a model's arguments become words.
+"""The command line of a script as a value: its JSON schema, and the conversion of a model's arguments to words.
 
-Where it came from (argparse, click, typer, a usage line) does not matter here.
+The readers (argparse, click and typer, usage line) make it from the text of the script.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from metier.runtime.tools.schema import Schema, check_arguments, object_schema
 from metier.spec import Json
 from metier.values import dataclass, field, replace
 
-__all__ = ["ANY_ARGUMENTS", "ArgumentKind", "CommandLine", "ScriptArgument"]
+__all__ = ["UNKNOWN", "ArgumentKind", "CommandLine", "ScriptArgument"]
 
-LIST = "args"
+WORDS = "args"
 
 
 class ArgumentKind:
@@ -26,19 +26,19 @@ class ArgumentKind:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptArgument:
     name: str
-    """As the model knows it."""
+    """In the JSON schema."""
     kind: str = ArgumentKind.POSITIONAL
     spelling: str = ""
     """`--max-rows`; empty for a positional."""
-    off: str = ""
-    """How a flag is switched off, where it can be."""
+    negation: str = ""
+    """The option that switches a flag off, if there is one."""
     type: str = "string"
     choices: tuple[str | int | float, ...] = ()
     default: str | int | float | bool | None = None
     required: bool = False
     repeated: bool = False
-    """Several values after it (or, for an option, the option several times when `again`)."""
-    again: bool = False
+    """Takes several values; an option with `repeat_option` is written once for each value."""
+    repeat_option: bool = False
     help: str = ""
 
     def schema(self) -> Schema:
@@ -52,20 +52,22 @@ class ScriptArgument:
             schema["default"] = self.default
         return schema
 
-    def words(self, value: Json, *, joined: bool = True) -> Iterator[str]:
+    def words(self, value: Json, *, supports_equals: bool = True) -> Iterator[str]:
         if self.kind == ArgumentKind.FLAG:
             if value is True:
                 yield self.spelling
-            elif self.off:
-                yield self.off
+            elif self.negation:
+                yield self.negation
             return
         values = [_word(each) for each in (value if isinstance(value, list) else [value])]
         if self.kind == ArgumentKind.POSITIONAL:
             yield from values
-        elif self.again or not self.repeated:
+        elif self.repeat_option or not self.repeated:
             for each in values:
-                # One word, so that a value which begins with a dash stays a value.
-                yield from ([f"{self.spelling}={each}"] if joined and self.spelling.startswith("--") else [self.spelling, each])
+                # One word, so that a value which begins with a dash is not read as an option.
+                yield from (
+                    [f"{self.spelling}={each}"] if supports_equals and self.spelling.startswith("--") else [self.spelling, each]
+                )
         elif values:
             yield from [self.spelling, *values]
 
@@ -74,12 +76,12 @@ class ScriptArgument:
 class CommandLine:
     arguments: tuple[ScriptArgument, ...] = ()
     commands: Mapping[str, CommandLine] = field(default_factory=dict)
-    """Sub-commands by name; the model then chooses one by `command`."""
+    """Sub-commands by name; the model chooses one with `command`."""
     help: str = ""
     is_known: bool = True
-    """False when nothing could be read: then it takes a plain list of words."""
-    joined: bool = True
-    """Does its parser know `--option=value` and a lone `--`? Nobody can tell of a script that reads its words itself."""
+    """False if it could not be read: the script then takes a list of words."""
+    supports_equals: bool = True
+    """True if its parser supports `--option=value` and `--`. That is unknown for a script that parses its own words."""
 
     def schema(self) -> Schema:
         if not self.is_known:
@@ -88,7 +90,7 @@ class CommandLine:
                 "items": {"type": "string"},
                 "description": "The words of its command line, in order.",
             }
-            return object_schema({LIST: words})
+            return object_schema({WORDS: words})
         properties = {each.name: each.schema() for each in self.arguments}
         required = [each.name for each in self.arguments if each.required]
         if self.commands:
@@ -104,44 +106,47 @@ class CommandLine:
         return object_schema(properties, tuple(required))
 
     def words(self, values: Mapping[str, Json]) -> tuple[str, ...]:
-        """The command line for a model's arguments; BadArguments where they do not fit."""
+        """Returns the command line for a model's arguments. Raises BadArgumentsError if they do not match the schema."""
         check_arguments(dict(values), self.schema())
         if not self.is_known:
-            given = values.get(LIST)
+            given = values.get(WORDS)
             return tuple(_word(each) for each in given) if isinstance(given, list) else ()
         if not self.commands:
-            return tuple(_line(self.arguments, values, joined=self.joined))
+            return tuple(_line(self.arguments, values, supports_equals=self.supports_equals))
         name = str(values["command"])
         chosen = self.commands[name]
         own = {each.name for each in self.arguments}
         mine = {key: value for key, value in values.items() if key != "command" and key not in own}
         check_arguments(mine, chosen.schema(), where="the arguments")
-        first = _line(self.arguments, {key: value for key, value in values.items() if key in own}, joined=self.joined)
-        return (*first, name, *_line(chosen.arguments, mine, joined=self.joined))
+        first = _line(
+            self.arguments, {key: value for key, value in values.items() if key in own}, supports_equals=self.supports_equals
+        )
+        return (*first, name, *_line(chosen.arguments, mine, supports_equals=self.supports_equals))
 
 
-ANY_ARGUMENTS = CommandLine(is_known=False)
+UNKNOWN = CommandLine(is_known=False)
 
 
-def _line(arguments: tuple[ScriptArgument, ...], values: Mapping[str, Json], *, joined: bool) -> Iterator[str]:
+def _line(arguments: tuple[ScriptArgument, ...], values: Mapping[str, Json], *, supports_equals: bool) -> Iterator[str]:
     given = [each for each in arguments if values.get(each.name) is not None]
     for each in given:
         if each.kind != ArgumentKind.POSITIONAL:
-            yield from each.words(values[each.name], joined=joined)
+            yield from each.words(values[each.name], supports_equals=supports_equals)
     places = [word for each in given if each.kind == ArgumentKind.POSITIONAL for word in each.words(values[each.name])]
     missing = next((each for each in arguments if each.kind == ArgumentKind.POSITIONAL and values.get(each.name) is None), None)
     after = arguments.index(missing) if missing is not None else len(arguments)
     if any(each.kind == ArgumentKind.POSITIONAL and arguments.index(each) > after for each in given) and missing is not None:
         raise BadArgumentsError(
-            f"{missing.name} is missing, and a later argument is given", hint=f"give {missing.name} too: they stand in a row"
+            f"{missing.name} is missing, but a later argument is given",
+            hint=f"add {missing.name}: positional arguments have an order",
         )
-    if joined and any(word.startswith("-") and word != "-" for word in places):
+    if supports_equals and any(word.startswith("-") and word != "-" for word in places):
         yield "--"
     yield from places
 
 
 def _only_for(argument: ScriptArgument, command: str, commands: Mapping[str, CommandLine]) -> ScriptArgument:
-    """An option of one sub-command says so, and is required of nobody else."""
+    """Makes an argument optional and names its sub-commands, for the schema of all sub-commands."""
     users = [name for name, line in commands.items() if any(each.name == argument.name for each in line.arguments)]
     if len(users) == len(commands):
         return replace(argument, required=False)

@@ -1,8 +1,8 @@
-"""What runs a script: decided by its first line and its name, from a short list of programs we know.
+"""The interpreter of a script: chosen by its first line and its suffix, from a fixed list of programs.
 
-A first line names a program, and a skill could name any. So it chooses only among the interpreters below, by the last part
-of its path; its options are not passed on. Where an interpreter lives outside the system's folders (a virtual environment,
-pyenv, nvm), the run may read the folders that belong to it and no more.
+The first line of a skill's script could name any program. It selects only among the interpreters below, by the last part of
+its path, and its options are ignored. If an interpreter is outside the system folders (a virtual environment, pyenv, nvm), the
+run may also read the folders of that interpreter.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _HINTS = {
 }  # fmt: skip
 _SHEBANG = re.compile(rb"#!\s*([^\r\n]*)")
 _METADATA = re.compile(r"^# /// script\s*$\n((?:^#(?: .*)?$\n)*?)^# ///\s*$", re.MULTILINE)
-# The script's folder comes last on the path: it may use its neighbours, and none of them can stand in for the standard library.
+# The script's folder is last in sys.path: a script can import files beside it, but they cannot replace the standard library.
 _PYTHON = (
     "import sys;sys.argv.pop(0);__file__=sys.argv[0];sys.path.append(__file__.rpartition('/')[0]);del sys;"
     "exec(compile(open(__file__,'rb').read(),__file__,'exec'))"
 )
-_LEAST_LINES = 4
+_MIN_LINES = 4
 _LAYOUT = "import sys,sysconfig as s;print(sys.executable,sys.prefix,sys.base_prefix,*set(s.get_paths().values()),sep='\\n')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptCommand:
-    """How to start it: these words, then the script and its arguments."""
+    """The command that runs a script: these words, then the script and its arguments."""
 
     kind: str
     words: tuple[str, ...]
     readable: tuple[str, ...] = ()
-    """Folders and files that the interpreter needs besides the system's own."""
+    """Folders and files of the interpreter outside the system folders."""
 
 
 def kind_of(path: str, data: bytes) -> str:
-    """The kind of interpreter; `program` for a program that needs none. Refused if it is nothing we know."""
+    """Returns the kind of interpreter, or `program` for machine code. Raises RefusedError if it is unknown."""
     suffix = os.path.splitext(path)[1].lower()
     if data.startswith(b"\x7fELF"):
         return "program"
@@ -62,19 +62,19 @@ def kind_of(path: str, data: bytes) -> str:
     if not line:
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
-        raise RefusedError(f"{path!r} does not say what runs it", rule="interpreter",
+        raise RefusedError(f"{path!r} has no known interpreter", rule="interpreter",
                       hint="give it a suffix such as .py or .sh, or a first line such as #!/usr/bin/env python3")  # fmt: skip
     kind = _named(line[1].decode("utf-8", "replace").split())
     if kind is None:
         named = line[1].decode("utf-8", "replace").strip()[:80]
-        raise RefusedError(f"{path!r} asks to be run by {named!r}", rule="interpreter",
-                      hint="scripts are run by python3, sh, bash, node, bun, deno or ruby")  # fmt: skip
+        raise RefusedError(f"{path!r} needs the interpreter {named!r}, which is not supported", rule="interpreter",
+                      hint="use python3, sh, bash, node, bun, deno or ruby")  # fmt: skip
     # `#!/usr/bin/env node` above TypeScript means a runner that understands it.
     return "typescript" if kind == "node" and _SUFFIXES.get(suffix) == "typescript" else kind
 
 
 def declared_dependencies(data: bytes) -> tuple[str, ...]:
-    """What the script's inline metadata (PEP 723) wants to have installed."""
+    """Returns the dependencies in the script's inline metadata (PEP 723)."""
     found = _METADATA.search(data.decode("utf-8", "replace").replace("\r\n", "\n"))
     if not found:
         return ()
@@ -82,19 +82,19 @@ def declared_dependencies(data: bytes) -> tuple[str, ...]:
     try:
         wanted = tomllib.loads(text).get("dependencies", [])
     except tomllib.TOMLDecodeError as error:
-        raise RefusedError(f"its inline metadata is not TOML: {error}", rule="interpreter", hint="see PEP 723") from None
+        raise RefusedError(f"invalid inline metadata in the script: {error}", rule="interpreter", hint="see PEP 723") from None
     return tuple(map(str, wanted)) if isinstance(wanted, list) else ()
 
 
 class Interpreters:
-    """The interpreters of this machine. `which` finds a command on the user's PATH, `home` must never be uncovered."""
+    """The interpreters of this machine. `which` finds a command on the user's PATH; `home` is never made readable."""
 
     def __init__(self, *, which: Callable[[str], str | None] = shutil.which, home: str | None = None) -> None:
         self._which = which
         self._home = os.path.realpath(home or os.path.expanduser("~"))
 
     def command(self, path: str, data: bytes, *, network: bool) -> ScriptCommand:
-        """What runs this script. Unavailable if it is not installed, Refused if it must not run like that."""
+        """Returns the command for a script. Raises UnavailableError if the interpreter is missing."""
         kind = kind_of(path, data)
         if kind == "program":
             return ScriptCommand(kind=kind, words=())
@@ -109,7 +109,7 @@ class Interpreters:
         found = self._find(kind)
         if found is None:
             raise _missing(kind)
-        return ScriptCommand(kind=kind, words=(found, *options), readable=self._around(found))
+        return ScriptCommand(kind=kind, words=(found, *options), readable=self._program_folders(found))
 
     def _python(self) -> ScriptCommand:
         found = self._which("python3") or sys.executable
@@ -117,52 +117,52 @@ class Interpreters:
             raise _missing("python")
         executable, *folders = _layout(found)
         return ScriptCommand(
-            kind="python", words=(executable, "-I", "-B", "-c", _PYTHON), readable=self._belonging(executable, folders)
+            kind="python", words=(executable, "-I", "-B", "-c", _PYTHON), readable=self._python_folders(executable, folders)
         )
 
     def _uv(self, wanted: Sequence[str], *, network: bool) -> ScriptCommand:
         uv = self._find("uv")
         if uv is None or not network:
             what = ", ".join(wanted[:5])
-            missing = "the network, which this run does not have" if uv else "uv, which is not installed"
+            missing = "network access" if uv else "uv, which is not installed"
             raise UnavailableError(f"the script declares dependencies ({what}); installing them needs {missing}",
-                              hint="allow the network for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
+                              hint="run it with --network, and allow that for this skill" if uv else "install uv (https://docs.astral.sh/uv/)",
                               retryable=False)  # fmt: skip
         python = self._python()
         words = (uv, "run", "--quiet", "--no-config", "--python", python.words[0], "--script")
-        return ScriptCommand(kind="uv", words=words, readable=(*self._around(uv), *python.readable))
+        return ScriptCommand(kind="uv", words=words, readable=(*self._program_folders(uv), *python.readable))
 
     def _typescript(self) -> ScriptCommand:
         for kind in ("bun", "deno"):
             if self._find(kind):
                 return self._plain(kind, _OPTIONS[kind])
         node = self._find("node")
-        options = _stripping(_version(node)) if node else None
+        options = _typescript_options(_version(node)) if node else None
         if node is None or options is None:
             raise _missing("typescript")
-        return ScriptCommand(kind="node", words=(node, *options), readable=self._around(node))
+        return ScriptCommand(kind="node", words=(node, *options), readable=self._program_folders(node))
 
     def _find(self, kind: str) -> str | None:
-        """The program itself: a shim (pyenv, asdf) would need its whole manager, so those are not taken."""
+        """Returns the path of the program. Shims (pyenv, asdf) are skipped: they would need their whole manager."""
         for name in {"node": ("node", "nodejs")}.get(kind, (kind,)):
             found = self._which(name)
             if found and _is_program(found):
                 return os.path.abspath(found)
         return None
 
-    def _around(self, program: str) -> tuple[str, ...]:
-        """The program, and beside its `bin` the libraries of its kind."""
+    def _program_folders(self, program: str) -> tuple[str, ...]:
+        """Returns the program and its libraries."""
         real = os.path.realpath(program)
         prefix = os.path.dirname(os.path.dirname(real))
         libraries = (
             [f"{prefix}/lib/node_modules", f"{prefix}/lib/ruby"] if os.path.basename(os.path.dirname(real)) == "bin" else []
         )
-        return tuple(path for path in (program, real, *libraries) if not _is_of_the_system(path) and os.path.exists(path))
+        return tuple(path for path in (program, real, *libraries) if not _is_system_path(path) and os.path.exists(path))
 
-    def _belonging(self, executable: str, folders: Sequence[str]) -> tuple[str, ...]:
-        """A Python's folders. A prefix that holds more than Python, such as ~/.local, is not opened as a whole."""
+    def _python_folders(self, executable: str, folders: Sequence[str]) -> tuple[str, ...]:
+        """Returns the folders of a Python. A prefix that holds more than Python, such as ~/.local, is not included."""
         prefixes, precise = folders[:2], folders[2:]
-        dedicated = {prefix for prefix in prefixes if not self._uncovers(prefix)}
+        dedicated = {prefix for prefix in prefixes if not self._contains_home(prefix)}
         wanted = [
             *dedicated,
             executable,
@@ -170,9 +170,9 @@ class Interpreters:
             *precise,
             *(f"{prefix}/pyvenv.cfg" for prefix in prefixes),
         ]
-        return tuple(path for path in dict.fromkeys(wanted) if not _is_of_the_system(path) and os.path.exists(path))
+        return tuple(path for path in dict.fromkeys(wanted) if not _is_system_path(path) and os.path.exists(path))
 
-    def _uncovers(self, folder: str) -> bool:
+    def _contains_home(self, folder: str) -> bool:
         real = os.path.realpath(folder)
         return real == "/" or f"{self._home}/".startswith(f"{real}/") or real == f"{self._home}/.local"
 
@@ -188,7 +188,7 @@ _OPTIONS = {
 
 
 def _named(words: Sequence[str]) -> str | None:
-    """The interpreter that a first line names, through `env` and its options."""
+    """Returns the interpreter in a first line, also after `env` and its options."""
     if words and os.path.basename(words[0]) == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if not words:
@@ -202,12 +202,12 @@ def _missing(kind: str) -> UnavailableError:
     )
 
 
-def _is_of_the_system(path: str) -> bool:
+def _is_system_path(path: str) -> bool:
     return path == "/usr" or path.startswith(("/usr/", "/bin/", "/lib/", "/lib64/", "/sbin/"))
 
 
 def _is_program(path: str) -> bool:
-    """Machine code, not a script that starts something else."""
+    """Returns True for machine code, False for a script that starts another program."""
     try:
         with open(path, "rb") as file:
             head = file.read(4)
@@ -218,14 +218,14 @@ def _is_program(path: str) -> bool:
 
 @cache
 def _layout(python: str) -> tuple[str, ...]:
-    """Its real executable, prefix, base prefix and library folders. Asked of Python itself: it sees through shims."""
+    """Returns executable, prefix, base prefix and library folders, as that Python reports them, also through a shim."""
     try:
         done = subprocess.run([python, "-I", "-c", _LAYOUT], capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         raise _missing("python") from None
     lines = tuple(done.stdout.split("\n")[:-1])
-    if len(lines) < _LEAST_LINES or not all(map(os.path.isabs, lines)):
-        raise UnavailableError(f"the script needs Python, and {python} does not answer like one",
+    if len(lines) < _MIN_LINES or not all(map(os.path.isabs, lines)):
+        raise UnavailableError(f"the script needs Python, but {python} does not work",
                           hint="repair it, or put a working python3 before it on PATH", retryable=False)  # fmt: skip
     return lines
 
@@ -239,8 +239,8 @@ def _version(program: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", done.stdout)[:3]))
 
 
-def _stripping(version: tuple[int, ...]) -> tuple[str, ...] | None:
-    """Node's option to run TypeScript by leaving the types out; None where it cannot."""
+def _typescript_options(version: tuple[int, ...]) -> tuple[str, ...] | None:
+    """Returns Node's options to run TypeScript, or None if this version cannot."""
     if version >= (23, 6) or (22, 18) <= version < (23,):
         return ()
     return ("--experimental-strip-types", "--no-warnings") if version >= (22, 6) else None

@@ -1,5 +1,4 @@
-"""One script of one skill, from the wish to the outcome: is it there, may it run, is there anything left of the
-budget."""
+"""Runs one script of a skill in a session: finds it, checks permissions and budget, runs it, and emits events."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ __all__ = ["ScriptRequest", "run_script"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRequest:
-    """A wish to run a script. Limits are the session's: whoever asks cannot raise them."""
+    """A request to run a script. The limits are those of the session; a request cannot raise them."""
 
     skill: str
     script: str
@@ -36,21 +35,21 @@ class ScriptRequest:
     stdin: str | bytes | None = None
     network: bool = False
     outputs: tuple[str, ...] = ()
-    """Files that it writes into its scratch folder and that should come back."""
+    """Files of its scratch folder to return."""
     seconds: float | None = None
-    """Less than the session's limit, never more."""
+    """A shorter timeout than that of the session."""
 
 
-async def run_script(session: Session, wish: ScriptRequest) -> Outcome:
+async def run_script(session: Session, request: ScriptRequest) -> Outcome:
     if session.services.runner is None:
-        raise UnavailableError("this session cannot run scripts", hint="give its Host a runner", retryable=False)
-    run = await in_thread(_checked, session, wish)
-    session.mark_used(wish.skill)
+        raise UnavailableError("this session cannot run scripts", hint="set runner in SessionServices", retryable=False)
+    run = await in_thread(_plan, session, request)
+    session.mark_used(request.skill)
     session.emit(
         events.ScriptStarted(
             session=session.id,
             timestamp=session.services.clock(),
-            name=wish.skill,
+            name=request.skill,
             script=run.script,
             network=run.network,
             arguments=run.arguments,
@@ -65,46 +64,46 @@ async def run_script(session: Session, wish: ScriptRequest) -> Outcome:
         error = failed.code
         raise
     finally:
-        session.emit(_finished(session, wish.skill, run.script, outcome, error))
+        session.emit(_finished(session, request.skill, run.script, outcome, error))
     return outcome
 
 
-def _checked(session: Session, wish: ScriptRequest) -> ScriptRun:
-    skill = session.skills.skill(wish.skill)
-    script = _script(wish.script, script_paths(skill, skill.resources()))
-    asker = session.skills.requester(skill)
-    requests = [script_tool_request(skill.name, script, wish.arguments)]
-    requests += [ToolRequest(tool=NETWORK)] if wish.network else []
-    for request in requests:
+def _plan(session: Session, request: ScriptRequest) -> ScriptRun:
+    skill = session.skills.skill(request.skill)
+    script = _find_script(request.script, script_paths(skill, skill.resources()))
+    requester = session.skills.requester(skill)
+    needed = [script_tool_request(skill.name, script, request.arguments)]
+    needed += [ToolRequest(tool=NETWORK)] if request.network else []
+    for each in needed:
         try:
-            session.services.permissions.authorise(request, asker)
+            session.services.permissions.authorise(each, requester)
         except RefusedError as refused:
             session.emit(
                 events.ActionRefused(
                     session=session.id,
                     timestamp=session.services.clock(),
                     name=skill.name,
-                    what=str(request),
+                    what=str(each),
                     rule=refused.rule,
                 )
             )
             raise
     options = session.options
-    seconds = min(options.limits.seconds, wish.seconds or options.limits.seconds, _seconds_left(session, skill.name))
+    seconds = min(options.limits.seconds, request.seconds or options.limits.seconds, _seconds_left(session, skill.name))
     return ScriptRun(
         folder=session.skills.folder(skill.name),
         script=script,
-        arguments=wish.arguments,
-        network=wish.network,
-        outputs=wish.outputs,
-        stdin=wish.stdin.encode("utf-8", "surrogatepass") if isinstance(wish.stdin, str) else wish.stdin,
+        arguments=request.arguments,
+        network=request.network,
+        outputs=request.outputs,
+        stdin=request.stdin.encode("utf-8", "surrogatepass") if isinstance(request.stdin, str) else request.stdin,
         environment=dict(options.environment),
         limits=replace(options.limits, seconds=seconds),
     )
 
 
-def _script(name: str, known: Sequence[str]) -> str:
-    """The script of that name. Only what lies under scripts/ can be run, whatever else the skill holds."""
+def _find_script(name: str, known: Sequence[str]) -> str:
+    """Returns the path of the script. Only files below scripts/ can be run."""
     path = resource_path(name)
     for candidate in (path, f"scripts/{path}"):
         if candidate in known:
@@ -113,22 +112,22 @@ def _script(name: str, known: Sequence[str]) -> str:
     if len(stems) == 1:
         return stems[0]
     raise BadArgumentsError(
-        f"the skill has no script {name!r}", hint=f"it has {', '.join(known)}" if known else "it has no scripts at all"
+        f"the skill has no script {name!r}", hint=f"it has {', '.join(known)}" if known else "it has no scripts"
     )
 
 
 def _seconds_left(session: Session, skill: str) -> float:
-    """What the budgets leave for this run; OverBudget when that is nothing."""
+    """Returns the seconds that the budgets leave for this run. Raises OverBudgetError if there are none."""
     budgets = session.options.budgets
     if not budgets.has_limits:
         return float("inf")
     used = session.usage
     spent = {"session": sum(used.values(), Usage()).seconds, "skill": used.get(skill, Usage()).seconds}
     limits = {"session": budgets.session.seconds, "skill": budgets.skill.seconds}
-    left = [limit - spent[whose] for whose, limit in limits.items() if limit is not None]
+    left = [limit - spent[owner] for owner, limit in limits.items() if limit is not None]
     if left and min(left) <= 0:
         raise OverBudgetError(
-            "the scripts of this session have used up their time", hint="go on without running scripts, or ask the user"
+            "the time budget for scripts is used up", hint="continue without scripts, or ask the user to raise the budget"
         )
     return min(left, default=float("inf"))
 

@@ -1,4 +1,4 @@
-"""One script: its name as a tool, what it is for, and what it takes, all read from its text."""
+"""The scripts of a skill: tool name, description and command line, all read from the text and never by running it."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ from metier.values import dataclass, replace
 
 from .argparse_reader import read_argparse
 from .click_reader import function_types, read_click, read_typer
-from .command_line import ANY_ARGUMENTS, ArgumentKind, CommandLine
+from .command_line import UNKNOWN, ArgumentKind, CommandLine
 from .usage_line import read_usage
 
 __all__ = ["SkillScript", "is_script", "read_script", "scripts_of"]
 
 FOLDER = "scripts/"
 _SUFFIXES = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb"})
-_LARGEST = 256 * 1024
-_MOST = 50
-_LONGEST_NAME = 64
+_MAX_BYTES = 256 * 1024
+_MAX_SCRIPTS = 50
+_MAX_NAME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillScript:
     path: str
     """Inside the skill: scripts/chart.py."""
-    tool: str
-    """The name of the tool that it is: `{skill}_{script}`."""
+    tool_name: str
+    """The name of its tool: `{skill}_{script}`."""
     description: str
-    line: CommandLine
+    command_line: CommandLine
 
 
 def scripts_of(skill: Skill) -> tuple[SkillScript, ...]:
-    """The scripts of a skill, each with a tool name that no other has."""
+    """Returns the scripts of a skill, each with a unique tool name."""
     taken: set[str] = set()
     found = []
     for path in script_paths(skill, skill.resources("scripts")):
         tool = _tool_name(skill.name, path, taken)
         taken.add(tool)
         try:
-            source = skill.resource(path, limit=_LARGEST).decode("utf-8", "replace")
+            source = skill.resource(path, limit=_MAX_BYTES).decode("utf-8", "replace")
         except MetierError:
-            # Too large to read for its schema; it still runs.
+            # Too large to read; it still runs.
             source = ""
-        found.append(replace(read_script(source, path), tool=tool))
+        found.append(replace(read_script(source, path), tool_name=tool))
     return tuple(found)
 
 
 def script_paths(skill: Skill, files: Iterable[FileEntry]) -> tuple[str, ...]:
-    """Those of the skill's files that can be started."""
+    """Returns the paths of the files that can be run."""
     declared = {path if path.startswith(FOLDER) else f"{FOLDER}{path}" for path in skill.manifest.extensions.scripts}
-    return tuple(entry.path for entry in files if is_script(entry) or entry.path in declared)[:_MOST]
+    return tuple(entry.path for entry in files if is_script(entry) or entry.path in declared)[:_MAX_SCRIPTS]
 
 
 def is_script(entry: FileEntry) -> bool:
-    """Something to start, and not data or a module that other scripts import."""
+    """Returns True for a file that can be run, False for data and for modules that other scripts import."""
     name = entry.path.rpartition("/")[2]
     if not entry.path.startswith(FOLDER) or name.startswith((".", "_")):
         return False
@@ -69,20 +69,20 @@ def is_script(entry: FileEntry) -> bool:
 
 @lru_cache(maxsize=128)
 def read_script(source: str, path: str) -> SkillScript:
-    """What the text of a script says about it. Remembered: tools are made anew for every turn, and reading takes 30 ms."""
-    line = _python_line(source, path) if path.endswith(".py") else read_usage(source, path) or ANY_ARGUMENTS
+    """Reads the text of a script. Cached: tools are made for every turn, and reading takes 30 ms."""
+    line = _read_python(source, path) if path.endswith(".py") else read_usage(source, path) or UNKNOWN
     name = path.rpartition("/")[2]
     description = script_summary(source) or line.help or f"Runs {name}."
-    return SkillScript(path=path, tool=name.partition(".")[0], description=description, line=line)
+    return SkillScript(path=path, tool_name=name.partition(".")[0], description=description, command_line=line)
 
 
-def _python_line(source: str, path: str) -> CommandLine:
+def _read_python(source: str, path: str) -> CommandLine:
     try:
-        with warnings.catch_warnings(action="ignore"):  # an odd escape in it is not ours to print
+        with warnings.catch_warnings(action="ignore"):  # about odd escapes in the script
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ANY_ARGUMENTS
-    imported = _imports(tree)
+        return UNKNOWN
+    imported = _imported_modules(tree)
     line: CommandLine | None = None
     if "typer" in imported:
         line = read_typer(tree)
@@ -93,10 +93,10 @@ def _python_line(source: str, path: str) -> CommandLine:
     if line is not None:
         return line
     usage = read_usage(source, path)
-    return _typed(usage, function_types(tree)) if usage is not None else ANY_ARGUMENTS
+    return _with_types(usage, function_types(tree)) if usage is not None else UNKNOWN
 
 
-def _imports(tree: ast.Module) -> set[str]:
+def _imported_modules(tree: ast.Module) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -106,8 +106,8 @@ def _imports(tree: ast.Module) -> set[str]:
     return names
 
 
-def _typed(line: CommandLine, types: dict[str, str]) -> CommandLine:
-    """A usage line names the arguments; the functions of the script say of which type they are."""
+def _with_types(line: CommandLine, types: dict[str, str]) -> CommandLine:
+    """Adds the types of the script's functions to the arguments of its usage line."""
     arguments = [
         replace(each, type=types[each.name])
         if each.kind != ArgumentKind.FLAG and types.get(each.name, "boolean") != "boolean"
@@ -118,23 +118,23 @@ def _typed(line: CommandLine, types: dict[str, str]) -> CommandLine:
 
 
 def _tool_name(skill: str, path: str, taken: Iterable[str]) -> str:
-    """Letters, digits, `_` and `-`, 64 at most: what every provider takes."""
+    """Makes a tool name that every provider accepts: letters, digits, `_` and `-`, 64 at most."""
     inner = path.removeprefix(FOLDER)
     stem, _, suffix = inner.rpartition(".") if "." in inner.rpartition("/")[2] else (inner, "", "")
-    name = _clean(f"{skill}_{stem}")
+    name = _valid_name(f"{skill}_{stem}")
     if name in taken:
-        name = _clean(f"{skill}_{stem}_{suffix}")
+        name = _valid_name(f"{skill}_{stem}_{suffix}")
     number = 2
     while name in taken:
-        name = f"{name[: _LONGEST_NAME - 4]}_{number}"
+        name = f"{name[: _MAX_NAME - 4]}_{number}"
         number += 1
     return name
 
 
-def _clean(text: str) -> str:
+def _valid_name(text: str) -> str:
     clean = re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_") or "script"
-    if len(clean) <= _LONGEST_NAME:
+    if len(clean) <= _MAX_NAME:
         return clean
-    # The script's own name tells more than the end of a long skill name.
+    # The name of the script is more useful than the end of a long skill name.
     skill, _, script = clean.partition("_")
-    return f"{skill[: max(8, _LONGEST_NAME - 1 - len(script))]}_{script}"[:_LONGEST_NAME]
+    return f"{skill[: max(8, _MAX_NAME - 1 - len(script))]}_{script}"[:_MAX_NAME]

@@ -1,9 +1,11 @@
-"""`Usage: convert.sh [--quality N] <input> [output...]`, as people write it above a script, read as a command line."""
+"""Reads a usage line such as `Usage: convert.sh [--quality N] <input> [output...]` in the text of a script."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+from metier.values import replace
 
 from .command_line import ArgumentKind, CommandLine, ScriptArgument
 
@@ -18,12 +20,12 @@ _TOKEN = re.compile(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]|<[^<>]+>(?:\.\.\.|â€
 _RUNNERS = frozenset(
     {"python", "python3", "uv", "run", "bash", "sh", "node", "bun", "deno", "ruby", "perl", "npx", "tsx", "./"}
 )
-_LOOKED_AT = 120
+_MAX_LINES = 120
 
 
 def usage_text(source: str) -> list[str]:
-    """The usage line and what is indented below it, without comment marks; empty when there is none."""
-    lines = source.splitlines()[:_LOOKED_AT]
+    """Returns the usage line and the lines below it, without comment marks; empty if there is none."""
+    lines = source.splitlines()[:_MAX_LINES]
     for place, line in enumerate(lines):
         found = _USAGE.match(line)
         if found is None:
@@ -38,7 +40,7 @@ def usage_text(source: str) -> list[str]:
 
 
 def read_usage(source: str, file: str) -> CommandLine | None:
-    """The command line that the usage says, or None where there is none to read."""
+    """Returns the command line of the usage line, or None without one."""
     lines = usage_text(source)
     if not lines or not lines[0]:
         return None
@@ -49,12 +51,12 @@ def read_usage(source: str, file: str) -> CommandLine | None:
     found: dict[str, ScriptArgument] = {}
     for argument in _arguments(words):
         found.setdefault(argument.name, argument)
-    arguments = tuple(_helped(each, helps) for each in found.values())
-    return CommandLine(arguments=arguments, joined=False)
+    arguments = tuple(_with_help(each, helps) for each in found.values())
+    return CommandLine(arguments=arguments, supports_equals=False)
 
 
 def _after_program(words: list[str], file: str) -> list[str] | None:
-    """The words after the script's own name; None if the line never names it."""
+    """Returns the words after the script's own name, or None if the line does not name it."""
     name = file.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
     for place, word in enumerate(words):
@@ -129,10 +131,6 @@ def _option_helps(lines: list[str]) -> Iterator[tuple[str, str]]:
                 yield name, found["help"].strip()
 
 
-def _helped(argument: ScriptArgument, helps: dict[str, str]) -> ScriptArgument:
+def _with_help(argument: ScriptArgument, helps: dict[str, str]) -> ScriptArgument:
     text = helps.get(argument.spelling, "")
-    return (
-        argument
-        if not text
-        else ScriptArgument(**{**{slot: getattr(argument, slot) for slot in ScriptArgument.__slots__}, "help": text})
-    )
+    return replace(argument, help=text) if text else argument

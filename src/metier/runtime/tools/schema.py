@@ -1,6 +1,6 @@
-"""JSON schemas of what tools take: made from type hints, and held against what a model sends.
+"""JSON schemas of tool arguments: made from type hints, and checked against the arguments of a model.
 
-Only the part of JSON schema that we write ourselves is understood, which is the part that models handle well.
+Supports the part of JSON Schema that these tools use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def object_schema(properties: Mapping[str, Schema], required: tuple[str, ...] = 
 
 
 def check_arguments(value: Json, schema: Mapping[str, Json], *, where: str = "") -> None:
-    """BadArguments that names the first thing wrong, as a sentence that a model can act on."""
+    """Raises BadArgumentsError with the first problem, as a sentence that a model can act on."""
     for problem in _problems(value, schema, where or "the arguments"):
         raise BadArgumentsError(problem, hint=_hint(schema))
 
@@ -49,7 +49,7 @@ def _problems(value: Json, schema: Mapping[str, Json], where: str) -> Iterator[s
             yield next(problem for problem in found if problem)
         return
     kind = schema.get("type")
-    if isinstance(kind, str) and not _is(value, kind):
+    if isinstance(kind, str) and not _is_of_type(value, kind):
         yield f"{where} should be of type {kind}, not {_shown(value)}"
         return
     allowed = schema.get("enum")
@@ -82,10 +82,10 @@ def _object_problems(value: Mapping[str, Json], schema: Mapping[str, Json], wher
         if isinstance(inner, dict):
             yield from _problems(each, inner, f"{inside}{name}")
         elif schema.get("additionalProperties") is False:
-            yield f"there is no argument {f'{inside}{name}'!r}"
+            yield f"unknown argument {f'{inside}{name}'!r}"
 
 
-def _is(value: Json, kind: str) -> bool:
+def _is_of_type(value: Json, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
@@ -108,17 +108,17 @@ def _shown(value: Json) -> str:
 
 
 def schema_of_function(function: Callable[..., object]) -> Schema:
-    """The schema of a function's parameters by its type hints; TypeError where a hint cannot be said in JSON."""
+    """Returns the schema of a function's parameters. Raises TypeError if a type hint has no JSON form."""
     hints = typing.get_type_hints(function, include_extras=True)
-    about = _described(function.__doc__ or "")
+    docs = _parameter_docs(function.__doc__ or "")
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise TypeError(f"the parameter {parameter} cannot be given by name")
+            raise TypeError(f"parameter {parameter} cannot be passed by name")
         schema = schema_of_hint(hints.get(name, str))
-        if name in about and "description" not in schema:
-            schema["description"] = about[name]
+        if name in docs and "description" not in schema:
+            schema["description"] = docs[name]
         if parameter.default is parameter.empty:
             required.append(name)
         elif isinstance(parameter.default, str | int | float | bool):
@@ -149,7 +149,7 @@ def schema_of_hint(hint: Any) -> Schema:  # Any: a type, or one of typing's form
         return _enum([each.value for each in hint])
     if inspect.isclass(hint) and issubclass(hint, PurePath):
         return {"type": "string"}
-    raise TypeError(f"the type {getattr(hint, '__name__', hint)} has no JSON form")
+    raise TypeError(f"type {getattr(hint, '__name__', hint)} has no JSON form")
 
 
 def _is_sequence(origin: Any) -> bool:  # Any: see schema_of_hint
@@ -166,6 +166,6 @@ def _union(schemas: list[Schema]) -> Schema:
     return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
 
 
-def _described(doc: str) -> dict[str, str]:
-    """`name: text` lines of a docstring, as `Args:` sections and `:param name:` have them."""
+def _parameter_docs(doc: str) -> dict[str, str]:
+    """Reads the parameters of a docstring, from `Args:` sections or `:param name:` lines."""
     return {found[1]: found[2].strip() for line in doc.splitlines()[1:] if (found := _ARGUMENT.match(line))}

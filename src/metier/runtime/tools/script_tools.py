@@ -1,4 +1,4 @@
-"""Each script of an active skill as a tool of its own, and what a script's outcome looks like to a model."""
+"""Each script of an active skill as a tool of its own, and the outcome of a script as text for a model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["outcome_text", "script_tools"]
 
-_LONGEST = 60_000
-"""Characters of an outcome that go to a model; the whole is in `Reply.outcome`."""
+_MAX_OUTPUT = 60_000
+"""Characters of an outcome that a model gets; `ToolReply.outcome` holds all of it."""
 
-_ENDED = {"time": "timed out", "cancel": "cancelled", "output": "printed too much", "memory": "used too much memory",
+_STOP_REASONS = {"time": "timed out", "cancel": "cancelled", "output": "printed too much", "memory": "used too much memory",
           "processes": "started too many processes", "scratch": "wrote too much"}  # fmt: skip
 
 
@@ -29,16 +29,16 @@ def script_tools(session: Session, skill: Skill) -> tuple[Tool, ...]:
 
 
 def _tool(session: Session, skill: str, script: SkillScript) -> Tool:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         session.active_skill(skill)
-        wish = ScriptRequest(skill=skill, script=script.path, arguments=script.line.words(arguments))
-        return script_reply(skill, script.path, await run_script(session, wish))
+        request = ScriptRequest(skill=skill, script=script.path, arguments=script.command_line.words(arguments))
+        return script_reply(skill, script.path, await run_script(session, request))
 
     return Tool(
-        name=script.tool,
+        name=script.tool_name,
         description=safe_description(script.description),
-        schema=safe_schema(script.line.schema()),
-        work=work,
+        schema=safe_schema(script.command_line.schema()),
+        function=call,
         skill=skill,
         resource=script.path,
         on_call=session.record_call,
@@ -52,8 +52,10 @@ def script_reply(skill: str, script: str, outcome: Outcome) -> ToolReply:
 
 
 def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
-    """The outcome in an envelope that what the script printed can neither close nor imitate: it is data, and says so."""
-    ended = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _ENDED.get(outcome.stop_reason, "stopped")
+    """Returns the outcome in an envelope that the output of the script can neither close nor imitate."""
+    ended = (
+        f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _STOP_REASONS.get(outcome.stop_reason, "stopped")
+    )
     head = f'<script_result skill="{escape_xml(skill)}" script="{escape_xml(script)}" ended="{ended}" untrusted="true">'
     parts = [head]
     for name, text, cut in (
@@ -63,12 +65,12 @@ def outcome_text(skill: str, script: str, outcome: Outcome) -> str:
         if text or cut:
             parts += [f"<{name}>", _cut(escape_output(printable(text)), cut), f"</{name}>"]
     parts += [f"<file>{escape_xml(file.path)} ({len(file.data):,} bytes)</file>" for file in outcome.files]
-    parts += [f"[{escape_xml(path)} was not brought back: {escape_xml(why)}]" for path, why in outcome.refused_files]
+    parts += [f"[{escape_xml(path)} was not returned: {escape_xml(why)}]" for path, why in outcome.refused_files]
     return "\n".join([*parts, "</script_result>"])
 
 
-def _cut(text: str, already: bool) -> str:
+def _cut(text: str, is_truncated: bool) -> str:
     text = text.rstrip("\n")
-    if len(text) <= _LONGEST and not already:
+    if len(text) <= _MAX_OUTPUT and not is_truncated:
         return text
-    return f"{text[:_LONGEST]}\n[cut here: it printed more]"
+    return f"{text[:_MAX_OUTPUT]}\n[cut here: the output was longer]"

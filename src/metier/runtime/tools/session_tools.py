@@ -1,7 +1,7 @@
-"""The tools that a model works a session with, named as the field names them.
+"""The tools by which a model uses a session: list_skills, search_skills, load_skill, read_skill_resource and others.
 
-A tool that could do nothing is not offered: models call what they see, and a `run_skill_script` without scripts ends
-in a row of made-up calls. Names of skills are enums, so that a wrong one cannot be sent in the first place.
+A tool that could do nothing is not offered: models call what they see, and `run_skill_script` without scripts leads to
+invented calls. Names of skills are enums, so that a model does not send a wrong one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_file_text", "session_tools"]
 
-_MOST_FOUND = 20
-_MOST_LISTED = 200
+_MAX_FOUND = 20
+_MAX_LISTED = 200
 
 
 def session_tools(session: Session) -> tuple[Tool, ...]:
@@ -41,7 +41,7 @@ def session_tools(session: Session) -> tuple[Tool, ...]:
     taken = {tool.name for tool in tools}
     for skill in active:
         for tool in _skill_tools(session, skill):
-            # Two skills may call something the same: the second one's carries its skill's name.
+            # Two skills may have tools of the same name: the second one gets its skill's name as a prefix.
             name = tool.name if tool.name not in taken else f"{skill.name}_{tool.name}"[:64]
             if name not in taken:
                 taken.add(name)
@@ -50,9 +50,9 @@ def session_tools(session: Session) -> tuple[Tool, ...]:
 
 
 def static_tools(session: Session) -> tuple[Tool, ...]:
-    """For hosts that ask only once: what could ever be called, the whole time. A call too early is told so."""
+    """Returns a fixed list of tools for hosts that read it only once. A call for an inactive skill returns an error."""
     entries = session.skills.for_models
-    names = _names(session, [entry.name for entry in entries])
+    names = _skill_names(session, [entry.name for entry in entries])
     tools = list(_catalog_tools(session))
     if tools:
         about = "Deactivate a skill that is no longer needed."
@@ -69,13 +69,13 @@ def _catalog_tools(session: Session) -> Iterator[Tool]:
         return
     yield _tool(session, "list_skills", "List the available skills and what each is for.", {}, (), _list(session))
     if session.services.selector is not None:
-        limit: Schema = {"type": "integer", "minimum": 1, "maximum": _MOST_FOUND, "default": 5}
+        limit: Schema = {"type": "integer", "minimum": 1, "maximum": _MAX_FOUND, "default": 5}
         properties = {"query": _text("What you want to do, in a sentence."), "limit": limit}
         yield _tool(session, "search_skills", "Find the skills that fit a task.", properties, ("query",), _search(session))
     parameters: Schema = {"type": "object", "description": "Values for the skill's declared parameters."}
     properties = {
-        "skill_name": _names(session, known),
-        "arguments": _text("What the user asked of the skill, where it takes arguments."),
+        "skill_name": _skill_names(session, known),
+        "arguments": _text("The user's request to the skill, if it takes arguments."),
         "parameters": parameters,
     }
     about = "Activate a skill: returns its instructions, which you then follow."
@@ -84,10 +84,10 @@ def _catalog_tools(session: Session) -> Iterator[Tool]:
 
 def _active_tools(session: Session, active: Sequence[Skill]) -> Iterator[Tool]:
     pinned = {row.name for row in session.active if row.pinned}
-    loose = [skill.name for skill in active if skill.name not in pinned]
-    if loose:
+    unpinned = [skill.name for skill in active if skill.name not in pinned]
+    if unpinned:
         about = "Deactivate a skill that is no longer needed."
-        yield _tool(session, "unload_skill", about, {"skill_name": _enum(loose)}, ("skill_name",), _unload(session))
+        yield _tool(session, "unload_skill", about, {"skill_name": _enum(unpinned)}, ("skill_name",), _unload(session))
     files = {skill.name: skill.resources() for skill in active}
     readable = [skill.name for skill in active if files_for_model(files[skill.name]) or _is_trimmed(session, skill)]
     if readable:
@@ -119,74 +119,74 @@ def _run_tool(session: Session, names: Schema, paths: Schema) -> Tool:
         "skill_name": names,
         "script_name": paths,
         "args": words,
-        "stdin": _text("Its standard input; empty without."),
+        "stdin": _text("Standard input of the script; empty by default."),
     }
     return _tool(session, "run_skill_script", about, properties, ("skill_name", "script_name"), _run(session))
 
 
 def _skill_tools(session: Session, skill: Skill) -> Iterator[Tool]:
-    # Reading a stranger's scripts to describe them would fetch what nobody has asked for.
+    # Describing the scripts of a remote skill would download files that are not needed yet.
     if session.options.script_tools and session.services.runner is not None and not origin_of(skill):
         yield from script_tools(session, skill)
     session.load_toolsets(skill)
-    denied = session.services.permissions.denies
-    for offered in session.toolsets.offered(skill.name):
-        if denied(ToolRequest(tool=offered.name)):
+    is_denied = session.services.permissions.denies
+    for function in session.toolsets.functions(skill.name):
+        if is_denied(ToolRequest(tool=function.name)):
             continue
         yield Tool(
-            name=offered.name,
-            description=offered.description,
-            schema=offered.schema,
+            name=function.name,
+            description=function.description,
+            schema=function.schema,
             skill=skill.name,
             on_call=session.record_call,
-            work=_while_active(session, skill.name, offered.call),
+            function=_while_active(session, skill.name, function.call),
         )
 
 
 def _is_trimmed(session: Session, skill: Skill) -> bool:
-    """Then the text said where the rest can be read."""
+    """Returns True if the model got only a part of the instructions, with a note where the rest is."""
     return session.options.count(body_of(skill)) > session.options.instruction_tokens
 
 
-def _while_active(session: Session, name: str, call: ToolFunction) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+def _while_active(session: Session, name: str, function: ToolFunction) -> ToolFunction:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         session.active_skill(name)
         session.mark_used(name)
-        return await call(arguments)
+        return await function(arguments)
 
-    return work
+    return call
 
 
 def _list(session: Session) -> ToolFunction:
-    async def work(_: dict[str, Json]) -> ToolReply:
+    async def call(_: dict[str, Json]) -> ToolReply:
         active = session.active_names
         entries = session.skills.for_models
-        mark = {True: " (active)", False: ""}
         lines = [
-            f"- {one_line(entry.name)}{mark[entry.name in active]}: {one_line(first_sentence(entry.description))}"
-            for entry in entries[:_MOST_LISTED]
+            f"- {one_line(entry.name)}{mark}: {one_line(first_sentence(entry.description))}"
+            for entry in entries[:_MAX_LISTED]
+            for mark in (" (active)" if entry.name in active else "",)
         ]
-        if len(entries) > _MOST_LISTED:
-            lines.append(f"{len(entries) - _MOST_LISTED:,} more are not listed; search_skills finds them.")
+        if len(entries) > _MAX_LISTED:
+            lines.append(f"{len(entries) - _MAX_LISTED:,} more skills are not listed; use search_skills.")
         return ToolReply(text=escape_output("\n".join(lines)))
 
-    return work
+    return call
 
 
 def _search(session: Session) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         limit = arguments.get("limit")
         found = await in_thread(session.select, str(arguments["query"]), limit if isinstance(limit, int) else 5)
         if not found.selected:
-            return ToolReply(text="No skill fits that.")
+            return ToolReply(text="No skill matches.")
         lines = [f"- {one_line(match.name)}: {one_line(match.skill.description)}" for match in found.selected]
         return ToolReply(text=escape_output("\n".join(lines)))
 
-    return work
+    return call
 
 
 def _load(session: Session) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         parameters = arguments.get("parameters")
         activation = await in_thread(
             session.activate, str(arguments["skill_name"]), by=ActivatedBy.MODEL,
@@ -194,29 +194,29 @@ def _load(session: Session) -> ToolFunction:
         )  # fmt: skip
         return ToolReply(text=activation.text)
 
-    return work
+    return call
 
 
 def _unload(session: Session) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         gone = await in_thread(session.deactivate, str(arguments["skill_name"]), by=ActivatedBy.MODEL)
         return ToolReply(text=f"Unloaded: {', '.join(gone)}. Do not follow its instructions any longer.")
 
-    return work
+    return call
 
 
 def _read(session: Session) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         name, path = str(arguments["skill_name"]), str(arguments["resource_name"])
         session.active_skill(name)
         offset = arguments.get("offset")
         return ToolReply(text=await in_thread(read_file_text, session, name, path, offset if isinstance(offset, int) else 0))
 
-    return work
+    return call
 
 
 def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
-    """One file, or a part of it, as a model reads it; the list of what is in it for a folder."""
+    """Returns one file, or a part of it, as a model reads it. For a folder it returns the list of its files."""
     try:
         data = session.read(name, path)
     except (NotFoundError, RefusedError) as error:
@@ -228,7 +228,7 @@ def read_file_text(session: Session, name: str, path: str, offset: int) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadArgumentsError(
-            f"{path!r} is not text ({len(data):,} bytes)", hint="use it with a script, or by its path in the skill directory"
+            f"{path!r} is not text ({len(data):,} bytes)", hint="use it in a script, or by its path in the skill directory"
         ) from None
     most = session.options.resource_characters
     part = text[offset : offset + most]
@@ -245,39 +245,48 @@ def _missing(session: Session, name: str, path: str, error: MetierError) -> Meti
     files = session.resources(name)
     base = os.path.basename(path)
     near = [entry.path for entry in files if os.path.basename(entry.path) == base] or [entry.path for entry in files[:10]]
-    return BadArgumentsError(f"the skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
+    return BadArgumentsError(f"skill {name!r} has no file {path!r}", hint=f"it has {', '.join(near)}")
 
 
 def _listing(files: Sequence[FileEntry]) -> str:
-    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MOST_LISTED]]
-    if len(files) > _MOST_LISTED:
-        lines.append(f"{len(files) - _MOST_LISTED:,} more files are not listed")
+    lines = [f"{one_line(entry.path)}  {entry.size:,} bytes" for entry in files[:_MAX_LISTED]]
+    if len(files) > _MAX_LISTED:
+        lines.append(f"{len(files) - _MAX_LISTED:,} more files are not listed")
     return "\n".join(lines)
 
 
 def _run(session: Session) -> ToolFunction:
-    async def work(arguments: dict[str, Json]) -> ToolReply:
+    async def call(arguments: dict[str, Json]) -> ToolReply:
         name, script = str(arguments["skill_name"]), str(arguments["script_name"])
         session.active_skill(name)
         words, stdin = arguments.get("args"), arguments.get("stdin")
-        wish = ScriptRequest(
+        request = ScriptRequest(
             skill=name, script=script, arguments=tuple(map(str, words)) if isinstance(words, list) else (),
             stdin=stdin if isinstance(stdin, str) else None,
         )  # fmt: skip
-        return script_reply(name, script, await run_script(session, wish))
+        return script_reply(name, script, await run_script(session, request))
 
-    return work
+    return call
 
 
 def _tool(
-    session: Session, name: str, description: str, properties: dict[str, Schema], required: tuple[str, ...], work: ToolFunction
+    session: Session,
+    name: str,
+    description: str,
+    properties: dict[str, Schema],
+    required: tuple[str, ...],
+    function: ToolFunction,
 ) -> Tool:
     return Tool(
-        name=name, description=description, schema=object_schema(properties, required), work=work, on_call=session.record_call
+        name=name,
+        description=description,
+        schema=object_schema(properties, required),
+        function=function,
+        on_call=session.record_call,
     )
 
 
-def _names(session: Session, names: Sequence[str]) -> Schema:
+def _skill_names(session: Session, names: Sequence[str]) -> Schema:
     if len(names) > session.options.named_skills:
         return {"type": "string", "description": "The skill's exact name; search_skills finds it."}
     return _enum(names)

@@ -1,5 +1,4 @@
-"""The one neutral tool: a name, a description, a JSON schema and something to await. Every adapter makes its
-framework's tool of it."""
+"""A tool for any framework: a name, a description, a JSON schema and an async function. Adapters convert it to theirs."""
 
 from __future__ import annotations
 
@@ -17,24 +16,24 @@ from .schema import Schema, check_arguments
 
 __all__ = ["CallRecord", "Tool", "ToolFunction", "ToolReply"]
 
-_LONGEST = 1_000
+_MAX_DESCRIPTION = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
-    """What a tool answers. The text is for the model; the rest is for programs."""
+    """The reply of a tool. The text is for the model, the rest for programs."""
 
     text: str
     ok: bool = True
     code: str = ""
-    """Of the error that the text tells about."""
+    """Of the error in the text; empty if the call succeeded."""
     outcome: Outcome | None = None
-    """Where a script ran."""
+    """Of the script, if one ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One call, for whoever counts them."""
+    """One finished call."""
 
     tool: str
     skill: str = ""
@@ -51,43 +50,43 @@ class Tool:
     name: str
     description: str
     schema: Schema
-    """Of the arguments, which are always one object."""
-    work: ToolFunction
+    """Of the arguments, always an object."""
+    function: ToolFunction
     skill: str = ""
-    """The skill that brought it; empty for those of the session itself."""
+    """The skill that the tool belongs to; empty for tools of the session."""
     resource: str = ""
-    """The script that it is, where it is one."""
+    """The path of the script, if the tool is one."""
     on_call: Callable[[CallRecord], None] = lambda _: None
 
     async def call(self, arguments: Mapping[str, Json] | None = None) -> ToolReply:
-        """Never raises for what a model did wrong: that is told as text, and the session goes on."""
+        """Calls the tool. Errors that a model can correct are returned as text, and the session continues."""
         started = time.perf_counter()
         given = dict(arguments or {})
         try:
             check_arguments(given, self.schema)
-            reply = await self.work(given)
+            reply = await self.function(given)
         except MetierError as error:
             reply = ToolReply(text=error_text(error), ok=False, code=error.code)
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            failed = ToolFailedError(f"{self.name} could not reach a file: {why}", hint="try again, or go on without it")
+            reason = (error.strerror or str(error)).lower()
+            failed = ToolFailedError(f"{self.name} cannot access a file: {reason}", hint="try again, or continue without it")
             reply = ToolReply(text=error_text(failed), ok=False, code=failed.code)
         self.on_call(CallRecord(
-            tool=self.name, skill=self.skill or _named(given, "skill_name"),
-            resource=self.resource or _named(given, "resource_name") or _named(given, "script_name"),
+            tool=self.name, skill=self.skill or _text_argument(given, "skill_name"),
+            resource=self.resource or _text_argument(given, "resource_name") or _text_argument(given, "script_name"),
             duration=time.perf_counter() - started, error=reply.code,
         ))  # fmt: skip
         return reply
 
 
 def safe_description(text: str) -> str:
-    """A sentence from a skill as the description of a tool: one line that no prompt structure hides in."""
+    """Makes a text of a skill safe as the description of a tool: one line without prompt structure."""
     line = escape_instructions(one_line(text))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return line if len(line) <= _MAX_DESCRIPTION else line[: _MAX_DESCRIPTION - 1] + "…"
 
 
 def safe_schema(schema: Schema) -> Schema:
-    """The same schema with every text in it made safe."""
+    """Makes every text in a schema safe."""
     return {key: _safe(value) for key, value in schema.items()}
 
 
@@ -99,6 +98,6 @@ def _safe(value: Json) -> Json:
     return [_safe(each) for each in value] if isinstance(value, list) else value
 
 
-def _named(arguments: Mapping[str, Json], key: str) -> str:
+def _text_argument(arguments: Mapping[str, Json], key: str) -> str:
     value = arguments.get(key)
     return value if isinstance(value, str) else ""

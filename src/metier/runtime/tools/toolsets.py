@@ -1,11 +1,9 @@
-"""Python toolsets of a skill, loaded into this process: only with the user's consent, and without leaving a trace for
-others.
+"""Python toolsets of a skill, loaded into this process: only with the user's consent, and isolated from other modules.
 
 `toolsets: ["toolsets/index:HelloToolset"]` names a module inside the skill and something in it: a function, a list of
 functions, or a class whose public methods are the tools. Functions with type hints become tools. The modules of one
-skill import each other relatively (`from .words import greeting`); they are read through the skill's own files, so no
-link leads out and no bytecode is written, they live under a name that no other skill can guess, and they are gone
-when the skill is deactivated.
+skill use relative imports (`from .words import greeting`). They are read through the skill's files, so no link leads out and
+no bytecode is written. They have a package name of their own, and are unloaded when the skill is deactivated.
 """
 
 from __future__ import annotations
@@ -36,8 +34,8 @@ from .tool import ToolReply, safe_description, safe_schema
 
 __all__ = ["LoadedToolsets", "SessionToolsets", "ToolsetFunction", "load_toolsets"]
 
-_LARGEST = 1024 * 1024
-_LONGEST = 100_000
+_MAX_MODULE_BYTES = 1024 * 1024
+_MAX_REPLY = 100_000
 _numbers = itertools.count(1)
 _importing = RLock()
 
@@ -53,7 +51,7 @@ class ToolsetFunction:
 
     async def call(self, arguments: Mapping[str, Json]) -> ToolReply:
         try:
-            given = _converted(self.function, arguments)
+            given = _convert(self.function, arguments)
             if inspect.iscoroutinefunction(self.function):
                 result = await self.function(**given)
             else:
@@ -62,20 +60,20 @@ class ToolsetFunction:
                     result = await result
         except MetierError:
             raise
-        except (Exception, SystemExit) as error:  # a stranger's code
+        except (Exception, SystemExit) as error:  # code of a skill may raise anything
             raise ToolFailedError(
-                f"{self.name} failed: {type(error).__name__}: {error}", hint="check the arguments, or go on without it"
+                f"{self.name} failed: {type(error).__name__}: {error}", hint="check the arguments, or continue without it"
             ) from error
         return ToolReply(text=_text(result))
 
 
 @dataclass(slots=True)
 class LoadedToolsets:
-    """What the toolsets of one skill came to."""
+    """The loaded toolsets of one skill."""
 
-    offered: tuple[ToolsetFunction, ...] = ()
+    functions: tuple[ToolsetFunction, ...] = ()
     problems: tuple[str, ...] = ()
-    """One sentence for each that could not be loaded; the rest works."""
+    """One sentence for each toolset that could not be loaded."""
     finder: _SkillFinder | None = None
 
     def unload(self) -> None:
@@ -90,25 +88,25 @@ class SessionToolsets:
         self._refused = refused
         self._loaded: dict[str, LoadedToolsets] = {}
 
-    def load(self, skill: Skill, asker: Requester, *, ask: bool = False) -> tuple[str, ...]:
-        """Load what the skill declares, if that is allowed; returns what the user should know. Nothing is loaded twice."""
+    def load(self, skill: Skill, requester: Requester, *, ask: bool = False) -> tuple[str, ...]:
+        """Loads the declared toolsets if the policy allows it; returns warnings for the user. Nothing is loaded twice."""
         declared = skill.manifest.extensions.toolsets
         known = self._loaded.get(skill.name)
         if not declared or (known is not None and (known.finder is not None or not ask)):
             return ()
         try:
-            self._permissions.authorise_toolsets(declared, asker, ask=ask)
+            self._permissions.authorise_toolsets(declared, requester, ask=ask)
         except RefusedError as refused:
             self._refused(skill.name, refused)
-            # Remembered, so that asking for the tools of every turn does not ask about these again.
+            # Recorded, so that the next turn does not ask the user again.
             self._loaded[skill.name] = LoadedToolsets(problems=(f"{refused}; {refused.hint}",))
         else:
             self._loaded[skill.name] = load_toolsets(skill)
         return self._loaded[skill.name].problems
 
-    def offered(self, name: str) -> tuple[ToolsetFunction, ...]:
+    def functions(self, name: str) -> tuple[ToolsetFunction, ...]:
         loaded = self._loaded.get(name)
-        return loaded.offered if loaded is not None else ()
+        return loaded.functions if loaded is not None else ()
 
     def unload(self, name: str) -> None:
         loaded = self._loaded.pop(name, None)
@@ -121,21 +119,21 @@ class SessionToolsets:
 
 
 def load_toolsets(skill: Skill) -> LoadedToolsets:
-    """Import every toolset that the skill declares. The caller has asked whether that may be done."""
+    """Imports every toolset that the skill declares. The caller must have the user's consent."""
     finder = _SkillFinder(skill.files, f"_metier_skill_{next(_numbers)}")
-    offered: dict[str, ToolsetFunction] = {}
+    functions: dict[str, ToolsetFunction] = {}
     problems: list[str] = []
     for toolset in skill.manifest.extensions.toolsets:
         try:
             for each in _tools_in(finder.load(toolset), toolset):
-                offered.setdefault(each.name, each)
-        except (Exception, SystemExit) as error:  # a stranger's code
-            problems.append(f"the toolset {toolset} of {skill.name} could not be loaded: {type(error).__name__}: {error}")
-    return LoadedToolsets(offered=tuple(offered.values()), problems=tuple(problems), finder=finder)
+                functions.setdefault(each.name, each)
+        except (Exception, SystemExit) as error:  # code of a skill may raise anything
+            problems.append(f"cannot load toolset {toolset} of {skill.name}: {type(error).__name__}: {error}")
+    return LoadedToolsets(functions=tuple(functions.values()), problems=tuple(problems), finder=finder)
 
 
 class _SkillFinder(MetaPathFinder, Loader):
-    """Imports the modules of one skill, from its files, under a package of its own."""
+    """Imports the modules of one skill from its files, in a package of its own."""
 
     def __init__(self, files: Files, package: str) -> None:
         self.files = files
@@ -149,14 +147,14 @@ class _SkillFinder(MetaPathFinder, Loader):
             try:
                 module = importlib.import_module(f"{self.package}.{toolset.module.replace('/', '.')}")
             finally:
-                # What the module did to the path, or imported from the skill's folder under a plain name, is not for others.
+                # Changes to sys.path, and imports from the skill's folder under a plain name, must not affect other code.
                 sys.path = path
                 path[:] = kept
                 sys.meta_path.remove(self)
-                self._forget(before)
+                self._unload_others(before)
         if not hasattr(module, toolset.name):
             raise ImportError(f"{toolset.module}.py has no {toolset.name!r}")
-        # Last on the path while the skill is active, for imports inside functions.
+        # Last in sys.meta_path while the skill is active, for imports inside functions.
         if self not in sys.meta_path:
             sys.meta_path.append(self)
         return getattr(module, toolset.name)
@@ -189,19 +187,19 @@ class _SkillFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
         if spec is not None and spec.origin is not None:
-            source = self.files.read(spec.origin, limit=_LARGEST)
+            source = self.files.read(spec.origin, limit=_MAX_MODULE_BYTES)
             folder = getattr(self.files, "folder", "")
             module.__file__ = f"{folder}/{spec.origin}" if folder else spec.origin
             exec(compile(source, module.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
 
     def _has(self, path: str) -> bool:
         try:
-            self.files.read(path, limit=_LARGEST)
+            self.files.read(path, limit=_MAX_MODULE_BYTES)
         except (MetierError, OSError):
             return False
         return True
 
-    def _forget(self, before: set[str]) -> None:
+    def _unload_others(self, before: set[str]) -> None:
         folder = getattr(self.files, "folder", None)
         for name in set(sys.modules) - before:
             file = getattr(sys.modules[name], "__file__", None) or ""
@@ -213,30 +211,30 @@ def _tools_in(value: object, toolset: Toolset) -> Iterator[ToolsetFunction]:
     if inspect.isclass(value):
         value = value()
     if inspect.isroutine(value):
-        yield _offered(value)
+        yield _toolset_function(value)
     elif isinstance(value, list | tuple | set | frozenset):
         for each in value:
             if not callable(each):
-                raise TypeError(f"{toolset.name} holds {each!r}, which is no function")
-            yield _offered(each)
+                raise TypeError(f"{toolset.name} contains {each!r}, which is not a function")
+            yield _toolset_function(each)
     else:
         methods = [(name, getattr(value, name)) for name in dir(value) if not name.startswith("_")]
         found = [method for _, method in methods if inspect.ismethod(method) or inspect.isfunction(method)]
         if not found:
             raise TypeError(f"{toolset.name} has no functions")
         for method in found:
-            yield _offered(method)
+            yield _toolset_function(method)
 
 
-def _offered(function: Callable[..., object]) -> ToolsetFunction:
+def _toolset_function(function: Callable[..., object]) -> ToolsetFunction:
     name = getattr(function, "__name__", type(function).__name__)
     about = (inspect.getdoc(function) or "").partition("\n\n")[0]
     schema = safe_schema(schema_of_function(function))
     return ToolsetFunction(name=name, description=safe_description(about or f"Calls {name}."), schema=schema, function=function)
 
 
-def _converted(function: Callable[..., object], arguments: Mapping[str, Json]) -> dict[str, Any]:  # Any: what the hints say
-    """Enums and paths as the function's hints want them; everything else is JSON already."""
+def _convert(function: Callable[..., object], arguments: Mapping[str, Json]) -> dict[str, Any]:  # Any: what the hints say
+    """Converts enums, paths and floats to the types of the function's hints."""
     hints = inspect.get_annotations(inspect.unwrap(function), eval_str=True) if arguments else {}
     given: dict[str, Any] = dict(arguments)
     for name, value in arguments.items():
@@ -258,5 +256,5 @@ def _text(result: object) -> str:
             text = json.dumps(result, ensure_ascii=False, default=str)
         except (TypeError, ValueError, RecursionError):
             text = str(result)
-    cut = f"\n[cut: {len(text) - _LONGEST:,} more characters]" if len(text) > _LONGEST else ""
-    return escape_output(text[:_LONGEST]) + cut
+    cut = f"\n[cut: {len(text) - _MAX_REPLY:,} more characters]" if len(text) > _MAX_REPLY else ""
+    return escape_output(text[:_MAX_REPLY]) + cut
