@@ -1,13 +1,14 @@
-"""The scan against cisco-ai-skill-scanner 2.3.2, the same skills in the same run: who finds what, and how fast.
+"""The scan against cisco-ai-skill-scanner 2.3.2, on the same skills in the same run: quality and speed.
 
     python -m benchmarks.scan [--quick] [--json] [--judge]
 
-Measured are our own inert attacks and near misses, attacks and honest skills by somebody who had not seen the rules (`blind-`,
-`honest`) and, where ../shared/data is there, labelled examples and real skills. Other labelled sets can be measured by naming a
-folder in SCAN_SKILLS: each skill in a folder
-`SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from PyPI into a folder of its own (658 MB)
-and runs without network or model. With `--judge` the model of your own settings reads every skill as well (`metier skill scan
---judge`) and stands in rows of its own; what it costs in time and tokens is the provider's, and is not compared.
+It measures our own inert attacks and near misses, attacks and honest skills by authors who had not seen the rules (`blind-`,
+`honest`) and, where ../shared/data exists, labelled examples and published skills. To measure another labelled set, name its
+folder in SCAN_SKILLS, with each skill in `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner is installed
+from PyPI into its own folder (658 MB) and runs without network or model. With `--judge` the model of your own settings reads
+every skill too (`metier skill scan --judge`) and has rows of its own; its time and tokens are not compared.
+
+Where tree-sitter and tree-sitter-bash are installed, the shell reader is compared with them on published skills.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ import gzip
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
 from benchmarks.measure import Contender, Report, Target, child_environment, compete, options, run, script
 from benchmarks.peers import python_peer
@@ -32,19 +38,23 @@ from metier.cli.core.models import required_model
 from metier.errors import MetierError
 from metier.models import ModelChoice, ModelClient
 from metier.scan import ScanReport, scan
+from metier.scan.readers.shell import pipelines
+from metier.scan.rules.shell_commands import walk
 from metier.sources import DiskFiles
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 CISCO = "cisco-ai-skill-scanner==2.3.2"
 PROBE = Path(__file__).with_name("scan_probe.py")
-# A scanner is told the folder's name; a label in it would be a hint.
+# Scanners read the folder's name; a label in it would be a hint.
 _NEUTRAL = "notes"
+# Our reader names the command after such a word, tree-sitter the word itself.
+_PREFIXES = frozenset("sudo doas env command nohup nice time builtin xargs timeout stdbuf setsid unbuffer coproc exec".split())
 Rows = dict[str, dict[str, object]]
 
 
 def main() -> int:
-    chosen = options(__doc__, rounds=5, quick=2, flags={"judge": "also measure the model of your settings, apart"})
+    chosen = options(__doc__, rounds=5, quick=2, flags={"judge": "also measure the model of your settings"})
     judge = _judge() if chosen.judge else None
     report = Report("scan", as_json=chosen.json)
     with tempfile.TemporaryDirectory() as place:
@@ -59,6 +69,7 @@ def main() -> int:
         }
         _quality(report, answers if judge is None else {**answers, f"metier, {judge.name}": _asked(judge, skills)})
         _speed(report, answers)
+        _shell_reader(report)
         _cold(report, next(iter(sorted(skills.iterdir()))) / _NEUTRAL, home, chosen.rounds)
     return report.finish()
 
@@ -87,6 +98,45 @@ def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
                 yield f"real.benign.{number:04}", {"SKILL.md": row["bytes"].encode("latin-1")}
 
 
+def _shell_reader(report: Report) -> None:
+    """Counts the shell blocks of published skills in which our reader finds every command that tree-sitter finds."""
+    published = SHARED / "real-skills.jsonl.gz"
+    if not (published.exists() and find_spec("tree_sitter") and find_spec("tree_sitter_bash")):
+        return
+    # By name: the type checker of this project does not know them.
+    tree_sitter, bash = import_module("tree_sitter"), import_module("tree_sitter_bash")
+    parser = tree_sitter.Parser(tree_sitter.Language(bash.language()))
+    with gzip.open(published, "rt", encoding="utf-8") as file:
+        pages = [json.loads(line)["bytes"].encode("latin-1").decode("utf-8", "replace") for line in file]
+    blocks = {block for page in pages for block in re.findall(r"```(?:bash|sh|shell|zsh)\n(.{1,8000}?)```", page, re.DOTALL)}
+    whole = total = 0
+    for block in sorted(blocks):
+        tree = parser.parse(block.encode())
+        if tree.root_node.has_error or _PREFIXES & set(block.split()):
+            continue
+        total += 1
+        ours = (one.words[0] for pipeline in pipelines(block) for one in walk(pipeline) if one.words)
+        whole += not Counter(_tree_commands(tree.root_node, block.encode())) - Counter(map(_command_name, ours))
+    report.add_table("Shell reader against tree-sitter", ("blocks", "all commands found"), [(str(total), _share(whole, total))])
+
+
+def _tree_commands(root: Any, source: bytes) -> list[str]:
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        name = node.child_by_field_name("name") if node.type == "command" else None
+        if node.type in ("declaration_command", "unset_command"):
+            name = node.children[0]
+        if name is not None:
+            found.append(_command_name(source[name.start_byte : name.end_byte].decode("utf-8", "replace")))
+        waiting.extend(node.children)
+    return [name for name in found if name != "}"]
+
+
+def _command_name(name: str) -> str:
+    return name.removeprefix("$ ").replace('"', "").replace("'", "").rpartition("/")[2]
+
+
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in files.items():
         file = folder / path
@@ -112,7 +162,7 @@ def _judge() -> ModelChoice:
 
 
 def _asked(judge: ModelChoice, skills: Path) -> Rows:
-    """The rules' verdicts with what the model adds. Opinions are kept in your cache, so a second run asks only what is new."""
+    """Returns the verdicts with the model's findings. Opinions are cached, so a second run asks only for the rest."""
     folders = sorted(inner for outer in skills.iterdir() for inner in outer.iterdir())
     cases = [
         JudgeCase(each.parent.name, DiskFiles(str(each)), scan(DiskFiles(str(each)), folder=each.name)) for each in folders
@@ -127,12 +177,12 @@ def _asked(judge: ModelChoice, skills: Path) -> Rows:
     for note in notes:
         print(note, file=sys.stderr)
     if any(report.opinion is None for report in reports):
-        raise SystemExit("not every skill was judged, so there are no figures to show; run it again to ask for the rest")
+        raise SystemExit("the model did not judge every skill; run it again to ask for the rest")
     return {case.name: {"flagged": report.verdict.value} for case, report in zip(cases, reports, strict=True)}
 
 
 def _quality(report: Report, answers: Mapping[str, Rows]) -> None:
-    """For each set: how many are malicious and how many are not, and what each scanner blocks."""
+    """Tables the sets with the shares that each scanner blocks."""
     names = sorted({name.partition(".")[0] for name in next(iter(answers.values()))})
     rows = []
     for group in names:
@@ -148,7 +198,7 @@ def _quality(report: Report, answers: Mapping[str, Rows]) -> None:
 
 
 def _share(part: int, whole: int) -> str:
-    """A share with its Wilson interval at 95 %."""
+    """Returns a share with its Wilson interval at 95 %."""
     if not whole:
         return "-"
     share, z = part / whole, 1.96
@@ -175,7 +225,7 @@ def _speed(report: Report, answers: Mapping[str, Rows]) -> None:
 
 
 def _cold(report: Report, skill: Path, home: Path, rounds: int) -> None:
-    """The whole command, from start to exit, on one skill."""
+    """Measures the whole command on one skill."""
     words = [script("metier"), "skill", "scan", str(skill), "--fail-on", "never"]
     ours = Contender(name="metier skill scan", measure=lambda: run(words, cwd=home, environment=child_environment(home)))
     figures = compete([ours], rounds=rounds)

@@ -1,7 +1,7 @@
-"""One scanner over many skills, in a process of its own: `scan_probe.py KIND FOLDER` prints JSON.
+"""Runs one scanner over many skills in its own process: `scan_probe.py KIND FOLDER` prints JSON.
 
-Runs under the interpreter of whoever is measured. Imports, rule packs and a first skill are not in the time: a program pays
-them once. Nothing in the skills is run.
+It runs under the interpreter of the measured scanner. Imports, rule packs and a first skill are not timed, because a program
+pays for them once. Nothing in the skills is run.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _metier() -> Callable[[str], str]:
 
 
 def _cisco() -> Callable[[str], str]:
-    # By name: the type checker of this project has never seen it.
+    # By name: the type checker of this project does not know it.
     scanner = import_module("skill_scanner").SkillScanner()
 
     def judge(folder: str) -> str:
         try:
             return "pass" if scanner.scan_skill(Path(folder)).is_safe else "block"
-        except Exception:  # whatever a stranger's program raises on a stranger's skill: it has no answer then
+        except Exception:  # the other scanner may raise anything; then it has no verdict
             return "error"
 
     return judge

@@ -15,8 +15,7 @@ from metier.errors import MetierError
 from metier.evals import run_parallel
 from metier.install.fetch.cache import SkillCache
 from metier.models import ChatMessage, ChatModel, ModelChoice
-from metier.scan import JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
-from metier.scan.model_opinion import PROMPT_VERSION
+from metier.scan import PROMPT_VERSION, JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
 from metier.spec import Files
 from metier.values import dataclass, field
 
@@ -46,6 +45,7 @@ class ModelJudge:
     notes: list[str] = field(default_factory=list)
     """Failures, in whole sentences."""
     _failure: str = ""
+    _hint: str = ""
 
     async def __call__(
         self, cases: Sequence[JudgeCase], on_progress: Callable[[int], None] = lambda _: None
@@ -61,7 +61,8 @@ class ModelJudge:
         if self._failure:
             without = sum(report.opinion is None for report in reports)
             which = cases[0].name if len(cases) == 1 else f"{without} of {len(cases)} skills"
-            self.notes.append(f"no model judged {which}: {self._failure}; the result is from the rules alone")
+            hint = f". Hint: {self._hint}" if self._hint else ""
+            self.notes.append(f"no model judged {which}: {self._failure}; the result is from the rules alone{hint}")
         return reports
 
     async def _judge(self, case: JudgeCase) -> ScanReport:
@@ -98,7 +99,7 @@ class ModelJudge:
         except TimeoutError:
             self._failure = f"{self.model.name} did not answer within {self.seconds:g} seconds"
         except MetierError as error:
-            self._failure = str(error)
+            self._failure, self._hint = str(error), error.hint
         return None
 
     def _key(self, question: JudgeQuestion) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from metier.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from .model_opinion import JudgeQuestion, NoOpinionError, add_opinion, judge_question
+    from .model_opinion import PROMPT_VERSION, JudgeQuestion, NoOpinionError, add_opinion, judge_question
     from .report import Capabilities, Finding, ModelOpinion, ScanReport
     from .rules.table import RULES, Rule
     from .scale import Confidence, ScanReach, ScanVerdict
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .waivers import Waiver, apply_waivers, read_waivers
 
 __all__ = [
+    "PROMPT_VERSION",
     "RULES",
     "Capabilities",
     "Confidence",
@@ -44,7 +45,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.scan.model_opinion": ("NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
+            "metier.scan.model_opinion": ("PROMPT_VERSION", "NoOpinionError", "JudgeQuestion", "judge_question", "add_opinion"),
             "metier.scan.report": ("Capabilities", "Finding", "ModelOpinion", "ScanReport"),
             "metier.scan.rules.table": ("RULES", "Rule"),
             "metier.scan.scale": ("Confidence", "ScanReach", "ScanVerdict"),

@@ -98,7 +98,7 @@ def test_a_waiver_lets_it_pass(shell: Shell) -> None:
     (shell.project / "waivers.toml").write_text(WAIVER)
     ran = shell("skill", "scan", "notes", "--waivers", "waivers.toml", "--json").ok()
     assert [finding["waived"] for finding in ran.data["skills"][0]["findings"]] == ["our own mirror"]
-    shell("skill", "scan", "notes", "--waivers", "none.toml").failed(3, "no file")
+    shell("skill", "scan", "notes", "--waivers", "none.toml").failed(3, "no such file")
     (shell.project / "waivers.toml").write_text("a = 1")
     shell("skill", "scan", "notes", "--waivers", "waivers.toml").failed(2, "something other")
 

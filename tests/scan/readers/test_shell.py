@@ -1,22 +1,16 @@
-"""The shell reader: enough of the grammar to judge, no text that stops it, and the same commands as a parser of all of it."""
+"""The shell reader: the commands of hard scripts, and no text that makes it fail.
+
+`python -m benchmarks.scan` compares it with tree-sitter on published skills.
+"""
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
 import subprocess
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from metier.scan.patterns import words
 from metier.scan.readers.shell import ShellCommand, pipelines
 from metier.scan.rules.shell_commands import walk
-
-REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "real-skills.jsonl.gz"
 
 
 def commands(text: str) -> list[list[ShellCommand]]:
@@ -153,46 +147,3 @@ def test_hard_shell_gives_the_commands_that_bash_would_run(text: str, run: str) 
 @pytest.mark.parametrize("text", [text for text, _ in HARD])
 def test_hard_shell_is_shell(text: str) -> None:
     assert subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, check=False).returncode == 0
-
-
-# For us the command is what follows such a word, for the other parser the word itself.
-PREFIXES = words("sudo doas env command nohup nice time builtin xargs timeout stdbuf setsid unbuffer coproc exec")
-
-
-@pytest.mark.skipif(not REAL.exists(), reason="the collection of real skills is not here")
-def test_real_shell_gives_every_command_that_tree_sitter_finds() -> None:
-    """docs/adr/0015-scan.md has the figures."""
-    language = pytest.importorskip("tree_sitter_bash")
-    tree_sitter = pytest.importorskip("tree_sitter")
-    parser = tree_sitter.Parser(tree_sitter.Language(language.language()))
-    with gzip.open(REAL, "rt", encoding="utf-8") as file:
-        pages = [json.loads(line)["bytes"].encode("latin-1").decode("utf-8", "replace") for line in file]
-    blocks = {block for page in pages for block in re.findall(r"```(?:bash|sh|shell|zsh)\n(.{1,8000}?)```", page, re.DOTALL)}
-    whole = total = 0
-    for block in sorted(blocks):
-        tree = parser.parse(block.encode())
-        if tree.root_node.has_error or PREFIXES & set(block.split()):
-            continue
-        total += 1
-        theirs = Counter(_named(tree.root_node, block.encode()))
-        # A placeholder such as `<name>` is a redirection to the other, which then loses the command after it.
-        whole += not theirs - Counter(map(_plain, names(block)))
-    assert total > 1_000
-    assert whole / total > 0.995
-
-
-def _named(root: Any, source: bytes) -> list[str]:
-    found, waiting = [], [root]
-    while waiting:
-        node = waiting.pop()
-        name = node.child_by_field_name("name") if node.type == "command" else None
-        if node.type in ("declaration_command", "unset_command"):
-            name = node.children[0]
-        if name is not None:
-            found.append(_plain(source[name.start_byte : name.end_byte].decode("utf-8", "replace")))
-        waiting.extend(node.children)
-    return [name for name in found if name != "}"]
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("$ ").replace('"', "").replace("'", "").rpartition("/")[2]

@@ -1,0 +1,50 @@
+"""Scans skills where they are: a folder on this disk, or a ref that is fetched into memory.
+
+    for skill in scan_ref(parse_ref("owner/repo"), Access()):
+        print(skill.name, skill.report.verdict)
+
+Nothing is installed, and nothing but the cache is written.
+"""
+
+from __future__ import annotations
+
+import os
+
+from metier.scan import ScanReport, scan
+from metier.sources import DiskFiles
+from metier.spec import Files
+from metier.values import dataclass
+
+from .fetch.job import Access, Choose, Progress, choose_default
+from .refs.ref_types import Ref
+
+__all__ = ["ScannedSkill", "scan_folder", "scan_ref"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedSkill:
+    name: str
+    where: str
+    """Its folder, or the ref and the path inside it."""
+    files: Files
+    report: ScanReport
+
+
+def scan_folder(folder: str) -> ScannedSkill:
+    """Scans the skill in a folder."""
+    return _scan(os.path.basename(folder), folder, DiskFiles(folder))
+
+
+def scan_ref(
+    ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = lambda _step: None
+) -> tuple[ScannedSkill, ...]:
+    """Fetches the skills of a ref and scans each."""
+    # Imported here: fetching needs git and HTTP, and a folder needs neither.
+    from .fetch.fetch import fetch
+
+    fetched = fetch(ref, access, choose=choose, progress=progress)
+    return tuple(_scan(one.name, f"{ref.text}:{one.origin.path or one.name}", one.files) for one in fetched.skills)
+
+
+def _scan(name: str, where: str, files: Files) -> ScannedSkill:
+    return ScannedSkill(name=name, where=where, files=files, report=scan(files, folder=name))
