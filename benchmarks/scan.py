@@ -4,9 +4,9 @@
 
 It measures our own inert attacks and near misses, attacks and honest skills by authors who had not seen the rules (`blind-`,
 `honest`) and, where ../shared/data exists, labelled examples and published skills. To measure another labelled set, name its
-folder in SCAN_SKILLS, with each skill in `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner is installed
-from PyPI into its own folder (658 MB) and runs without network or model. With `--judge` the model of your own settings reads
-every skill too (`metier skill scan --judge`) and has rows of its own; its time and tokens are not compared.
+folder in SCAN_SKILLS, with each skill in `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from
+PyPI into its own folder (658 MB) and runs without network or model. With `--judge` the model of your own settings reads every
+skill too (`metier skill scan --judge`) and has rows of its own; its time and tokens are not compared.
 
 Where tree-sitter and tree-sitter-bash are installed, the shell reader is compared with them on published skills.
 """
@@ -38,6 +38,7 @@ from metier.cli.core.models import required_model
 from metier.errors import MetierError
 from metier.models import ModelChoice, ModelClient
 from metier.scan import ScanReport, scan
+from metier.scan.patterns import words
 from metier.scan.readers.shell import pipelines
 from metier.scan.rules.shell_commands import walk
 from metier.sources import DiskFiles
@@ -49,7 +50,7 @@ PROBE = Path(__file__).with_name("scan_probe.py")
 # Scanners read the folder's name; a label in it would be a hint.
 _NEUTRAL = "notes"
 # Our reader names the command after such a word, tree-sitter the word itself.
-_PREFIXES = frozenset("sudo doas env command nohup nice time builtin xargs timeout stdbuf setsid unbuffer coproc exec".split())
+_PREFIXES = words("sudo doas env command nohup nice time builtin xargs timeout stdbuf setsid unbuffer coproc exec")
 Rows = dict[str, dict[str, object]]
 
 
