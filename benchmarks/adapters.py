@@ -30,7 +30,7 @@ from benchmarks.measure import Contender, Figure, Report, Sample, Target, compet
 from metier.adapters import Skills
 from metier.adapters.background_loop import run_in_background
 from metier.adapters.chat_completions import chat_tool
-from metier.testing import Call, ModelRequest, ModelServer, Said, says, skill_folder
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, says, skill_folder
 
 # Any: the SDKs' own objects.
 CALLS = 30
@@ -74,9 +74,13 @@ class Calling:
     def __init__(self) -> None:
         self.left = 0
 
-    def __call__(self, _: ModelRequest) -> Said:
+    def __call__(self, _: ModelRequest) -> ModelAnswer:
         self.left -= 1
-        return says("done") if self.left < 0 else Said(calls=(Call("read_skill_resource", GIVEN, id=f"call_{self.left}"),))
+        return (
+            says("done")
+            if self.left < 0
+            else ModelAnswer(calls=(ScriptedCall("read_skill_resource", GIVEN, id=f"call_{self.left}"),))
+        )
 
 
 def main() -> int:
@@ -255,11 +259,11 @@ def _claude(skills: Skills | None) -> Talk:
     async def bare(given: Any) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": read_skill_resource(**given)}]}
 
-    def said() -> Iterator[Said]:
+    def said() -> Iterator[ModelAnswer]:
         while True:
             SCRIPT.left -= 1
-            call = Call("mcp__skills__read_skill_resource", GIVEN, id=f"call_{SCRIPT.left}")
-            yield says("done") if SCRIPT.left < 0 else Said(calls=(call,))
+            call = ScriptedCall("mcp__skills__read_skill_resource", GIVEN, id=f"call_{SCRIPT.left}")
+            yield says("done") if SCRIPT.left < 0 else ModelAnswer(calls=(call,))
 
     def talk(_: str) -> None:
         own = ClaudeAgentOptions(system_prompt="Read.")

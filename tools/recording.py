@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from metier.testing import ModelRequest, ModelServer, Said, calls, says, skill_folder
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says, skill_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 CSV = "month,sales\njan,120\nfeb,135\nmar,160\napr,158\n"
@@ -38,7 +38,7 @@ The mean is **143.25** a month; March was the best.
 COLUMNS, ROWS = 92, 60
 
 
-def script(request: ModelRequest) -> Said:
+def script(request: ModelRequest) -> ModelAnswer:
     if request.body["messages"][-1]["role"] == "user":
         arguments = {"skill_name": "data-analysis", "script_name": "scripts/analyze.py", "args": ["summary", "-"]}
         return calls("run_skill_script", **arguments, stdin=CSV)

@@ -39,7 +39,7 @@ from metier.adapters.claude import SkillsWorkspace, with_skills
 from metier.runtime import ResourceRead, Session, SkillActivated
 from metier.testing import ModelRequest, ModelServer
 from metier.testing.adapters import SYSTEM, AdapterConformance, Asked, Mode, Scripted, weather
-from metier.testing.model import Call, Said, says
+from metier.testing.model import ModelAnswer, ScriptedCall, says
 
 # Any: options and answers of the SDK.
 
@@ -87,7 +87,7 @@ def _parts(content: Any) -> list[Any]:
 class ClaudeModel:
     """The scripted model behind Claude Code."""
 
-    def __init__(self, script: Sequence[Said]) -> None:
+    def __init__(self, script: Sequence[ModelAnswer]) -> None:
         self.server = ModelServer(script)
 
     @property
@@ -105,7 +105,7 @@ class ClaudeServer(AdapterConformance):
     prefix = "mcp__skills__"
     standing = True
 
-    def new_model(self, script: Sequence[Said]) -> Scripted:
+    def new_model(self, script: Sequence[ModelAnswer]) -> Scripted:
         return ScriptedModel([replace(said, calls=tuple(map(_qualified, said.calls))) for said in script])
 
     def talk(self, skills: Skills, model: Scripted, requests: Sequence[str], mode: Mode) -> list[str]:
@@ -117,8 +117,8 @@ class ClaudeServer(AdapterConformance):
         return asked.system.strip() == SYSTEM
 
 
-def _qualified(call: Call) -> Call:
-    return Call("mcp__own__weather", call.arguments, call.id or "call_weather") if call.tool == "weather" else call
+def _qualified(call: ScriptedCall) -> ScriptedCall:
+    return ScriptedCall("mcp__own__weather", call.arguments, call.id or "call_weather") if call.tool == "weather" else call
 
 
 def own_options(mode: Mode, **more: Any) -> ClaudeAgentOptions:
@@ -158,7 +158,7 @@ async def answers(options: ClaudeAgentOptions, requests: Sequence[str], transpor
 class ClaudeCode(ClaudeServer):
     """The same with the real Claude Code."""
 
-    def new_model(self, script: Sequence[Said]) -> Scripted:
+    def new_model(self, script: Sequence[ModelAnswer]) -> Scripted:
         return ClaudeModel([replace(said, calls=tuple(map(_qualified, said.calls))) for said in script])
 
     def talk(self, skills: Skills, model: Scripted, requests: Sequence[str], mode: Mode) -> list[str]:
@@ -198,10 +198,10 @@ class ClaudeFiles(ClaudeCode):
     def path(self, path: str) -> str:
         return f"{self.folder}/.claude/skills/{path}"
 
-    def load(self, skill: str) -> Said:
+    def load(self, skill: str) -> ModelAnswer:
         return self.call("Skill", skill=skill)
 
-    def read(self, skill: str, path: str) -> Said:
+    def read(self, skill: str, path: str) -> ModelAnswer:
         return self.call("Read", file_path=self.path(f"{skill}/{path}"))
 
     async def _talk(self, skills: Skills, own: ClaudeAgentOptions, requests: Sequence[str]) -> list[str]:
@@ -277,7 +277,7 @@ class ClaudeFiles(ClaudeCode):
             assert [event.path for event in agent.events.of(ResourceRead)] == ["references/cities.md"]
 
     def test_the_owners_own_tools_work_beside_the_skills(self, tmp_path: Path) -> None:
-        both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"}, "call_weather")))
+        both = ModelAnswer(calls=(*self.load("chart").calls, ScriptedCall("weather", {"city": "Oslo"}, "call_weather")))
         with self.agent(tmp_path, [both, says("ok")]) as agent:
             assert agent.asks("Draw the weather in Oslo.") == ["ok"]
             assert any("sunny in Oslo" in text for text in agent.model.requests[-1].results)

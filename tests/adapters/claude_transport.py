@@ -14,7 +14,7 @@ from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, Transport
 
-from metier.testing.model import Said
+from metier.testing.model import ModelAnswer
 
 # Any: messages of the protocol are JSON.
 
@@ -32,8 +32,8 @@ class Turn:
 class ScriptedModel:
     """The script, and what was asked, over all the conversations of a scenario."""
 
-    def __init__(self, script: Sequence[Said]) -> None:
-        self.rest: Iterator[Said] = iter(script)
+    def __init__(self, script: Sequence[ModelAnswer]) -> None:
+        self.rest: Iterator[ModelAnswer] = iter(script)
         self.requests: list[Turn] = []
 
     def close(self) -> None: ...

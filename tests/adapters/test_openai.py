@@ -11,12 +11,12 @@ from openai import OpenAI
 
 from metier.adapters import Skills
 from metier.adapters.openai import OpenAISkills
-from metier.testing import Call, ModelServer, Said, calls, says, skill_folder
+from metier.testing import ModelAnswer, ModelServer, ScriptedCall, calls, says, skill_folder
 
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 FLAT_WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
-LOAD = Call("load_skill", {"skill_name": "chart"}, id="call_load")
-BOTH = Said(text="Let me see.", calls=(LOAD, Call("weather", {}, id="call_weather")))
+LOAD = ScriptedCall("load_skill", {"skill_name": "chart"}, id="call_load")
+BOTH = ModelAnswer(text="Let me see.", calls=(LOAD, ScriptedCall("weather", {}, id="call_weather")))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def user(text: str) -> dict[str, Any]:
 
 def test_what_was_said_to_skills_becomes_part_of_the_callers_history(root: Path, client: OpenAI) -> None:
     messages: list[Any] = [{"role": "system", "content": "Be brief."}, user("Draw.")]
-    with ModelServer([Said(calls=(LOAD,)), says("done")]) as model:
+    with ModelServer([ModelAnswer(calls=(LOAD,)), says("done")]) as model:
         answer = OpenAISkills(root).chat(to(client, model), model="m", messages=messages)
     assert answer.choices[0].message.content == "done"
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
@@ -82,7 +82,7 @@ def test_calls_of_both_are_told_apart(root: Path, client: OpenAI) -> None:
 
 
 def test_a_stream_hides_our_calls_and_passes_text_at_once(root: Path, client: OpenAI) -> None:
-    with ModelServer([Said(text="Let me see.", calls=(LOAD,)), says("done")]) as model:
+    with ModelServer([ModelAnswer(text="Let me see.", calls=(LOAD,)), says("done")]) as model:
         chunks = list(OpenAISkills(root).chat(to(client, model), model="m", messages=[user("Draw.")], stream=True))
     deltas = [chunk.choices[0].delta for chunk in chunks]
     assert "".join(delta.content or "" for delta in deltas) == "Let me see.done"
@@ -91,7 +91,7 @@ def test_a_stream_hides_our_calls_and_passes_text_at_once(root: Path, client: Op
 
 
 def test_usage_of_every_request_of_a_stream_reaches_the_caller(root: Path, client: OpenAI) -> None:
-    with ModelServer([Said(calls=(LOAD,)), says("done")]) as model:
+    with ModelServer([ModelAnswer(calls=(LOAD,)), says("done")]) as model:
         given: Any = {"stream_options": {"include_usage": True}}
         chunks = list(OpenAISkills(root).chat(to(client, model), model="m", messages=[user("Draw.")], stream=True, **given))
     assert len([chunk for chunk in chunks if chunk.usage]) == 2
@@ -105,7 +105,7 @@ def test_a_caller_may_leave_a_stream(root: Path, client: OpenAI) -> None:
 
 
 def test_a_model_that_never_stops_calling_must_answer_in_the_last_round(root: Path, client: OpenAI) -> None:
-    def script(request: Any) -> Said:
+    def script(request: Any) -> ModelAnswer:
         return says("enough") if request.body.get("tool_choice") == "none" else calls("list_skills")
 
     for stream in (False, True):
@@ -131,7 +131,7 @@ def test_a_model_that_does_not_even_then_stop_is_handed_to_the_caller(root: Path
 
 def test_a_tool_of_the_callers_with_our_name_is_theirs(root: Path, client: OpenAI) -> None:
     own: Any = {"type": "function", "function": {"name": "load_skill", "parameters": {"type": "object", "properties": {}}}}
-    with ModelServer([Said(calls=(LOAD,))]) as model:
+    with ModelServer([ModelAnswer(calls=(LOAD,))]) as model:
         answer = OpenAISkills(root).chat(to(client, model), model="m", messages=[user("x")], tools=[own])
         assert model.requests[0].tools.count("load_skill") == 1
     assert answer.choices[0].message.tool_calls
@@ -142,12 +142,12 @@ def test_an_error_of_the_model_is_the_callers(root: Path, client: OpenAI) -> Non
 
     from metier.testing import fails
 
-    with ModelServer([Said(calls=(LOAD,)), fails(429)]) as model, pytest.raises(RateLimitError):
+    with ModelServer([ModelAnswer(calls=(LOAD,)), fails(429)]) as model, pytest.raises(RateLimitError):
         OpenAISkills(root).chat(to(client, model), model="m", messages=[user("Draw.")])
 
 
 def test_a_server_that_keeps_the_conversation_is_sent_only_what_is_new(root: Path, client: OpenAI) -> None:
-    with ModelServer([Said(calls=(LOAD,)), says("done")]) as model:
+    with ModelServer([ModelAnswer(calls=(LOAD,)), says("done")]) as model:
         response = OpenAISkills(root).respond(to(client, model), model="m", input="Draw.", previous_response_id="resp_before")
         first, second = model.requests
     assert response.output_text == "done"
@@ -179,7 +179,7 @@ def test_items_of_a_stateless_conversation_are_added_to_the_callers_input(root: 
 
 def test_a_conversation_of_skills_can_be_shared_and_named(root: Path, client: OpenAI) -> None:
     shared = Skills(root)
-    with ModelServer([Said(calls=(LOAD,)), says("done")]) as model:
+    with ModelServer([ModelAnswer(calls=(LOAD,)), says("done")]) as model:
         OpenAISkills(shared, conversation="forty-two").chat(to(client, model), model="m", messages=[user("Draw.")])
     assert shared.session("forty-two").active_names == ("chart",)
     assert shared.session("other").active_names == ()

@@ -16,7 +16,7 @@ from metier.adapters.background_loop import run_in_background
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UsageError
 from metier.runtime import Session, SessionOptions, SessionServices, SkillActivated, static_tools
-from metier.testing import FakeRunner, Recorder, run_now, skill_folder
+from metier.testing import EventRecorder, FakeRunner, run_now, skill_folder
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_waiting_works_where_a_loop_runs_already(root: Path) -> None:
 
 
 def test_many_threads_may_wait_at_once(root: Path) -> None:
-    events = Recorder()
+    events = EventRecorder()
     services = SessionServices()
     services.bus.subscribe(events)
     skills = Skills(metier.discover(root), services=services, options=SessionOptions(max_active=1))

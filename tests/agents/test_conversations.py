@@ -14,24 +14,24 @@ from engine_builders import app_of, finished, home_skill, talk
 from metier.agents import ConversationStore, ModelUsage, Turn, TurnStatus
 from metier.agents.conversations import to_markdown
 from metier.errors import NotFoundError
-from metier.testing import ModelRequest, ModelServer, Said, Ticking, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, TickingClock, says
 
 
 @pytest.fixture
 def chats(tmp_path: Path) -> ConversationStore:
-    return ConversationStore(tmp_path / "chats.sqlite", clock=Ticking())
+    return ConversationStore(tmp_path / "chats.sqlite", clock=TickingClock())
 
 
 def said(chats: ConversationStore, chat: str, message: str, answer: str, **more: object) -> None:
     number = chats.begin(chat, message, model="m")
-    turn = Turn(number=number, started=Ticking()(), message=message, answer=answer, status=TurnStatus.DONE)
+    turn = Turn(number=number, started=TickingClock()(), message=message, answer=answer, status=TurnStatus.DONE)
     chats.finish(chat, turn)
 
 
 def test_turns_are_kept_in_order_with_what_they_cost(chats: ConversationStore) -> None:
     number = chats.begin("one", "hello", agent="clerk", version=3, model="m")
     usage = ModelUsage(requests=1, input_tokens=10, output_tokens=5, cost=0.5)
-    chats.finish("one", Turn(number=number, started=Ticking()(), message="hello", answer="hi", status=TurnStatus.DONE,
+    chats.finish("one", Turn(number=number, started=TickingClock()(), message="hello", answer="hi", status=TurnStatus.DONE,
                              messages=b"[1]", tokens=7, active=("pdf",), usage=usage))  # fmt: skip
     said(chats, "one", "and?", "no")
     first, second = chats.turns("one")
@@ -120,7 +120,7 @@ async def main():
 asyncio.run(main())
 """
 
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return says("word " * 2000, pause=0.02) if request.user == "the endless one" else says(f"done: {request.user}")
 
     with ModelServer(script) as model:

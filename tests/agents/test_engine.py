@@ -19,7 +19,7 @@ from metier.agents.events import (
 )
 from metier.errors import ConflictError
 from metier.runtime import ActivatedBy, ScriptFinished, SkillActivated, SkillDeactivated
-from metier.testing import Call, ModelRequest, ModelServer, Said, calls, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, calls, says
 
 KEYWORDS = "triggers:\n  keywords: [{}]"
 
@@ -56,10 +56,10 @@ def test_query_selection_activation_script_answer(tmp_path: Path) -> None:
 def test_two_skills_work_in_one_turn(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count", head=KEYWORDS.format("count the words"), files={"scripts/count.py": COUNT})
     home_skill(tmp_path, "adding-up", head=KEYWORDS.format("add up"), files={"scripts/sum.py": SUM})
-    both = Said(
+    both = ModelAnswer(
         calls=(
-            Call("word-count_count", {"args": ["a b"]}),
-            Call("run_skill_script", {"skill_name": "adding-up", "script_name": "scripts/sum.py", "args": ["2", "40"]}),
+            ScriptedCall("word-count_count", {"args": ["a b"]}),
+            ScriptedCall("run_skill_script", {"skill_name": "adding-up", "script_name": "scripts/sum.py", "args": ["2", "40"]}),
         )
     )
     with ModelServer([both, says("2 words, sum 42.")]) as model:
@@ -117,7 +117,7 @@ def test_the_model_may_choose_the_skills_and_triggers_still_count(tmp_path: Path
     home_skill(tmp_path, "pdf")
     home_skill(tmp_path, "zip")
 
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return says("pdf") if "Which skills are relevant?" in request.user else says("done")
 
     with ModelServer(script) as model:

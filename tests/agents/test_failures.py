@@ -13,7 +13,7 @@ from engine_builders import COUNT, app_of, finished, home_skill, now, of, one, t
 from metier.agents import TurnStatus
 from metier.agents.events import AnswerText, ModelRetried, ToolCallFinished, ToolCallStarted
 from metier.runtime import ActionRefused, ApprovalAnswer, Question, ScriptStarted
-from metier.testing import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
 
 FAST = {"METIER_ENGINE_RETRIES": "2"}
 COUNTS = "triggers:\n  keywords: [count]"
@@ -22,19 +22,19 @@ COUNTS = "triggers:\n  keywords: [count]"
 @pytest.mark.parametrize(
     ("called", "told"),
     [
-        (Call("load_skill", {"skill_name": "nobody"}), "Error (bad-arguments)"),
-        (Call("no_such_tool", {}), "Error (unknown-tool): there is no tool 'no_such_tool'"),
-        (Call("load_skill", '{"skill_name": '), "Error (bad-arguments): the arguments are not JSON"),
-        (Call("load_skill", "[1]"), "Error (bad-arguments): the arguments are not a JSON object"),
-        (Call("load_skill", {}), "Error (bad-arguments)"),
-        (Call("run_skill_script", {"skill_name": "counter", "script_name": "scripts/fails.py"}), 'ended="exit code 3"'),
-        (Call("read_skill_resource", {"skill_name": "counter", "resource_name": "../../secret"}), "Error ("),
+        (ScriptedCall("load_skill", {"skill_name": "nobody"}), "Error (bad-arguments)"),
+        (ScriptedCall("no_such_tool", {}), "Error (unknown-tool): there is no tool 'no_such_tool'"),
+        (ScriptedCall("load_skill", '{"skill_name": '), "Error (bad-arguments): the arguments are not JSON"),
+        (ScriptedCall("load_skill", "[1]"), "Error (bad-arguments): the arguments are not a JSON object"),
+        (ScriptedCall("load_skill", {}), "Error (bad-arguments)"),
+        (ScriptedCall("run_skill_script", {"skill_name": "counter", "script_name": "scripts/fails.py"}), 'ended="exit code 3"'),
+        (ScriptedCall("read_skill_resource", {"skill_name": "counter", "resource_name": "../../secret"}), "Error ("),
     ],
 )
-def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, called: Call, told: str) -> None:
+def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, called: ScriptedCall, told: str) -> None:
     files = {"scripts/fails.py": "import sys\nsys.exit(3)\n", "scripts/count.py": COUNT}
     home_skill(tmp_path, "counter", head=COUNTS, files=files)
-    with ModelServer([Said(calls=(called,)), says("I see.")]) as model:
+    with ModelServer([ModelAnswer(calls=(called,)), says("I see.")]) as model:
         (events,) = talk(app_of(tmp_path, model), "count")
         assert told in model.requests[1].results[0]
     assert not one(events, ToolCallFinished).ok
@@ -43,7 +43,9 @@ def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, call
 
 def test_a_skill_loaded_in_the_same_breath_can_be_used(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter", files={"scripts/count.py": COUNT})
-    both = Said(calls=(Call("load_skill", {"skill_name": "counter"}), Call("counter_count", {"args": ["a b"]})))
+    both = ModelAnswer(
+        calls=(ScriptedCall("load_skill", {"skill_name": "counter"}), ScriptedCall("counter_count", {"args": ["a b"]}))
+    )
     with ModelServer([both, says("Two.")]) as model:
         talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "hello")
         assert "2 words" in model.requests[1].results[1]
@@ -72,7 +74,7 @@ def test_after_a_loop_the_conversation_goes_on(tmp_path: Path) -> None:
 
 def test_a_turn_may_use_so_many_tokens(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter")
-    said = Said(calls=(Call("list_skills", {}),), tokens=(900, 200))
+    said = ModelAnswer(calls=(ScriptedCall("list_skills", {}),), tokens=(900, 200))
     with ModelServer([said, says("never")]) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_TURN_TOKENS="1000"), "hello")
     assert finished(events).reason == "this turn used 1,100 tokens; the limit is 1,000"
@@ -89,14 +91,14 @@ FAULTS = [
     fails(500),
     fails(503),
     fails(429, retry_after=0),
-    says("1 2", fault=Fault.CUT),
-    says("1 2", fault=Fault.GARBLED),
+    says("1 2", fault=StreamFault.CUT),
+    says("1 2", fault=StreamFault.GARBLED),
     says(""),
 ]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: Said) -> None:
+def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: ModelAnswer) -> None:
     with ModelServer([fault, says("At last.")]) as model:
         (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
     assert one(events, ModelRetried).attempt == 1
@@ -107,7 +109,7 @@ def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: Said) -> None:
 
 def test_tools_that_ran_are_not_run_again_by_a_retry(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
-    script = [calls("counter_count", args=["a"]), says("half an", fault=Fault.CUT), says("One.")]
+    script = [calls("counter_count", args=["a"]), says("half an", fault=StreamFault.CUT), says("One.")]
     with ModelServer(script) as model:
         (events,) = talk(app_of(tmp_path, model, **FAST), "count")
     assert len(of(events, ToolCallStarted)) == 1
@@ -261,7 +263,7 @@ def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
 
 
 def test_a_window_smaller_than_we_thought_is_found_out(tmp_path: Path) -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         if len(str(request.body)) > 12_000:
             return fails(400, "This model's maximum context length is 3000 tokens. Please reduce the length of the messages.")
         return says("word," * 1_500)

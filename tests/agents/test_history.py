@@ -8,7 +8,7 @@ from engine_builders import app_of, finished, home_skill, of, talk
 from metier.agents import TurnStatus
 from metier.agents.events import HistoryCompacted
 from metier.agents.history import turns_to_drop
-from metier.testing import Call, ModelRequest, ModelServer, Said, calls, fails, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, calls, fails, says
 
 LONG = ("word," * 400 + " ") * 5
 """About 2,000 tokens, in few chunks."""
@@ -48,7 +48,7 @@ def test_a_resumed_conversation_does_not_send_again_what_was_dropped(tmp_path: P
 
 
 def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return says("They said FIRST.") if request.user.startswith("Summarise the conversation") else says(LONG)
 
     with ModelServer(script) as model:
@@ -63,7 +63,7 @@ def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
 
 
 def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return fails(400, "no") if request.user.startswith("Summarise") else says(LONG)
 
     with ModelServer(script) as model:
@@ -76,7 +76,7 @@ def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
 def test_the_instructions_of_a_skill_are_never_compacted_away(tmp_path: Path) -> None:
     home_skill(tmp_path, "letters", body=BODY)
 
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return calls("load_skill", skill_name="letters") if request.user == "first" and not request.results else says(LONG)
 
     with ModelServer(script) as model:
@@ -100,9 +100,9 @@ def test_a_skill_that_left_is_told_to_have_left(tmp_path: Path) -> None:
 
 def test_long_answers_of_tools_are_cut_before_a_turn_is_given_up(tmp_path: Path) -> None:
     home_skill(tmp_path, "letters", body=BODY, head="triggers:\n  keywords: [letter]", files={"references/long.md": LONG * 2})
-    read = Call("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md"})
-    more = Call("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md", "offset": 10})
-    with ModelServer([Said(calls=(read,)), Said(calls=(more,)), says("Read it.")]) as model:
+    read = ScriptedCall("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md"})
+    more = ScriptedCall("read_skill_resource", {"skill_name": "letters", "resource_name": "references/long.md", "offset": 10})
+    with ModelServer([ModelAnswer(calls=(read,)), ModelAnswer(calls=(more,)), says("Read it.")]) as model:
         (events,) = talk(app_of(tmp_path, model, **SMALL), "a letter please")
         first, second = model.requests[-1].results
     assert finished(events).answer == "Read it."

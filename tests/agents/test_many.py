@@ -12,7 +12,7 @@ from engine_builders import COUNT, app_of, home_skill, now
 from metier.agents import AgentEngine, TurnStatus
 from metier.agents.events import TurnFinished
 from metier.models import ModelChoice, connect
-from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 SESSIONS = 100
 
@@ -42,7 +42,7 @@ def test_a_hundred_conversations_do_not_get_in_each_other_s_way(tmp_path: Path) 
     home_skill(tmp_path, "word-count", head="triggers:\n  keywords: [count]", files={"scripts/count.py": COUNT})
     home_skill(tmp_path, "letters", head="triggers:\n  keywords: [letter]")
 
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         # Every tenth runs a script in the sandbox; the others only talk.
         if "count" in request.user and request.body["messages"][-1]["role"] == "user":
             return calls("word-count_count", args=["w"] * int(request.user.split()[-1]))

@@ -11,14 +11,14 @@ import pytest
 from builders import python
 from metier.agents import Agent, AgentStore
 from metier.errors import ConfigError, ConflictError, NotFoundError
-from metier.testing import Ticking
+from metier.testing import TickingClock
 
 CLERK = Agent(name="clerk", model="openai:a")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> AgentStore:
-    return AgentStore(tmp_path / "agents", clock=Ticking())
+    return AgentStore(tmp_path / "agents", clock=TickingClock())
 
 
 def test_every_change_is_a_version(store: AgentStore) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from cli.chat_setup import counting
 from cli.shell import Shell
-from metier.testing import ModelRequest, ModelServer, Said, calls, fails, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, fails, says
 
 
-def script(request: ModelRequest) -> Said:
+def script(request: ModelRequest) -> ModelAnswer:
     if "count" in request.user and request.body["messages"][-1]["role"] == "user":
         return calls("word-count_count", args=["one two three"])
     if "slow" in request.user:

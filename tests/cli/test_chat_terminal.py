@@ -14,13 +14,13 @@ import pytest
 
 from cli.chat_setup import counting
 from cli.shell import METIER, Shell
-from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
 STORY = "# A story\n\nIt **begins** here.\n\n" + "and so on " * 400
 
 
-def script(request: ModelRequest) -> Said:
+def script(request: ModelRequest) -> ModelAnswer:
     if "count" in request.user and request.body["messages"][-1]["role"] == "user":
         return calls("word-count_count", args=["one two three"])
     if "story" in request.user:

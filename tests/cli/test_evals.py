@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from cli.shell import Ran, Shell, plain
-from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 PLANTS = "Waters the plants in the office. Use when the user says that plants are dry or asks who waters them."
 
@@ -201,7 +201,7 @@ def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
     plants(shell, files={"evals/evals.json": '{"evals": [{"id": 1, "prompt": "water the plants"}]}'})
     asked = threading.Event()
 
-    def slow(_: ModelRequest) -> Said:
+    def slow(_: ModelRequest) -> ModelAnswer:
         asked.set()
         time.sleep(5)
         return says("done")
@@ -239,7 +239,7 @@ def asked(shell: Shell, server: ModelServer, *words: str) -> Ran:
     return shell(*words, METIER_MODEL_NAME="tiny", METIER_MODEL_BASE_URL=server.url)
 
 
-def answers(request: ModelRequest) -> Said:
+def answers(request: ModelRequest) -> ModelAnswer:
     """Loads plants for whatever is dry, and grades everything as passed."""
     if "You check the result" in request.user:
         return says(json.dumps({"results": [{"passed": True, "evidence": "seen"}]}))

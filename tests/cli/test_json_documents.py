@@ -12,7 +12,7 @@ import pytest
 
 from cli.shell import Shell
 from mcp_fake_server import fake_mcp_server
-from metier.testing import ModelRequest, ModelServer, Said, calls, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 QUERIES = (
@@ -57,7 +57,7 @@ def plants(shell: Shell) -> None:
         (folder / path).write_text(text)
 
 
-def model(request: ModelRequest) -> Said:
+def model(request: ModelRequest) -> ModelAnswer:
     if "You review a skill" in request.system:
         finding = {"kind": "scope-mismatch", "file": "SKILL.md", "line": 6, "quote": "Round every total", "why": "It lies.",
                    "confidence": "high", "reach": "accounts"}  # fmt: skip

@@ -19,7 +19,7 @@ from metier.runtime import ApprovalAnswer, Limits, Permissions, Runner
 from metier.selection import Selector
 from metier.sources import BUNDLED, DiskFiles, discover
 from metier.sources.selection_index import IndexedSkill
-from metier.testing import ModelRequest, ModelServer, Said, calls, run_now, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, run_now, says
 
 ENTRIES = {entry.name: entry for entry in discover(BUNDLED).entries}
 _MOST_BYTES = 12_000
@@ -66,7 +66,7 @@ def test_there_are_six(everyone: Selector) -> None:
 def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) -> None:
     """A model that uses the skill's script passes the programs' checks; one that only talks fails them."""
 
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         if "You check the result" in request.user:
             claims = request.user.partition("Claims:")[2].count("\n") - 3
             return says(json.dumps({"results": [{"passed": False, "evidence": "not looked at"}] * claims}))

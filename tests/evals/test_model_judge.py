@@ -8,14 +8,14 @@ from metier.evals.files import TriggerQuery
 from metier.evals.model_judge import ModelTriggerJudge
 from metier.evals.triggers import TriggerReport, run_triggers
 from metier.models import ModelChoice, ModelClient
-from metier.testing import ModelRequest, ModelServer, Said, calls, run_now, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, run_now, says
 
 PLANTS = ("plants", "Waters the plants.")
 CHARTS = ("charts", "Draws charts.")
 
 
 def judged(
-    script: Callable[[ModelRequest], Said], queries: list[TriggerQuery], runs: int = 3
+    script: Callable[[ModelRequest], ModelAnswer], queries: list[TriggerQuery], runs: int = 3
 ) -> tuple[TriggerReport, ModelServer]:
     async def go(server: ModelServer) -> TriggerReport:
         async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
@@ -38,7 +38,7 @@ def test_the_skill_that_the_model_loads_has_triggered() -> None:
 
 
 def test_another_one_or_none_is_told_with_the_models_words() -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return calls("load_skill", skill_name="charts") if "plot" in request.user else says("Mozart was 35.")
 
     queries = [TriggerQuery(text="plot it", should_trigger=True), TriggerQuery(text="how old", should_trigger=False)]
@@ -66,6 +66,6 @@ def test_a_description_cannot_pose_as_another_skill() -> None:
 
 
 def test_made_up_calls_trigger_nothing() -> None:
-    for said in (calls("load_skill"), calls("other", skill_name="plants"), Said(calls=())):
+    for said in (calls("load_skill"), calls("other", skill_name="plants"), ModelAnswer(calls=())):
         report, _ = judged(lambda _, said=said: said, [TriggerQuery(text="dry", should_trigger=False)])  # type: ignore[misc]
         assert report.ok

@@ -13,7 +13,7 @@ from metier.evals.proposals import CountedWords, ModelProposals, is_fit
 from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.triggers import JudgeChoice, Split, TriggerJudge, TriggerResult, assign_splits
 from metier.models import ModelChoice, ModelClient
-from metier.testing import ModelRequest, ModelServer, Said, run_now, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, run_now, says
 
 NOW = "Waters the plants in the office. Use when the user says that plants are dry. Not for gardens."
 WANTED = [
@@ -170,7 +170,7 @@ def test_a_model_that_answers_nonsense_proposes_nothing() -> None:
 
 
 def test_a_model_can_do_the_whole_of_it() -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         if not request.tools:
             return says(json.dumps({"description": "Waters every ficus. Use when leaves are brown."}))
         from metier.testing import calls

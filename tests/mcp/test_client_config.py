@@ -40,7 +40,7 @@ def test_a_client_without_a_file_gets_one_and_a_second_time_nothing_happens(shel
     assert row == {"client": client, "file": str(file), "changed": True, "backup": None}
     assert servers(file, client) == {"metier": typed(client, ENTRY)}
     before = shell.tree()
-    assert "has it already" in shell("mcp", "install", "--client", client).ok().out
+    assert "already configured in" in shell("mcp", "install", "--client", client).ok().out
     assert shell.tree() == before
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_is_broken_or_somebody_elses_is_left_alone(shell: Shell, tex
 def test_a_wrong_name_or_client_is_one_sentence(shell: Shell) -> None:
     shell("mcp", "install", "--client", "emacs").failed(2)
     shell("mcp", "install").failed(2)
-    shell("mcp", "install", "--client", "cursor", "--name", "My Server").failed(2, "is no name for a server")
+    shell("mcp", "install", "--client", "cursor", "--name", "My Server").failed(2, "is not a server name")
 
 
 def test_two_at_once_leave_both_clients_right(shell: Shell) -> None:

@@ -23,16 +23,16 @@ pytestmark = pytest.mark.skipif(not NODE.exists(), reason="the suite is not inst
 
 # Lists, loads what is listed, then reads another file of it: exactly as far as our own checks let it.
 CLIENT = """
-import asyncio, sys
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from metier.app import App
-from metier.mcp.connections import list_entries
 
 app = App()
-app.paths.config_file.parent.mkdir(parents=True, exist_ok=True)
-app.paths.config_file.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
-(server,) = app.remote_servers.servers
-app.remote_servers.listings.keep(server, asyncio.run(list_entries(server, {})), now=datetime.now(UTC))
+config = Path(app.paths.config_file)
+config.parent.mkdir(parents=True, exist_ok=True)
+config.write_text(f'[skills.mcp.suite]\\nurl = "{sys.argv[-1]}"\\n')
+app.remote_servers.refresh(now=datetime.now(UTC))
 if sys.argv[1] == "load":
     session = app.sessions.open(kept=False)
     session.activate("suite:pdf-processing")

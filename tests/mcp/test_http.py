@@ -130,8 +130,8 @@ def test_names_behind_a_proxy_are_added_and_any_address_allows_no_name() -> None
 def test_mistakes_are_one_sentence(shell: Shell, address: str) -> None:
     port = address.rpartition(":")[2].partition("/")[0]
     shell("mcp", "--http", "--port", port).failed(6, "cannot listen on 127.0.0.1 port")
-    shell("mcp", "--http", "--host", "0.0.0.0").failed(5, "no token protects it")
-    shell("mcp", "--http", "--token-file", "nowhere").failed(3, "no token file")
+    shell("mcp", "--http", "--host", "0.0.0.0").failed(5, "no token is set")
+    shell("mcp", "--http", "--token-file", "nowhere").failed(3, "token file 'nowhere' not found")
     shell("mcp", "--port", "x").failed(2)
     (shell.project / "empty").write_text("\n")
     shell("mcp", "--http", "--token-file", "empty").failed(2, "is empty")

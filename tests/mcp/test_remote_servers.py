@@ -177,7 +177,7 @@ def test_it_is_not_served_on_to_others(tmp_path: Path, acme: FakeMcpServer) -> N
 
 
 def test_a_listing_that_does_not_end_or_is_none_is_refused(acme: FakeMcpServer) -> None:
-    from metier.mcp.listings import RemoteServer
+    from metier.mcp.remote_servers import RemoteServer
 
     def ask() -> list[Json]:
         return asyncio.run(list_entries(RemoteServer(name="acme", url=acme.url), {}))
@@ -200,7 +200,7 @@ def test_a_server_without_the_extension_offers_nothing(tmp_path: Path) -> None:
 
 
 def test_the_token_goes_to_its_server(tmp_path: Path, acme: FakeMcpServer) -> None:
-    from metier.mcp.listings import RemoteServer
+    from metier.mcp.remote_servers import RemoteServer
 
     server = RemoteServer(name="acme", url=acme.url, auth="bearer:${ACME_TOKEN}")
     asyncio.run(list_entries(server, {"ACME_TOKEN": "s3cret"}))
@@ -224,7 +224,7 @@ def test_refresh_asks_a_program_and_the_skill_can_be_shown_read_approved_and_run
     shell.write_config(
         f'[skills.mcp.acme]\ncommand = "{METIER}"\nargs = ["mcp"]\nenv = {json.dumps(environment(there)).replace(":", " =")}\n'
     )
-    assert "never asked" in shell("mcp", "list").ok().out
+    assert "not listed yet" in shell("mcp", "list").ok().out
     row = shell("mcp", "refresh", "--json").data["servers"][0]
     assert "acme:refunds" in {skill["name"] for skill in row["skills"]}
     assert shell.listed()["acme:refunds"] == "enabled"
@@ -254,10 +254,10 @@ def test_mistakes_are_one_sentence_and_one_server_that_is_down_stops_no_other(sh
     acme.add("refunds")
     acme.entries.append({"uri": "skill://broken/SKILL.md"})
     shell.write_config(f'[skills.mcp.acme]\nurl = "{acme.url}"\n[skills.mcp.down]\ncommand = "no-such-program"\n')
-    shell("mcp", "refresh", "nobody").failed(3, "no MCP server is named 'nobody'")
+    shell("mcp", "refresh", "nobody").failed(3, "unknown MCP server 'nobody'")
     shell("mcp", "refresh", "down").failed(4, "there is no program")
     ran = shell("mcp", "refresh")
-    assert (ran.code, "acme:refunds" in ran.out, "left out" in ran.out) == (1, True, True)
+    assert (ran.code, "acme:refunds" in ran.out, "skipped" in ran.out) == (1, True, True)
     assert ran.err.startswith("warning: the MCP server 'down' cannot be used now")
     shell.write_config('[skills.mcp."Not Good"]\ncommand = "x"\n')
     shell("mcp", "list").failed(2, "cannot name a server")

@@ -11,8 +11,8 @@ import pytest
 from builders import skill_text
 from mcp_fake_server import entry_of
 from metier.errors import ConfigError, NotFoundError, RefusedError, UnavailableError
-from metier.mcp.listings import Listings, RemoteServer, read_servers
 from metier.mcp.remote_files import RemoteSkillFiles
+from metier.mcp.remote_servers import Listings, RemoteServer, read_servers
 from metier.mcp.remote_skill import RemoteSkill, labelled, offer_of_remote, read_entry
 
 TEXT = skill_text("refunds", head="metadata:\n  version: 1.0\nversion: 2\n").encode()

@@ -12,7 +12,7 @@ import pytest
 from metier.errors import UnavailableError, UsageError
 from metier.models import ChatMessage, ChatRole, Message, ModelChoice, ModelClient, ModelReply, RetryPolicy
 from metier.runtime import Tool, ToolReply, object_schema
-from metier.testing import Call, Fault, ModelServer, Said, calls, fails, run_now, says
+from metier.testing import ModelAnswer, ModelServer, ScriptedCall, StreamFault, calls, fails, run_now, says
 
 
 async def _work(_: dict[str, Any]) -> ToolReply:
@@ -77,7 +77,9 @@ def test_a_name_with_a_colon_that_is_no_provider_belongs_to_the_server() -> None
 
 
 def test_tools_are_offered_and_calls_are_read_as_they_were_written() -> None:
-    with ModelServer([Said(calls=(Call("add", {"a": 1}), Call("add", '{"a": '), Call("add", "[1]")))]) as server:
+    with ModelServer(
+        [ModelAnswer(calls=(ScriptedCall("add", {"a": 1}), ScriptedCall("add", '{"a": '), ScriptedCall("add", "[1]")))]
+    ) as server:
         reply = ask(server, tools=(TOOL,))
         assert server.requests[0].tools == ("add",)
     assert [(call.tool, call.arguments) for call in reply.calls] == [("add", '{"a": 1}'), ("add", '{"a": '), ("add", "[1]")]
@@ -148,15 +150,15 @@ def test_a_permanent_failure_is_raised_at_once(status: int, message: str, hint: 
     assert not failure.value.retryable
 
 
-@pytest.mark.parametrize("fault", [Fault.ALIEN, Fault.GARBLED])
-def test_an_answer_that_is_no_completion_is_an_error(fault: Fault) -> None:
-    with ModelServer(lambda _: Said(fault=fault)) as server, pytest.raises(UnavailableError, match="tiny"):
+@pytest.mark.parametrize("fault", [StreamFault.ALIEN, StreamFault.GARBLED])
+def test_an_answer_that_is_no_completion_is_an_error(fault: StreamFault) -> None:
+    with ModelServer(lambda _: ModelAnswer(fault=fault)) as server, pytest.raises(UnavailableError, match="tiny"):
         ask(server)
 
 
-@pytest.mark.parametrize("fault", [Fault.ALIEN, Fault.GARBLED, Fault.CUT])
-def test_a_broken_answer_is_requested_again(fault: Fault) -> None:
-    with ModelServer([Said(fault=fault), says("again")]) as server:
+@pytest.mark.parametrize("fault", [StreamFault.ALIEN, StreamFault.GARBLED, StreamFault.CUT])
+def test_a_broken_answer_is_requested_again(fault: StreamFault) -> None:
+    with ModelServer([ModelAnswer(fault=fault), says("again")]) as server:
         assert ask(server).text == "again"
 
 

@@ -11,21 +11,17 @@ DEFINING = {"dataclass", "field", "replace", "make_dataclass"}
 NOT_CONVERTED = frozenset({
     "adapters",
     "agents",
-    "app",
     "cli",
-    "config",
     "disclosure",
     "evals",
     "hosts",
     "install",
-    "mcp",
     "models",
     "registry",
     "runtime",
     "scan",
     "selection",
     "sources",
-    "testing",
     "training",
 })  # fmt: skip
 

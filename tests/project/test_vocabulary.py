@@ -26,12 +26,12 @@ SOURCE = ROOT / "src" / "metier"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # (a) Options that are always written with their package: `runtime.Limits`.
-REPEATED_CLASSES = {"ActiveSkill", "Call", "IndexedSkill", "SkillIndex", "SkillsSelected", "Triggers"}
+REPEATED_CLASSES = {"ActiveSkill", "IndexedSkill", "SkillIndex", "SkillsSelected", "Triggers"}
 
 # (b) Commands that do not live in the file of their name.
 MISPLACED_COMMANDS = {
     "agent delete", "agent diff", "agent edit", "agent export", "agent history", "agent import", "agent list",
-    "agent rollback", "agent show", "agent skill add", "agent skill list", "agent skill remove", "mcp refresh",
+    "agent rollback", "agent show", "agent skill add", "agent skill list", "agent skill remove",
     "registry backup", "registry gc", "registry migrate", "registry restore", "registry stats", "registry token create",
     "registry token list", "registry token revoke", "skill info", "skill lint", "skill manage remove", "skill outdated",
     "skill pin", "skill read", "skill remove", "skill unpin", "skill unyank", "skill versions", "skill yank",
@@ -48,7 +48,7 @@ FOREIGN_VARIABLES: set[str] = set()
 # (e) Modules that end in -ing and are nouns, and identifiers that are metaphors.
 NOUNS = {"metier.testing", "metier.disclosure.escaping", "metier.registry.server.routing"}
 PARTICIPLES = {
-    "metier.disclosure.wording", "metier.evals.grading", "metier.install.refs.parsing", "metier.mcp.paging",
+    "metier.disclosure.wording", "metier.evals.grading", "metier.install.refs.parsing",
     "metier.registry.domain.judging", "metier.selection.merging",
 }  # fmt: skip
 METAPHORS_LEFT = {

@@ -11,23 +11,23 @@ import pytest
 
 from metier.registry.blobs import CachedBlobs, FileBlobs, open_blobs
 from metier.registry.domain.protocols import BlobStore
-from metier.testing import BlobsConformance
+from metier.testing import BlobStoreConformance
 from registry.servers import ObjectStore
 
 
-class TestFiles(BlobsConformance):
+class TestFiles(BlobStoreConformance):
     @asynccontextmanager
     async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield FileBlobs(str(folder / "blobs"))
 
 
-class TestCached(BlobsConformance):
+class TestCached(BlobStoreConformance):
     @asynccontextmanager
     async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield CachedBlobs(FileBlobs(str(folder / "blobs")), size=100)
 
 
-class TestObjects(BlobsConformance):
+class TestObjects(BlobStoreConformance):
     @pytest.fixture(autouse=True)
     def _server(self, object_store: ObjectStore) -> None:
         self.store = object_store
@@ -37,7 +37,7 @@ class TestObjects(BlobsConformance):
         yield open_blobs(self.store.url(f"metier/{token_hex(4)}"))
 
 
-class TestMemory(BlobsConformance):
+class TestMemory(BlobStoreConformance):
     @asynccontextmanager
     async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield open_blobs("memory://")

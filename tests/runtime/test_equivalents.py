@@ -99,9 +99,9 @@ class TestSeed000SkillLoader:
 class TestSeed002SkillActivated:
     def test_the_event_has_name_path_and_timestamp(self, root: Path) -> None:
         from metier.runtime import EventBus, events
-        from metier.testing import Recorder
+        from metier.testing import EventRecorder
 
-        bus, told = EventBus(), Recorder()
+        bus, told = EventBus(), EventRecorder()
         bus.subscribe(told, events.SkillActivated)
         Session(metier.discover(root), services=SessionServices(bus=bus)).activate("plain")
         [event] = told.of(events.SkillActivated)

@@ -11,7 +11,7 @@ import pytest
 
 import metier
 from metier.runtime import Event, EventBus, Session, SessionServices, events
-from metier.testing import FakeRunner, Recorder, run_now, skill_folder
+from metier.testing import EventRecorder, FakeRunner, run_now, skill_folder
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ def read(name: str) -> Event:
 
 
 def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> None:
-    bus, everything, some = EventBus(), Recorder(), Recorder()
+    bus, everything, some = EventBus(), EventRecorder(), EventRecorder()
     bus.subscribe(everything)
     bus.subscribe(some, events.ActionRefused)
     bus.emit(read("a"))
@@ -31,7 +31,7 @@ def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> N
 
 
 def test_unsubscribing_ends_it() -> None:
-    bus, told = EventBus(), Recorder()
+    bus, told = EventBus(), EventRecorder()
     stop = bus.subscribe(told)
     stop()
     stop()
@@ -40,7 +40,7 @@ def test_unsubscribing_ends_it() -> None:
 
 
 def test_a_failing_subscriber_is_logged_and_nobody_else_notices(caplog: pytest.LogCaptureFixture) -> None:
-    bus, told = EventBus(), Recorder()
+    bus, told = EventBus(), EventRecorder()
 
     def fails(_: Event) -> None:
         raise ValueError("oh")

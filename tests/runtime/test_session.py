@@ -24,12 +24,15 @@ from metier.runtime import (
     SqliteSessionStore,
     events,
 )
-from metier.testing import Recorder, Ticking, skill_folder
+from metier.testing import EventRecorder, TickingClock, skill_folder
 
 
 def session_over(root: Path, *, id: str = "talk", services: SessionServices | None = None, **options: Any) -> Session:  # noqa: A002
     return Session(
-        metier.discover(root), id=id, options=SessionOptions(**options), services=services or SessionServices(clock=Ticking())
+        metier.discover(root),
+        id=id,
+        options=SessionOptions(**options),
+        services=services or SessionServices(clock=TickingClock()),
     )
 
 
@@ -219,7 +222,7 @@ def test_a_skill_that_is_gone_after_the_restart_is_deactivated(skills: Path, tmp
     store = SqliteSessionStore(tmp_path / "sessions.sqlite")
     session_over(skills, services=SessionServices(store=store)).activate("a")
     shutil.rmtree(skills / "a")
-    told = Recorder()
+    told = EventRecorder()
     bus = EventBus()
     bus.subscribe(told)
     after = session_over(skills, services=SessionServices(store=store, bus=bus))
@@ -278,9 +281,9 @@ def test_reading_goes_through_the_one_gate(skills: Path) -> None:
 
 
 def test_the_events_tell_the_story(skills: Path) -> None:
-    told, bus = Recorder(), EventBus()
+    told, bus = EventRecorder(), EventBus()
     bus.subscribe(told)
-    session = session_over(skills, services=SessionServices(bus=bus, clock=Ticking()), max_active=1)
+    session = session_over(skills, services=SessionServices(bus=bus, clock=TickingClock()), max_active=1)
     session.activate("a")
     session.read("a", "references/guide.md")
     session.activate("b")
@@ -294,7 +297,7 @@ def test_the_events_tell_the_story(skills: Path) -> None:
 def test_a_shadowed_skill_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path / "low", "same")
     skill_folder(tmp_path / "high", "same")
-    told, bus = Recorder(), EventBus()
+    told, bus = EventRecorder(), EventBus()
     bus.subscribe(told)
     Session(metier.discover(tmp_path / "low", tmp_path / "high"), services=SessionServices(bus=bus))
     assert [(event.name, event.path) for event in told.of(events.SkillShadowed)] == [("same", f"{tmp_path}/low/same/SKILL.md")]
@@ -365,7 +368,7 @@ def test_an_ephemeral_skill_takes_its_dependencies_along(tmp_path: Path) -> None
 
 def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path, "off", head="default_enabled: false")
-    told, bus = Recorder(), EventBus()
+    told, bus = EventRecorder(), EventBus()
     bus.subscribe(told)
     with pytest.raises(RefusedError):
         session_over(tmp_path, services=SessionServices(bus=bus)).activate("off")

@@ -11,16 +11,16 @@ import pytest
 from builders import python
 from metier.errors import UnavailableError
 from metier.runtime import MemorySessionStore, SessionStore, SqliteSessionStore, Usage
-from metier.testing import StoreConformance
-from metier.testing.stores import row
+from metier.testing import SessionStoreConformance
+from metier.testing.runtime import active_skill
 
 
-class TestMemorySessionStore(StoreConformance):
+class TestMemorySessionStore(SessionStoreConformance):
     def new_store(self, folder: Path) -> SessionStore:
         return MemorySessionStore()
 
 
-class TestSqliteSessionStore(StoreConformance):
+class TestSqliteSessionStore(SessionStoreConformance):
     def new_store(self, folder: Path) -> SessionStore:
         return SqliteSessionStore(folder / "deep" / "sessions.sqlite")
 
@@ -28,7 +28,7 @@ class TestSqliteSessionStore(StoreConformance):
 def written(file: Path, name: str = "pdf") -> SqliteSessionStore:
     store = SqliteSessionStore(file)
     with store.edit("s") as rows:
-        rows.active = (row(name),)
+        rows.active = (active_skill(name),)
     store.close()
     return store
 
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: P
 def test_only_the_owner_can_read_the_file_and_its_journals(tmp_path: Path) -> None:
     store = SqliteSessionStore(tmp_path / "s.sqlite")
     with store.edit("s") as rows:
-        rows.active = (row("pdf"),)
+        rows.active = (active_skill("pdf"),)
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == {"s.sqlite": 0o600, "s.sqlite-wal": 0o600, "s.sqlite-shm": 0o600}
 
@@ -117,13 +117,13 @@ def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
     code = """
     import os, sys
     from metier.runtime import SqliteSessionStore
-    from metier.testing.stores import row
+    from metier.testing.runtime import active_skill
     store = SqliteSessionStore(sys.argv[1])
     with store.edit("s") as rows:
-        rows.active = (row("pdf"),)
+        rows.active = (active_skill("pdf"),)
     child = os.fork()
     with store.edit("s") as rows:
-        rows.active = (*rows.active, row("parent" if child else "child"))
+        rows.active = (*rows.active, active_skill("parent" if child else "child"))
     if child:
         os.waitpid(child, 0)
         print(sorted(each.name for each in store.active("s")))
@@ -137,7 +137,7 @@ def test_a_file_removed_by_another_program_is_created_again(tmp_path: Path) -> N
     store = SqliteSessionStore(file)
     for name in ("pdf", "csv"):
         with store.edit("s") as rows:
-            rows.active = (row(name),)
+            rows.active = (active_skill(name),)
         if name == "pdf":
             for left in tmp_path.glob("s.sqlite*"):
                 left.unlink()

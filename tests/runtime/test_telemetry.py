@@ -16,8 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 import metier
 from metier.runtime import EventBus, Session, SessionServices
 from metier.runtime.telemetry import Telemetry, otlp_telemetry, provider_telemetry
-from metier.testing import FakeRunner, run_now, skill_folder
-from metier.testing.runners import outcome
+from metier.testing import FakeRunner, outcome, run_now, skill_folder
 
 
 class Collector:

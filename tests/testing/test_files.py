@@ -9,15 +9,15 @@ import pytest
 
 from metier.sources import DiskFiles
 from metier.spec import Files, MemoryFiles
-from metier.testing import FilesContract
+from metier.testing import FilesConformance
 
 
-class TestMemoryFiles(FilesContract):
+class TestMemoryFiles(FilesConformance):
     def make(self, contents: Mapping[str, bytes]) -> Files:
         return MemoryFiles(contents)
 
 
-class TestDiskFiles(FilesContract):
+class TestDiskFiles(FilesConformance):
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path

@@ -14,7 +14,7 @@ import anthropic
 import openai
 import pytest
 
-from metier.testing import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
+from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
 
 TOOL: Any = {"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}
 
@@ -67,7 +67,7 @@ def test_requests_are_kept_as_they_arrived() -> None:
 
 
 def test_chat_completions_carry_text_calls_and_usage(streamed: bool) -> None:
-    said = Said(text="Let me add.", calls=(Call("add", {"a": 1}), Call("add", '{"a": ')), tokens=(7, 5))
+    said = ModelAnswer(text="Let me add.", calls=(ScriptedCall("add", {"a": 1}), ScriptedCall("add", '{"a": ')), tokens=(7, 5))
     with ModelServer([said]) as model, openai.OpenAI(base_url=model.url, api_key="x") as client:
         if streamed:
             parts: dict[int, tuple[str, str]] = {}
@@ -94,7 +94,7 @@ def test_chat_completions_carry_text_calls_and_usage(streamed: bool) -> None:
 
 
 def test_responses_carry_text_calls_and_usage(streamed: bool) -> None:
-    said = Said(text="Let me add.", calls=(Call("add", {"a": 1}),), tokens=(7, 5))
+    said = ModelAnswer(text="Let me add.", calls=(ScriptedCall("add", {"a": 1}),), tokens=(7, 5))
     with ModelServer([said]) as model, openai.OpenAI(base_url=model.url, api_key="x") as client:
         given: Any = [
             {"role": "user", "content": "Add"},
@@ -117,7 +117,7 @@ def test_responses_carry_text_calls_and_usage(streamed: bool) -> None:
 
 
 def test_messages_carry_text_calls_and_usage(streamed: bool) -> None:
-    said = Said(text="Let me add.", calls=(Call("add", {"a": 1}),), tokens=(7, 5))
+    said = ModelAnswer(text="Let me add.", calls=(ScriptedCall("add", {"a": 1}),), tokens=(7, 5))
     with ModelServer([said]) as model, anthropic.Anthropic(base_url=model.root, api_key="x") as client:
         given: Any = {
             "model": "m", "max_tokens": 9, "system": "Be brief.",
@@ -176,9 +176,13 @@ def streaming(client: openai.OpenAI) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("fault", "error"),
-    [(Fault.CUT, openai.APIConnectionError), (Fault.GARBLED, json.JSONDecodeError), (Fault.ALIEN, (TypeError, AttributeError))],
+    [
+        (StreamFault.CUT, openai.APIConnectionError),
+        (StreamFault.GARBLED, json.JSONDecodeError),
+        (StreamFault.ALIEN, (TypeError, AttributeError)),
+    ],
 )
-def test_a_stream_breaks_half_way(fault: Fault, error: type[Exception]) -> None:
+def test_a_stream_breaks_half_way(fault: StreamFault, error: type[Exception]) -> None:
     with (
         ModelServer([says("one two three four", fault=fault)]) as model,
         openai.OpenAI(base_url=model.url, api_key="x") as client,
@@ -190,8 +194,8 @@ def test_a_stream_breaks_half_way(fault: Fault, error: type[Exception]) -> None:
     assert heard == ["", "one "]
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT, Fault.GARBLED])
-def test_a_whole_answer_may_be_broken_too(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [StreamFault.CUT, StreamFault.GARBLED])
+def test_a_whole_answer_may_be_broken_too(fault: StreamFault) -> None:
     with ModelServer([says("one", fault=fault)]) as model, pytest.raises((openai.APIConnectionError, json.JSONDecodeError)):
         ask(model)
 
@@ -228,7 +232,7 @@ def test_closing_does_not_wait_for_slow_answers() -> None:
 
 
 def test_a_hundred_clients_are_answered_at_once() -> None:
-    def script(request: ModelRequest) -> Said:
+    def script(request: ModelRequest) -> ModelAnswer:
         return says(request.user, delay=0.2)
 
     async def all_of_them(url: str) -> list[str | None]:
@@ -246,7 +250,7 @@ def test_a_hundred_clients_are_answered_at_once() -> None:
 
 
 def test_calls_is_short_for_one_call() -> None:
-    assert calls("load_skill", name="pdf") == Said(calls=(Call("load_skill", {"name": "pdf"}),))
+    assert calls("load_skill", name="pdf") == ModelAnswer(calls=(ScriptedCall("load_skill", {"name": "pdf"}),))
 
 
 def test_the_server_loads_no_sdk_and_no_other_room() -> None:

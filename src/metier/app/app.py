@@ -19,7 +19,7 @@ from .paths import Paths
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
-    from metier.mcp.remote_servers import RemoteServers
+    from metier.mcp import RemoteServers
     from metier.sources import Trust
 
     from .conversations import Conversations
@@ -93,7 +93,7 @@ class App:
     @cached_property
     def remote_servers(self) -> RemoteServers:
         """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
-        from metier.mcp.remote_servers import RemoteServers
+        from metier.mcp import RemoteServers
 
         table = self.user_settings["skills.mcp"].value
         return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)

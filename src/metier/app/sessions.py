@@ -11,8 +11,7 @@ from metier.values import dataclass
 if TYPE_CHECKING:
     from metier.catalog import Catalog
     from metier.config import Settings
-    from metier.mcp.tools import OpenSession
-    from metier.mcp.watcher import SkillWatcher
+    from metier.mcp import OpenSession, SkillWatcher
     from metier.runtime import (
         ApprovalHook,
         FileApprovals,
@@ -127,7 +126,7 @@ class Sessions:
 
     def skill_watcher(self, *, scripts: bool) -> tuple[SkillWatcher, OpenSession]:
         """Returns what an MCP server serves: skills kept current while it runs, and sessions over them."""
-        from metier.mcp.watcher import SkillWatcher
+        from metier.mcp import SkillWatcher
         from metier.runtime import LazySelector, Session
 
         selectors: dict[int, LazySelector] = {}

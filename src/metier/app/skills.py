@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from metier.catalog import Catalog, CatalogFilters, Entry
     from metier.config import Settings
-    from metier.mcp.remote_servers import RemoteServers
+    from metier.mcp import RemoteServers
     from metier.selection import Selector
     from metier.sources import CatalogUpdate, DiscoveryLimits, LocalMachine, SkillLoader, SourceFolder
     from metier.spec import Files

@@ -1,6 +1,6 @@
-"""Skills over the Model Context Protocol: a server for every host that speaks it, and other servers' skills as a source.
+"""Skills over the Model Context Protocol: a server for hosts that speak it, and other servers' skills as a source.
 
-The SDK is imported by the modules that speak; what a catalog needs of this room does without it.
+The SDK is imported by the modules that talk to a peer; what a catalog needs of this package does without it.
 """
 
 from __future__ import annotations
@@ -9,27 +9,65 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .http import HttpOptions
+    from .client_config import (
+        ClientName,
+        ConfigChange,
+        ConfigFile,
+        ConfigScope,
+        ServerCommand,
+        apply_change,
+        config_file_of,
+        metier_server,
+        plan_change,
+    )
+    from .connections import list_entries
     from .published_skill import PublishedSkill, publish_entry
+    from .remote_servers import HOW_TO_CONFIGURE, RefreshResult, RemoteServer, RemoteServers, ServerListing, needs_sdk
     from .served_catalog import ServedCatalog, serve_catalog
     from .server import SkillServer
-    from .transports import serve_http, serve_stdio
+    from .tools import OpenSession
+    from .transports import HttpOptions, serve_http, serve_stdio
     from .watcher import SkillWatcher
 
 _EXPORTS = {
-    "metier.mcp.http": ("HttpOptions",),
-    "metier.mcp.watcher": ("SkillWatcher",),
-    "metier.mcp.served_catalog": ("ServedCatalog", "serve_catalog"),
+    "metier.mcp.client_config": (
+        "ClientName", "ConfigChange", "ConfigFile", "ConfigScope", "ServerCommand", "apply_change", "config_file_of",
+        "metier_server", "plan_change",
+    ),
+    "metier.mcp.connections": ("list_entries",),
     "metier.mcp.published_skill": ("PublishedSkill", "publish_entry"),
+    "metier.mcp.remote_servers": (
+        "HOW_TO_CONFIGURE", "RefreshResult", "RemoteServer", "RemoteServers", "ServerListing", "needs_sdk",
+    ),
+    "metier.mcp.served_catalog": ("ServedCatalog", "serve_catalog"),
     "metier.mcp.server": ("SkillServer",),
-    "metier.mcp.transports": ("serve_http", "serve_stdio"),
-}
+    "metier.mcp.tools": ("OpenSession",),
+    "metier.mcp.transports": ("HttpOptions", "serve_http", "serve_stdio"),
+    "metier.mcp.watcher": ("SkillWatcher",),
+}  # fmt: skip
 __all__ = [
+    "HOW_TO_CONFIGURE",
+    "ClientName",
+    "ConfigChange",
+    "ConfigFile",
+    "ConfigScope",
     "HttpOptions",
+    "OpenSession",
     "PublishedSkill",
+    "RefreshResult",
+    "RemoteServer",
+    "RemoteServers",
     "ServedCatalog",
+    "ServerCommand",
+    "ServerListing",
     "SkillServer",
     "SkillWatcher",
+    "apply_change",
+    "config_file_of",
+    "list_entries",
+    "metier_server",
+    "needs_sdk",
+    "plan_change",
     "publish_entry",
     "serve_catalog",
     "serve_http",

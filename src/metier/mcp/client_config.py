@@ -1,36 +1,85 @@
-"""Writing a server into a client's configuration: once, with the old file kept, and nothing else of it touched."""
+"""Adds a server to the configuration of an MCP client.
+
+Only the server's own entry changes; comments and all other entries stay, and a backup of the file is kept.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import ConfigError, ConflictError
 from metier.sources import file_lock, replace_bytes
 from metier.spec import Json
+from metier.values import dataclass
 
 from . import jsonc
-from .clients import ConfigFile, ServerCommand
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-__all__ = ["ConfigChange", "apply_change", "plan_change"]
+__all__ = [
+    "ClientName", "ConfigChange", "ConfigFile", "ConfigScope", "ServerCommand", "apply_change", "config_file_of",
+    "metier_server", "plan_change",
+]  # fmt: skip
 
 _OURS = frozenset({"metier", "metier.exe"})
-_MARK = "\ufeff"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+class ClientName(StrEnum):
+    CLAUDE_CODE = "claude-code"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+    CODEX = "codex"
+
+
+class ConfigScope(StrEnum):
+    USER = "user"
+    """In all of the user's projects."""
+    PROJECT = "project"
+    """In one folder; the file is meant to be committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCommand:
+    """A server that a client should start."""
+
+    name: str
+    command: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    file: str
+    table: str
+    """The key of the table that holds the servers by name."""
+    typed: bool = False
+    """Whether an entry has `type = "stdio"`."""
+
+    @property
+    def is_toml(self) -> bool:
+        return self.file.endswith(".toml")
+
+    def entry(self, server: ServerCommand) -> dict[str, str | list[str]]:
+        entry: dict[str, str | list[str]] = {"type": "stdio"} if self.typed else {}
+        return entry | {"command": server.command, "args": list(server.arguments)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigChange:
-    """What a client's file will be."""
+    """A client's configuration file before and after the change."""
 
     file: str
     before: str | None
-    """None where there is no file yet."""
+    """None if the file does not exist."""
     after: str
 
     @property
@@ -39,22 +88,22 @@ class ConfigChange:
 
 
 def plan_change(place: ConfigFile, server: ServerCommand) -> ConfigChange:
-    """The change that brings the server in; none where it is there already. What else an entry says, stays."""
+    """Returns the change that adds the server. Other keys of an existing entry stay."""
     before = _text(place.file)
     write = _in_toml if place.is_toml else _in_json
     return ConfigChange(file=place.file, before=before, after=write(place, server, before or ""))
 
 
 def apply_change(change: ConfigChange, *, now: datetime, lock: str) -> str | None:
-    """Write it; returns where the old file is kept. Conflict if somebody else has written meanwhile.
+    """Writes the file and returns the path of the backup. Raises ConflictError if the file has changed since the plan.
 
-    `lock` is a file of ours: a client's folder is not ours to leave things in.
+    `lock` is a file outside the client's folder.
     """
     if not change.is_needed:
         return None
     with file_lock(lock):
         if _text(change.file) != change.before:
-            raise ConflictError(f"{change.file} was changed meanwhile", hint="run the command again")
+            raise ConflictError(f"{change.file} has changed in the meantime", hint="run the command again")
         backup = _backup(change, now)
         replace_bytes(change.file, change.after.encode(), mode=0o644)
     return backup
@@ -64,7 +113,7 @@ def _backup(change: ConfigChange, now: datetime) -> str | None:
     if change.before is None:
         return None
     backup = f"{change.file}.{now:%Y%m%d-%H%M%S}.bak"
-    # It may hold secrets: whoever may not read the file may not read its copy.
+    # The file may hold secrets, so the backup has the same permissions.
     replace_bytes(backup, change.before.encode(), mode=stat.S_IMODE(os.stat(change.file).st_mode))
     return backup
 
@@ -80,7 +129,7 @@ def _text(file: str) -> str | None:
 
 
 def _in_json(place: ConfigFile, server: ServerCommand, before: str) -> str:
-    mark, text = (_MARK, before[1:]) if before.startswith(_MARK) else ("", before)
+    mark, text = (_BYTE_ORDER_MARK, before[1:]) if before.startswith(_BYTE_ORDER_MARK) else ("", before)
     try:
         document = jsonc.read(text)
         known = document.get(place.table) if isinstance(document, dict) else None
@@ -130,7 +179,7 @@ def _toml_entry(
 
 
 def _check(place: ConfigFile, server: ServerCommand, present: object) -> None:
-    """An entry of that name that starts something else is somebody's, and not ours to change."""
+    """Raises ConflictError if the name is taken by another server."""
     if present is None:
         return
     command = present.get("command") if isinstance(present, dict) else None
@@ -140,3 +189,48 @@ def _check(place: ConfigFile, server: ServerCommand, present: object) -> None:
         raise ConflictError(
             f"{place.file} has a server {server.name!r} that is not metier", hint="choose another name with --name"
         )
+
+
+def metier_server(name: str, arguments: tuple[str, ...], scope: ConfigScope) -> ServerCommand:
+    """Returns the command that starts metier. It is an absolute path, except in a project, which others share."""
+    if scope is ConfigScope.PROJECT:
+        return ServerCommand(name=name, command="metier", arguments=arguments)
+    # Absolute, because a client that is started from a desktop has another PATH than a shell.
+    beside = os.path.join(os.path.dirname(sys.executable), "metier")
+    found = shutil.which(beside) or shutil.which("metier")
+    if found is None:
+        return ServerCommand(name=name, command=sys.executable, arguments=("-m", "metier", *arguments))
+    return ServerCommand(name=name, command=os.path.abspath(found), arguments=arguments)
+
+
+def config_file_of(
+    client: ClientName, scope: ConfigScope, *, home: str, folder: str, environment: Mapping[str, str]
+) -> ConfigFile:
+    join = os.path.join
+    match client, scope:
+        case ClientName.CLAUDE_CODE, ConfigScope.USER:
+            # CLAUDE_CONFIG_DIR moves the file into that folder.
+            chosen = environment.get("CLAUDE_CONFIG_DIR") or home
+            return ConfigFile(file=join(chosen, ".claude.json"), table="mcpServers", typed=True)
+        case ClientName.CLAUDE_CODE, _:
+            return ConfigFile(file=join(folder, ".mcp.json"), table="mcpServers", typed=True)
+        case ClientName.CURSOR, _:
+            return ConfigFile(
+                file=join(home if scope is ConfigScope.USER else folder, ".cursor", "mcp.json"), table="mcpServers"
+            )
+        case ClientName.VSCODE, ConfigScope.USER:
+            return ConfigFile(file=join(_code_folder(home, environment), "mcp.json"), table="servers", typed=True)
+        case ClientName.VSCODE, _:
+            return ConfigFile(file=join(folder, ".vscode", "mcp.json"), table="servers", typed=True)
+        case ClientName.CODEX, ConfigScope.USER:
+            return ConfigFile(
+                file=join(environment.get("CODEX_HOME") or join(home, ".codex"), "config.toml"), table="mcp_servers"
+            )
+        case _:
+            return ConfigFile(file=join(folder, ".codex", "config.toml"), table="mcp_servers")
+
+
+def _code_folder(home: str, environment: Mapping[str, str]) -> str:
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", "Code", "User")
+    return os.path.join(environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "Code", "User")

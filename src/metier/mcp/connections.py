@@ -27,8 +27,8 @@ from pydantic import ConfigDict
 from metier.errors import MetierError, RefusedError, UnavailableError
 from metier.spec import Json
 
-from .listings import RemoteServer
 from .published_skill import EXTENSION, MOST_BYTES
+from .remote_servers import RemoteServer
 
 __all__ = ["Connections", "list_entries"]
 

@@ -7,9 +7,9 @@ So a skill that other loaders forgive is withheld here, with the reason; the too
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 from urllib.parse import quote, unquote
@@ -31,8 +31,10 @@ from metier.spec import (
     to_json,
     to_text,
 )
+from metier.values import dataclass
 
 __all__ = [
+    "DIRECTORY",
     "EXTENSION",
     "MOST_BYTES",
     "MOST_FILES",
@@ -41,6 +43,8 @@ __all__ = [
     "PublishedSkill",
     "WithheldSkill",
     "frontmatter",
+    "is_text",
+    "media_type",
     "publish_entry",
 ]
 
@@ -156,3 +160,22 @@ def _publish(entry: Entry, files: Files) -> PublishedSkill | WithheldSkill:
         if each.path != SKILL_FILE:
             listed[each.path] = ListedFile.of(files.read(each.path, limit=MOST_BYTES))
     return PublishedSkill(entry, frontmatter(data), listed)
+
+
+DIRECTORY = "inode/directory"
+_TEXT = frozenset({"application/json", "application/xml", "application/javascript", "application/yaml", "image/svg+xml"})
+# What Python's table lacks or knows otherwise, for the files that skills have.
+_TYPES = {
+    ".md": "text/markdown", ".py": "text/x-python", ".sh": "text/x-shellscript", ".ts": "text/x-typescript",
+    ".js": "text/javascript", ".json": "application/json", ".toml": "text/x-toml", ".yaml": "application/yaml",
+    ".yml": "application/yaml", ".csv": "text/csv", ".txt": "text/plain", ".html": "text/html", ".css": "text/css",
+}  # fmt: skip
+
+
+def media_type(path: str) -> str:
+    suffix = f".{path.rpartition('.')[2].lower()}" if "." in path.rpartition("/")[2] else ""
+    return _TYPES.get(suffix) or mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
+
+
+def is_text(kind: str) -> bool:
+    return kind.startswith("text/") or kind in _TEXT

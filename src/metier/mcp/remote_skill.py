@@ -11,12 +11,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from metier.catalog import Offer, OfferFlag, encoded_needs
 from metier.errors import RefusedError
 from metier.spec import SKILL_FILE, Json, MapNode, is_name, read_yaml, resource_path, split_document, to_json, to_text
+from metier.values import dataclass, field, replace
 
 from .published_skill import MOST_BYTES, MOST_FILES, ListedFile
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from metier.errors import MetierError, NotFoundError
 from metier.spec import SKILL_FILE, Json
 
-from .media import is_text, media_type
-from .published_skill import SCHEME, ListedFile, PublishedSkill
+from .published_skill import SCHEME, ListedFile, PublishedSkill, is_text, media_type
 from .served_catalog import ServedCatalog
 
 __all__ = ["TEMPLATE", "read", "resource"]

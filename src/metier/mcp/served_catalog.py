@@ -6,15 +6,14 @@ A served catalog never changes. A change on disk makes another one, in which onl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from metier.catalog import Catalog, Entry, Source
 from metier.errors import NotFoundError
 from metier.spec import Json, Manifest
+from metier.values import dataclass, field
 
-from .media import DIRECTORY, media_type
-from .published_skill import PublishedSkill, WithheldSkill, path_in, publish_entry
+from .published_skill import DIRECTORY, PublishedSkill, WithheldSkill, media_type, path_in, publish_entry
 
 __all__ = ["ServedCatalog", "serve_catalog"]
 

@@ -5,8 +5,10 @@ Built on the SDK's low-level server: the answers are made of plain JSON, and the
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -15,18 +17,17 @@ from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from metier import __version__
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
 from metier.runtime import ActivatedBy, Tool, in_thread
 from metier.spec import Json, Manifest
 
 from .notifications import ChangeNotifier
-from .paging import page
 from .published_skill import EXTENSION
 from .resources import TEMPLATE, read, resource
 from .tools import OpenSession
 from .watcher import SkillWatcher
 
-__all__ = ["SkillServer"]
+__all__ = ["PAGE", "SkillServer", "page"]
 
 _INSTRUCTIONS = (
     "Skills are instructions for tasks, written by people who know them. Before a task that a skill may cover, call "
@@ -190,3 +191,34 @@ def _wire_prompt(manifest: Manifest) -> types.Prompt:
         ),
     ]
     return types.Prompt(name=manifest.name, description=manifest.description, arguments=list(arguments))
+
+
+PAGE = 250
+_MARK = "after "
+T = TypeVar("T")
+
+
+def page(
+    items: Sequence[T], cursor: str | None, key: Callable[[T], str], *, size: int = PAGE
+) -> tuple[Sequence[T], str | None]:
+    """The items after the cursor, which are sorted by their key, and the cursor of the page after that."""
+    start = 0
+    if cursor is not None:
+        last = _decoded(cursor)
+        start = next((place for place, item in enumerate(items) if key(item) > last), len(items))
+    part = items[start : start + size]
+    return part, _encoded(key(part[-1])) if start + size < len(items) else None
+
+
+def _encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(f"{_MARK}{text}".encode("utf-8", "surrogateescape")).decode("ascii")
+
+
+def _decoded(cursor: str) -> str:
+    try:
+        text = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode("utf-8", "surrogateescape")
+    except (UnicodeError, binascii.Error):
+        text = ""
+    if not text.startswith(_MARK):
+        raise UsageError(f"{cursor[:80]!r} is not a cursor of this list", hint="start again without one")
+    return text.removeprefix(_MARK)

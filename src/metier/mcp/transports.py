@@ -1,7 +1,7 @@
-"""Running the server: on standard input and output for one client, or over HTTP for several.
+"""Runs the server: on standard input and output for one client, or over HTTP for several.
 
-Over HTTP it listens on this machine only, unless a token protects it. A web page that somebody visits can reach a
-server on their own machine, so the Host and Origin of every request are checked (DNS rebinding).
+Over HTTP it listens on loopback unless a token protects it. A web page in the user's browser can reach a server on
+loopback, so the Host and Origin of every request are checked (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -9,55 +9,97 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import hmac
+import ipaddress
 import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
-from metier.errors import ConflictError, UsageError
+from metier.errors import ConflictError, RefusedError, UsageError
+from metier.values import dataclass
 
-from .http import HttpOptions
-from .server import SkillServer
+from .remote_servers import needs_sdk
 from .tools import OpenSession
 from .watcher import SkillWatcher
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
 
-__all__ = ["guarded", "serve_http", "serve_stdio"]
+    from .server import SkillServer
+
+__all__ = ["HttpOptions", "require_token", "serve_http", "serve_stdio"]
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 _WAITING = 128
-"""Connections that may wait to be answered."""
+"""Connections that may wait to be accepted."""
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    host: str = "127.0.0.1"
+    port: int = 8642
+    """0 picks a free port."""
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    """More names of this server, as behind a proxy: host or host:port."""
+    origins: tuple[str, ...] = ()
+    """Web origins that may call it: https://example.com."""
+
+    def __post_init__(self) -> None:
+        if self.token is None and not _is_loopback(self.host):
+            raise RefusedError(
+                f"{self.host} can be reached from other machines and no token is set", rule="mcp-token",
+                hint="set METIER_MCP_TOKEN, or listen on 127.0.0.1",
+            )  # fmt: skip
+        if self.token is not None and (len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()):
+            raise UsageError(
+                "the token has fewer than 16 characters or is not ASCII text", hint="make one with `openssl rand -hex 32`"
+            )
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        names = (*_LOOPBACK, *(() if _is_any(self.host) else (name,)), *self.hosts)
+        return [form for each in dict.fromkeys(names) for form in (each, f"{each}:*")]
+
+    @property
+    def allowed_origins(self) -> list[str]:
+        own = [f"http://{each}{port}" for each in _LOOPBACK for port in ("", ":*")]
+        return [*own, *self.origins]
 
 
 async def serve_stdio(watcher: SkillWatcher, open_session: OpenSession) -> None:
-    """Until the client closes our input."""
+    """Serves until the client closes standard input."""
+    make_server = _sdk_server()
     from mcp.server.stdio import stdio_server
 
-    # AsyncFile is more than the SDK uses of it: it only asks for one line after the other.
+    # The SDK only iterates over the lines of the AsyncFile.
     async with watcher, stdio_server(stdin=cast("AsyncFile[str]", input_lines(0))) as (receive, send):
-        served = SkillServer(watcher, open_session)
+        served = make_server(watcher, open_session)
         await served.server.run(receive, send, served.options)
 
 
 async def serve_http(
     watcher: SkillWatcher, open_session: OpenSession, http: HttpOptions, *, ready: Callable[[str], None]
 ) -> None:
-    """Until we are told to end. `ready` hears the address once clients can connect."""
+    """Serves until it is interrupted. `ready` is called with the URL once clients can connect."""
+    make_server = _sdk_server()
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     async with watcher:
-        served = SkillServer(watcher, open_session)
+        served = make_server(watcher, open_session)
         security = TransportSecuritySettings(allowed_hosts=http.allowed_hosts, allowed_origins=http.allowed_origins)
         app: Asgi = served.server.streamable_http_app(host=http.host, transport_security=security)
         if http.token is not None:
-            app = guarded(app, http.token)
+            app = require_token(app, http.token)
         bound = _bound(http)
-        config = uvicorn.Config(trimmed(app), log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            strip_header_blanks(app), log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2
+        )
         name = f"[{http.host}]" if ":" in http.host else http.host
         ready(f"http://{name}:{bound.getsockname()[1]}/mcp")
         try:
@@ -67,8 +109,17 @@ async def serve_http(
             bound.close()
 
 
+def _sdk_server() -> type[SkillServer]:
+    """Imports the server, whose SDK is an optional dependency."""
+    try:
+        from .server import SkillServer
+    except ImportError as error:
+        raise needs_sdk() from error
+    return SkillServer
+
+
 async def input_lines(descriptor: int) -> AsyncIterator[str]:
-    """Lines as they come. A thread reads them that nobody waits for, so an interrupted server ends though its input is open."""
+    """Yields lines of input. A daemon thread reads them, so that an interrupted server ends while its input is open."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None](maxsize=64)
 
     def put(line: str | None) -> None:
@@ -76,11 +127,11 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
         try:
             asyncio.run_coroutine_threadsafe(waiting, loop).result()
         finally:
-            # Where the loop is gone nobody has awaited it, and nobody will.
+            # If the loop has ended, the coroutine was never awaited.
             waiting.close()
 
     def read() -> None:
-        # Unbuffered: the lock of a buffer, held by a thread that never ends, would keep Python from ending.
+        # Unbuffered: a daemon thread that holds a buffer's lock would block the interpreter's shutdown.
         left = b""
         try:
             while data := os.read(descriptor, 1 << 16):
@@ -91,7 +142,7 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
                 put(left.decode("utf-8", "replace"))
             put(None)
         except (RuntimeError, OSError, concurrent.futures.CancelledError):
-            # The loop is gone, and so is whoever would have read the rest.
+            # The loop has ended.
             return
 
     threading.Thread(target=read, name="metier-input", daemon=True).start()
@@ -99,11 +150,8 @@ async def input_lines(descriptor: int) -> AsyncIterator[str]:
         yield line
 
 
-def trimmed(app: Asgi) -> Asgi:
-    """The same application, which sees headers without the blanks around them (RFC 9110, 5.5).
-
-    uvicorn leaves that to its parser, and one of the two that it takes, whichever is installed, does not do it.
-    """
+def strip_header_blanks(app: Asgi) -> Asgi:
+    """Strips the blanks around header values (RFC 9110, 5.5). One of the two parsers that uvicorn may use does not."""
 
     async def trim(scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         if scope["type"] == "http":
@@ -113,20 +161,20 @@ def trimmed(app: Asgi) -> Asgi:
     return trim
 
 
-def guarded(app: Asgi, token: str) -> Asgi:
-    """The same application, for those who bring the token."""
+def require_token(app: Asgi, token: str) -> Asgi:
+    """Answers 401 to requests without the bearer token."""
     expected = f"Bearer {token}".encode()
 
     async def guard(scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         if scope["type"] != "http":
             return await app(scope, receive, send)
         brought = [value for name, value in scope["headers"] if name == b"authorization"]
-        # One header and no more: a proxy and we must not read different ones.
+        # Exactly one header: with two, a proxy and this server could read different ones.
         if len(brought) == 1 and hmac.compare_digest(brought[0], expected):
             return await app(scope, receive, send)
         headers = [(b"www-authenticate", b'Bearer realm="metier"'), (b"content-type", b"text/plain")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b"a bearer token is needed\n"})
+        await send({"type": "http.response.body", "body": b"a bearer token is required\n"})
         return None
 
     return guard
@@ -138,11 +186,11 @@ def _bound(http: HttpOptions) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((http.host, http.port))
-        # From now on whoever has heard the address can connect, and waits until we answer.
+        # From now on clients can connect and wait.
         bound.listen(_WAITING)
     except socket.gaierror:
         bound.close()
-        raise UsageError(f"{http.host!r} is no address of this machine", hint="such as 127.0.0.1") from None
+        raise UsageError(f"{http.host!r} is not an address of this machine", hint="use 127.0.0.1") from None
     except OSError as error:
         bound.close()
         why = (error.strerror or "error").lower()
@@ -150,3 +198,17 @@ def _bound(http: HttpOptions) -> socket.socket:
             f"cannot listen on {http.host} port {http.port}: {why}", hint="choose another with --port"
         ) from None
     return bound
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

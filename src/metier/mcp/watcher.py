@@ -9,12 +9,12 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from metier.runtime import Tool
 from metier.sources import CatalogUpdate
+from metier.values import dataclass
 
 from .served_catalog import ServedCatalog, serve_catalog
 from .tools import OpenSession, server_tools

@@ -61,7 +61,7 @@ class UsageRow:
 
 
 class SessionStore(Protocol):
-    """The conformance suite is `metier.testing.StoreConformance`."""
+    """The conformance suite is `metier.testing.SessionStoreConformance`."""
 
     def active(self, session: str) -> tuple[ActiveSkill, ...]: ...
 

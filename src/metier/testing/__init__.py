@@ -2,10 +2,10 @@
 
 A suite is a class of pytest methods. Subclass it, say how to make one of yours, and pytest does the rest:
 
-    class TestMyStore(StoreConformance):
+    class TestMyStore(SessionStoreConformance):
         def new_store(self, folder): return MyStore(folder / "sessions.db")
 
-`ModelServer` is a model that answers from a script over real HTTP, for tests of whatever talks to one.
+`ModelServer` is a model that answers from a script over real HTTP.
 """
 
 from __future__ import annotations
@@ -15,47 +15,64 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .adapters import AdapterConformance
-    from .approvals import ApprovalsConformance
-    from .blobs import BlobsConformance
-    from .files import FilesContract
-    from .machine import FakeMachine
-    from .model import Call, Fault, ModelRequest, ModelServer, Said, calls, fails, says
-    from .registry import RegistryStoreConformance
-    from .runners import FakeRunner, RunnerConformance, run_now
-    from .sessions import Recorder, Ticking, skill_folder
-    from .stores import StoreConformance
+    from .fakes import EventRecorder, FakeMachine, FakeRunner, TickingClock, outcome, run_now, skill_folder
+    from .files import FilesConformance
+    from .model import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
+    from .registry import BlobStoreConformance, RegistryStoreConformance
+    from .runtime import ApprovalsConformance, RunnerConformance, SessionStoreConformance
 
 _EXPORTS = {
     "metier.testing.adapters": ("AdapterConformance",),
-    "metier.testing.approvals": ("ApprovalsConformance",),
-    "metier.testing.blobs": ("BlobsConformance",),
-    "metier.testing.files": ("FilesContract",),
-    "metier.testing.machine": ("FakeMachine",),
-    "metier.testing.model": ("Call", "Fault", "ModelRequest", "ModelServer", "Said", "calls", "fails", "says"),
-    "metier.testing.registry": ("RegistryStoreConformance",),
-    "metier.testing.runners": ("FakeRunner", "RunnerConformance", "run_now"),
-    "metier.testing.sessions": ("Recorder", "Ticking", "skill_folder"),
-    "metier.testing.stores": ("StoreConformance",),
+    "metier.testing.fakes": (
+        "EventRecorder",
+        "FakeMachine",
+        "FakeRunner",
+        "TickingClock",
+        "outcome",
+        "run_now",
+        "skill_folder",
+    ),
+    "metier.testing.files": ("FilesConformance",),
+    "metier.testing.model": (
+        "ModelAnswer",
+        "ModelRequest",
+        "ModelServer",
+        "ScriptedCall",
+        "StreamFault",
+        "calls",
+        "fails",
+        "says",
+    ),
+    "metier.testing.registry": (
+        "BlobStoreConformance",
+        "RegistryStoreConformance",
+    ),
+    "metier.testing.runtime": (
+        "ApprovalsConformance",
+        "RunnerConformance",
+        "SessionStoreConformance",
+    ),
 }
 __all__ = [
     "AdapterConformance",
     "ApprovalsConformance",
-    "BlobsConformance",
-    "Call",
+    "BlobStoreConformance",
+    "EventRecorder",
     "FakeMachine",
     "FakeRunner",
-    "Fault",
-    "FilesContract",
+    "FilesConformance",
+    "ModelAnswer",
     "ModelRequest",
     "ModelServer",
-    "Recorder",
     "RegistryStoreConformance",
     "RunnerConformance",
-    "Said",
-    "StoreConformance",
-    "Ticking",
+    "ScriptedCall",
+    "SessionStoreConformance",
+    "StreamFault",
+    "TickingClock",
     "calls",
     "fails",
+    "outcome",
     "run_now",
     "says",
     "skill_folder",

@@ -31,8 +31,8 @@ from metier.runtime import (
     ToolCalled,
 )
 
-from .model import Call, ModelServer, Said, says
-from .sessions import Recorder, skill_folder
+from .fakes import EventRecorder, skill_folder
+from .model import ModelAnswer, ModelServer, ScriptedCall, says
 
 __all__ = ["SYSTEM", "AdapterConformance", "Asked", "Mode", "Scripted", "support", "weather"]
 
@@ -116,22 +116,22 @@ class AdapterConformance:
         said to each request."""
         raise NotImplementedError
 
-    def new_model(self, script: Sequence[Said]) -> Scripted:
+    def new_model(self, script: Sequence[ModelAnswer]) -> Scripted:
         """What plays the model. Over HTTP, unless the framework speaks to something else."""
         return ModelServer(script)
 
-    def call(self, tool: str, **arguments: object) -> Said:
+    def call(self, tool: str, **arguments: object) -> ModelAnswer:
         """The model's call of one of our tools."""
         # Every call its own id, as a model has it; some hosts take a repeated one for the same call.
-        return Said(calls=(Call(self.prefix + tool, arguments, id=f"call_{uuid4().hex[:12]}"),))
+        return ModelAnswer(calls=(ScriptedCall(self.prefix + tool, arguments, id=f"call_{uuid4().hex[:12]}"),))
 
-    def load(self, skill: str) -> Said:
+    def load(self, skill: str) -> ModelAnswer:
         return self.call("load_skill", skill_name=skill)
 
-    def read(self, skill: str, path: str) -> Said:
+    def read(self, skill: str, path: str) -> ModelAnswer:
         return self.call("read_skill_resource", skill_name=skill, resource_name=path)
 
-    def run(self, skill: str, *words: str) -> Said:
+    def run(self, skill: str, *words: str) -> ModelAnswer:
         return self.call("run_skill_script", skill_name=skill, script_name="scripts/draw.py", args=list(words))
 
     def hears_nothing_of_skills(self, asked: Asked) -> bool:
@@ -246,7 +246,7 @@ class AdapterConformance:
 
     def test_the_owners_own_tools_work_beside_the_skills(self, tmp_path: Path) -> None:
         for mode in self.modes:
-            both = Said(calls=(*self.load("chart").calls, Call("weather", {"city": "Oslo"}, id="call_weather")))
+            both = ModelAnswer(calls=(*self.load("chart").calls, ScriptedCall("weather", {"city": "Oslo"}, id="call_weather")))
             with self.agent(tmp_path / mode.replace(" ", "-"), [both, says("ok")]) as agent:
                 assert agent.asks("Draw the weather in Oslo.", mode=mode) == ["ok"], mode
                 told = agent.model.requests[-1].results
@@ -281,7 +281,7 @@ class AdapterConformance:
         return all(self.prefix + name in offered for name in names)
 
     def agent(
-        self, folder: Path, script: Sequence[Said], *, skills: Sequence[str] = ("chart", "forms", "poems"),
+        self, folder: Path, script: Sequence[ModelAnswer], *, skills: Sequence[str] = ("chart", "forms", "poems"),
         deny: Sequence[str] = (), max_active: int = 3, limits: Mapping[str, float] | None = None, head: str = "",
     ) -> _Agent:  # fmt: skip
         """An agent with these skills, of which `chart` has a script and a file, over a model that says this."""
@@ -297,7 +297,7 @@ class AdapterConformance:
             # No sandbox on this machine: the limits still hold.
             runner, require = Runner(level=IsolationLevel.LIMITS), IsolationLevel.LIMITS
         services = SessionServices(runner=runner)
-        events = Recorder()
+        events = EventRecorder()
         services.bus.subscribe(events)
         options = SessionOptions(max_active=max_active, limits=Limits(require=require, **(limits or {})))  # type: ignore[arg-type]
         made = Skills(metier.discover(root, deny=deny), services=services, options=options)
@@ -308,7 +308,7 @@ class _Agent:
     """An agent under test, with its model and what happened."""
 
     def __init__(
-        self, suite: AdapterConformance, skills: Skills, model: Scripted, events: Recorder, services: SessionServices
+        self, suite: AdapterConformance, skills: Skills, model: Scripted, events: EventRecorder, services: SessionServices
     ) -> None:
         self.suite, self.skills, self.model, self.events, self.services = suite, skills, model, events, services
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.spec import Files
 
-__all__ = ["FilesContract"]
+__all__ = ["FilesConformance"]
 
 _SKILL = {
     "SKILL.md": b"---\nname: a\ndescription: d\n---\n",
@@ -17,7 +17,7 @@ _SKILL = {
 _HOSTILE = ("..", "../x", "scripts/../../x", "/etc/passwd", "~/x", "C:/x", "a\\b", "a\x00b", "a\nb", "", ".", "./", "x" * 5_000)
 
 
-class FilesContract:
+class FilesConformance:
     """Subclass it in a test and implement `make`."""
 
     def make(self, contents: Mapping[str, bytes]) -> Files:

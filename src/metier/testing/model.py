@@ -17,18 +17,19 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from .dialects import DIALECTS, Dialect
+from metier.values import dataclass
 
-__all__ = ["Call", "Fault", "ModelRequest", "ModelServer", "Said", "Script", "calls", "fails", "says"]
+from .model_apis import MODEL_APIS, ModelApi
+
+__all__ = ["ModelAnswer", "ModelRequest", "ModelServer", "Script", "ScriptedCall", "StreamFault", "calls", "fails", "says"]
 
 
-class Fault(StrEnum):
+class StreamFault(StrEnum):
     """How a stream goes wrong, after its first half."""
 
     CUT = "cut"
@@ -40,7 +41,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """A call of a tool. `arguments` may be any text, because models write broken JSON too."""
 
     tool: str
@@ -53,11 +54,11 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ModelAnswer:
     """One answer of the model. See `says`, `calls` and `fails` for the usual ones."""
 
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     status: int = 200
     retry_after: float | None = None
     """The header of a rate limit, in seconds."""
@@ -65,22 +66,22 @@ class Said:
     """Seconds before the first byte."""
     pause: float = 0.0
     """Seconds between the chunks of a stream."""
-    fault: Fault | None = None
+    fault: StreamFault | None = None
     tokens: tuple[int, int] | None = None
     """Of the request and of the answer; without them, a quarter of the characters."""
 
 
-def says(text: str, **more: Any) -> Said:  # Any: fields of Said
-    return Said(text=text, **more)
+def says(text: str, **more: Any) -> ModelAnswer:  # Any: fields of Said
+    return ModelAnswer(text=text, **more)
 
 
-def calls(tool: str, **arguments: object) -> Said:
+def calls(tool: str, **arguments: object) -> ModelAnswer:
     """An answer that calls one tool. For several at once, or broken arguments, make a Said with Calls."""
-    return Said(calls=(Call(tool, arguments),))
+    return ModelAnswer(calls=(ScriptedCall(tool, arguments),))
 
 
-def fails(status: int, message: str = "scripted failure", *, retry_after: float | None = None) -> Said:
-    return Said(status=status, text=message, retry_after=retry_after)
+def fails(status: int, message: str = "scripted failure", *, retry_after: float | None = None) -> ModelAnswer:
+    return ModelAnswer(status=status, text=message, retry_after=retry_after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class ModelRequest:
     headers: Mapping[str, str]
     """Names in small letters."""
     body: dict[str, Any]  # Any: JSON
-    dialect: Dialect
+    dialect: ModelApi
 
     @property
     def model(self) -> str:
@@ -122,7 +123,7 @@ class ModelRequest:
         return self.dialect.results(self.body)
 
 
-Script = Iterable[Said] | Callable[[ModelRequest], Said]
+Script = Iterable[ModelAnswer] | Callable[[ModelRequest], ModelAnswer]
 
 
 class ModelServer:
@@ -173,14 +174,14 @@ class ModelServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def answer(self, request: ModelRequest) -> Said:
+    def answer(self, request: ModelRequest) -> ModelAnswer:
         """What the script says to this request, which is noted. One at a time, so that a script needs no lock of its own."""
         with self._turn:
             self._requests.append(request)
             return self._script(request)
 
 
-def _in_order(script: Iterable[Said]) -> Callable[[ModelRequest], Said]:
+def _in_order(script: Iterable[ModelAnswer]) -> Callable[[ModelRequest], ModelAnswer]:
     rest = iter(script)
     # Not a 500: a client would try that again, and a test would wait for it.
     return lambda _: next(rest, fails(400, "the script of this model is over"))
@@ -224,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         path = self.path.partition("?")[0]
-        dialect = next((each for each in DIALECTS if path.endswith(each.path)), None)
+        dialect = next((each for each in MODEL_APIS if path.endswith(each.path)), None)
         if dialect is None:
             self._whole(404, {"error": {"message": f"nothing at {path}"}})
             return
@@ -240,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
             model.hung_up += 1
             self.close_connection = True
 
-    def _say(self, request: ModelRequest, said: Said) -> None:
+    def _say(self, request: ModelRequest, said: ModelAnswer) -> None:
         if said.status != 200:
             more = {} if said.retry_after is None else {"retry-after": f"{said.retry_after:g}"}
             self._whole(said.status, request.dialect.error(said.status, said.text), more)
@@ -261,18 +262,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _broken(self, fault: Fault) -> None:
-        if fault is Fault.ALIEN:
+    def _broken(self, fault: StreamFault) -> None:
+        if fault is StreamFault.ALIEN:
             self._whole(200, {"weather": "fine"})
             return
         self.send_response(200)
         self.send_header("content-type", "application/json")
-        self.send_header("content-length", "100" if fault is Fault.CUT else "12")
+        self.send_header("content-length", "100" if fault is StreamFault.CUT else "12")
         self.end_headers()
         self.wfile.write(b'{"choices": ')
         self.close_connection = True
 
-    def _stream(self, request: ModelRequest, said: Said) -> None:
+    def _stream(self, request: ModelRequest, said: ModelAnswer) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -281,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
         for number, event in enumerate(events):
             if said.fault is not None and number == len(events) // 2:
                 self._spoil(said.fault)
-                if said.fault is Fault.CUT:
+                if said.fault is StreamFault.CUT:
                     return
             self._chunk(event)
             if said.pause and self.server.model.closing.wait(said.pause):
@@ -289,11 +290,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self._chunk(b"")
 
-    def _spoil(self, fault: Fault) -> None:
-        if fault is Fault.CUT:
+    def _spoil(self, fault: StreamFault) -> None:
+        if fault is StreamFault.CUT:
             self.close_connection = True
         else:
-            self._chunk(b'data: {"half": \n\n' if fault is Fault.GARBLED else b'data: {"weather": "fine"}\n\n')
+            self._chunk(b'data: {"half": \n\n' if fault is StreamFault.GARBLED else b'data: {"weather": "fine"}\n\n')
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))

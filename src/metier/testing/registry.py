@@ -1,4 +1,4 @@
-"""What every store must hold, to be used by a registry."""
+"""Conformance suites for the stores of a registry: rows and blobs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from metier.errors import ConflictError, MetierError, NotFoundError, RefusedErro
 from metier.registry import (
     AbuseReport,
     AuditEvent,
+    BlobStore,
     PackageFilters,
     RegistryStore,
     RegistryToken,
@@ -24,9 +25,9 @@ from metier.registry import (
     plain_words,
 )
 
-from .runners import run_now
+from .fakes import run_now
 
-__all__ = ["RegistryStoreConformance", "draft"]
+__all__ = ["BlobStoreConformance", "RegistryStoreConformance", "draft"]
 
 DAY = "2026-01-01"
 ALL = PackageFilters(readable_namespaces=None)
@@ -408,3 +409,71 @@ class RegistryStoreConformance:
             await store.ping()
 
         self._with(tmp_path, body)
+
+
+class BlobStoreConformance:
+    """Subclass it, say how yours are opened, and let pytest collect it."""
+
+    def opened(self, folder: Path) -> AbstractAsyncContextManager[BlobStore]:
+        """Empty, and closed at the end of the block."""
+        raise NotImplementedError
+
+    def _with(self, folder: Path, body: Callable[[BlobStore], Awaitable[None]]) -> None:
+        async def run() -> None:
+            async with self.opened(folder) as blobs:
+                await body(blobs)
+
+        run_now(run())
+
+    def test_bytes_come_back_by_their_hash(self, tmp_path: Path) -> None:
+        async def body(blobs: BlobStore) -> None:
+            for data in (b"", b"\x00\xff" * 10, bytes(3_000_000)):
+                name = hashlib.sha256(data).hexdigest()
+                assert not await blobs.has(name)
+                await blobs.put(name, data)
+                await blobs.put(name, data)
+                assert await blobs.has(name)
+                assert await blobs.get(name) == data
+
+        self._with(tmp_path, body)
+
+    def test_bytes_under_a_wrong_name_are_not_taken(self, tmp_path: Path) -> None:
+        async def body(blobs: BlobStore) -> None:
+            try:
+                await blobs.put("0" * 64, b"x")
+            except ValueError:
+                assert not await blobs.has("0" * 64)
+                return
+            raise AssertionError("a name is a promise about bytes")
+
+        self._with(tmp_path, body)
+
+    def test_what_is_not_there_is_not_found(self, tmp_path: Path) -> None:
+        async def body(blobs: BlobStore) -> None:
+            assert await _is_missing(blobs, "0" * 64)
+            await blobs.delete("0" * 64)
+            await blobs.ping()
+
+        self._with(tmp_path, body)
+
+    def test_all_are_listed_and_can_be_deleted(self, tmp_path: Path) -> None:
+        async def body(blobs: BlobStore) -> None:
+            names = sorted(hashlib.sha256(bytes([n])).hexdigest() for n in range(5))
+            for n in range(5):
+                await blobs.put(hashlib.sha256(bytes([n])).hexdigest(), bytes([n]))
+            listed = [(name, written) async for name, written in blobs.names()]
+            assert sorted(name for name, _ in listed) == names
+            assert all(written > 1_600_000_000_000 for _, written in listed)
+            await blobs.delete(names[0])
+            assert sorted([name async for name, _ in blobs.names()]) == names[1:]
+            assert await _is_missing(blobs, names[0])
+
+        self._with(tmp_path, body)
+
+
+async def _is_missing(blobs: BlobStore, name: str) -> bool:
+    try:
+        await blobs.get(name)
+    except NotFoundError:
+        return True
+    return False

@@ -32,7 +32,7 @@ from metier.runtime import (
 from metier.runtime.policy.patterns import command_request, plain_words
 from metier.runtime.policy.permissions import Requester, script_tool_request
 from metier.sources import DiskFiles
-from metier.testing import ApprovalsConformance, FakeRunner, Recorder, run_now, skill_folder
+from metier.testing import ApprovalsConformance, EventRecorder, FakeRunner, run_now, skill_folder
 
 
 class TestMemoryApprovals(ApprovalsConformance):
@@ -301,8 +301,8 @@ def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -
     assert approvals.all == ()
 
 
-def session_with(root: Path, **options: Any) -> tuple[Session, Recorder]:
-    told, bus = Recorder(), EventBus()
+def session_with(root: Path, **options: Any) -> tuple[Session, EventRecorder]:
+    told, bus = EventRecorder(), EventBus()
     bus.subscribe(told)
     return Session(
         metier.discover(root), services=SessionServices(runner=FakeRunner(), bus=bus, permissions=Permissions(**options))

@@ -14,7 +14,7 @@ from metier.runtime.sandbox.isolation import IsolationLevel
 from metier.runtime.script_run import Limits
 from metier.runtime.scripts.runner import Runner
 from metier.sources import BUNDLED
-from metier.testing import FakeRunner, Recorder, RunnerConformance, run_now, skill_folder
+from metier.testing import EventRecorder, FakeRunner, RunnerConformance, run_now, skill_folder
 
 BEST = Runner().best()
 confined = pytest.mark.skipif(BEST is None or BEST.level is IsolationLevel.LIMITS, reason="this machine has no sandbox")
@@ -33,7 +33,7 @@ class TestRunner(RunnerConformance):
         return Runner()
 
 
-def session_over(root: Path, told: Recorder | None = None, seconds: float = 60.0) -> Session:
+def session_over(root: Path, told: EventRecorder | None = None, seconds: float = 60.0) -> Session:
     bus = EventBus()
     if told is not None:
         bus.subscribe(told)
@@ -85,7 +85,7 @@ for attempt in (lambda: open({str(tmp_path / "secret.txt")!r}).read(), lambda: s
 @confined
 def test_a_run_that_is_cancelled_is_told_as_finished(tmp_path: Path) -> None:
     skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(60)\n"})
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(tmp_path, told)
 
     async def main() -> None:

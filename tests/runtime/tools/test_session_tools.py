@@ -23,8 +23,7 @@ from metier.runtime import (
     events,
 )
 from metier.selection import Match, MatchDecision, Selection
-from metier.testing import FakeRunner, Recorder, run_now, skill_folder
-from metier.testing.runners import outcome
+from metier.testing import EventRecorder, FakeRunner, outcome, run_now, skill_folder
 
 
 class OneMatch:
@@ -42,7 +41,7 @@ class OneMatch:
         return Selection(selected=(match,), considered=len(self.catalog))
 
 
-def session_over(root: Path, *, runner: FakeRunner | None = None, told: Recorder | None = None, **options: Any) -> Session:
+def session_over(root: Path, *, runner: FakeRunner | None = None, told: EventRecorder | None = None, **options: Any) -> Session:
     bus = EventBus()
     if told is not None:
         bus.subscribe(told)
@@ -146,7 +145,7 @@ def test_listing_marks_what_is_active(skills: Path) -> None:
 
 
 def test_searching_is_told_as_an_event(skills: Path) -> None:
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(skills, find_reason=told)
     assert call(session, "search_skills", query="a bar chart").text.startswith("- chart: ")
     [selected] = told.of(events.SkillsSelected)
@@ -329,7 +328,7 @@ def test_a_tool_of_a_skill_that_has_left_says_so(skills: Path) -> None:
 
 
 def test_every_call_is_an_event_with_its_skill_resource_and_error(skills: Path) -> None:
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(skills, find_reason=told)
     call(session, "load_skill", skill_name="chart")
     call(session, "load_skill", skill_name="invented")
@@ -408,7 +407,7 @@ def test_the_rest_of_trimmed_instructions_can_be_read(tmp_path: Path) -> None:
 
 def test_a_selected_skill_that_cannot_be_activated_costs_nothing_but_itself(tmp_path: Path) -> None:
     skill_folder(tmp_path, "lost", head="dependencies: [nowhere]")
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(tmp_path, find_reason=told)
     assert session.activate_for("lost things") == ()
     assert [(event.what, event.rule) for event in told.of(events.ActionRefused)] == [("activate", "not-found")]

@@ -10,7 +10,7 @@ import pytest
 
 import metier
 from metier.runtime import ApprovalAnswer, EventBus, Permissions, Policy, Session, SessionServices, ToolReply, events
-from metier.testing import Recorder, run_now, skill_folder
+from metier.testing import EventRecorder, run_now, skill_folder
 
 TOOLSET = '''
 import enum
@@ -52,7 +52,7 @@ HEAD = "toolsets:\n  - toolsets/index:HelloToolset\n"
 ALLOWED = Permissions(policy=Policy.of(allow=["Toolset"]))
 
 
-def session_over(root: Path, permissions: Permissions = ALLOWED, told: Recorder | None = None) -> Session:
+def session_over(root: Path, permissions: Permissions = ALLOWED, told: EventRecorder | None = None) -> Session:
     bus = EventBus()
     if told is not None:
         bus.subscribe(told)
@@ -103,7 +103,7 @@ def test_a_class_is_made_once_and_its_public_methods_are_tools(tmp_path: Path) -
 
 
 def test_without_consent_nothing_is_loaded_and_the_user_is_told_how_to_give_it(skills: Path) -> None:
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(skills, Permissions(), told)
     [warning] = session.activate("hello").warnings
     assert "metier policy allow" in warning
@@ -211,7 +211,7 @@ def test_arguments_of_a_toolset_are_validated(skills: Path) -> None:
 
 
 def test_a_refusal_is_told_once_and_not_every_time_the_tools_are_asked_for(skills: Path) -> None:
-    told = Recorder()
+    told = EventRecorder()
     session = session_over(skills, Permissions(), told)
     session.activate("hello")
     for _ in range(3):

@@ -104,7 +104,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),
         "install": ("metier.cli.mcp.install:install", "Configure a client to start the server."),
         "list": ("metier.cli.mcp.list:list_servers", "List the MCP servers whose skills you use."),
-        "refresh": ("metier.cli.mcp.list:refresh", "Ask those servers what they offer now."),
+        "refresh": ("metier.cli.mcp.refresh:refresh", "Fetch the listings of those servers again."),
     },
     "registry": {
         "serve": ("metier.cli.registry.serve:serve", "Serve a registry of skills."),

@@ -1,10 +1,7 @@
-"""`metier mcp install`: configure a client to start our server."""
+"""`metier mcp install`: configure a client to start the server."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from difflib import unified_diff
@@ -17,8 +14,16 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import UsageError
-from metier.mcp.client_config import ConfigChange, apply_change, plan_change
-from metier.mcp.clients import ClientName, ConfigScope, ServerCommand, config_file_of
+from metier.mcp import (
+    ClientName,
+    ConfigChange,
+    ConfigScope,
+    ServerCommand,
+    apply_change,
+    config_file_of,
+    metier_server,
+    plan_change,
+)
 from metier.spec import is_name
 
 __all__ = ["install"]
@@ -27,32 +32,25 @@ __all__ = ["install"]
 @command("mcp", "install")
 @click.option(
     "--client", "clients", multiple=True, required=True, type=click.Choice([client.value for client in ClientName]),
-    help="Whose configuration to write; may be repeated.",
+    help="The client to configure; repeatable.",
 )  # fmt: skip
-@click.option("--project", is_flag=True, help="Write it into the current folder, for whoever works there.")
-@click.option("--name", default="metier", show_default=True, help="What the client calls the server.")
+@click.option("--project", is_flag=True, help="Configure it for the current folder, in a file that can be committed.")
+@click.option("--name", default="metier", show_default=True, help="The server's name in the client.")
 @click.option("--allow-scripts", is_flag=True, help="Let the server offer run_skill_script.")
-@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, allow_scripts: bool, dry_run: bool) -> Result:
     """Configure a client to start `metier mcp`.
 
-    Only the server's own entry is written; comments and everything else in the file stay as they are, and the file as it
-    was is kept beside it. Run again, it changes nothing.
+    Only the server's own entry is written; comments and all other entries stay, and a backup of the file is kept beside
+    it. Running it again changes nothing.
     """
     if not is_name(name):
-        raise UsageError(f"{name!r} is no name for a server", hint="lowercase words joined by hyphens, such as metier-work")
+        raise UsageError(f"{name!r} is not a server name", hint="use lowercase words joined by hyphens, such as metier-work")
     scope = ConfigScope.PROJECT if project else ConfigScope.USER
-    arguments = ("mcp", *(("--allow-scripts",) if allow_scripts else ()))
-    server = _server(name, arguments, scope)
-    # All of them are planned before the first is written: a mistake in one file leaves none half done.
-    changes = {
-        client: plan_change(
-            config_file_of(ClientName(client), scope, home=app.paths.user_home, folder=app.folder, environment=app.environment),
-            server,
-        )
-        for client in dict.fromkeys(clients)
-    }
-    # In the time of the person who will look for the copy.
+    server = metier_server(name, ("mcp", *(("--allow-scripts",) if allow_scripts else ())), scope)
+    # All changes are planned before the first is written, so that an error in one file leaves all of them unchanged.
+    changes = {client: _plan(app, ClientName(client), scope, server) for client in dict.fromkeys(clients)}
+    # Local time, because the user looks for the backup.
     now, lock = datetime.now().astimezone(), app.paths.at("mcp-clients")
     backups = {client: None if dry_run else apply_change(change, now=now, lock=lock) for client, change in changes.items()}
     rows = [_row(client, change, backups[client]) for client, change in changes.items()]
@@ -62,16 +60,9 @@ def install(app: App, *, clients: tuple[str, ...], project: bool, name: str, all
     )
 
 
-def _server(name: str, arguments: tuple[str, ...], scope: ConfigScope) -> ServerCommand:
-    if scope is ConfigScope.PROJECT:
-        # Others have it elsewhere.
-        return ServerCommand(name=name, command="metier", arguments=arguments)
-    # Whole, because a client that a desktop starts has another PATH than a shell.
-    beside = os.path.join(os.path.dirname(sys.executable), "metier")
-    found = shutil.which(beside) or shutil.which("metier")
-    if found is None:
-        return ServerCommand(name=name, command=sys.executable, arguments=("-m", "metier", *arguments))
-    return ServerCommand(name=name, command=os.path.abspath(found), arguments=arguments)
+def _plan(app: App, client: ClientName, scope: ConfigScope, server: ServerCommand) -> ConfigChange:
+    file = config_file_of(client, scope, home=app.paths.user_home, folder=app.folder, environment=app.environment)
+    return plan_change(file, server)
 
 
 def _row(client: str, change: ConfigChange, backup: str | None) -> dict[str, Any]:
@@ -84,7 +75,7 @@ def _lines(
     for client, change in changes.items():
         name = terminal.paint(client, "bold")
         if not change.is_needed:
-            yield f"{name}: {one_line(change.file)} has it already"
+            yield f"{name}: already configured in {one_line(change.file)}"
             continue
         yield f"{name}: {'would write' if dry_run else 'wrote'} {one_line(change.file)}"
         if dry_run:
@@ -93,6 +84,6 @@ def _lines(
                 style = {"+": "green", "-": "red"}.get(line[:1], "dim")
                 yield f"  {terminal.paint(strip_control_chars(line.expandtabs(4)), style)}"
         elif backups[client]:
-            yield f"  as it was: {one_line(backups[client] or '')}"
+            yield f"  backup: {one_line(backups[client] or '')}"
     if not dry_run and any(change.is_needed for change in changes.values()):
-        yield "restart the client to see your skills there"
+        yield "Restart the client to use your skills there."

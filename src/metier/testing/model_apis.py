@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from .model import Call, Said
+    from .model import ModelAnswer, ScriptedCall
 
-__all__ = ["DIALECTS", "Dialect"]
+__all__ = ["MODEL_APIS", "ModelApi"]
 
 Body = dict[str, Any]  # Any: JSON
 
 
-class Dialect(Protocol):
+class ModelApi(Protocol):
     path: str
 
     def system(self, body: Body) -> str: ...
@@ -22,8 +22,8 @@ class Dialect(Protocol):
     def tools(self, body: Body) -> tuple[str, ...]: ...
     def results(self, body: Body) -> tuple[str, ...]: ...
     def error(self, status: int, message: str) -> Body: ...
-    def whole(self, said: Said, body: Body) -> Body: ...
-    def stream(self, said: Said, body: Body) -> Iterator[bytes]: ...
+    def whole(self, said: ModelAnswer, body: Body) -> Body: ...
+    def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]: ...
 
 
 class ChatCompletions:
@@ -44,7 +44,7 @@ class ChatCompletions:
     def error(self, status: int, message: str) -> Body:
         return {"error": {"message": message, "type": _kind(status), "code": None}}
 
-    def whole(self, said: Said, body: Body) -> Body:
+    def whole(self, said: ModelAnswer, body: Body) -> Body:
         message: Body = {"role": "assistant", "content": said.text or None}
         if said.calls:
             message["tool_calls"] = [
@@ -54,7 +54,7 @@ class ChatCompletions:
         choice = {"index": 0, "message": message, "finish_reason": self._why(said)}
         return {**self._head(body, "chat.completion"), "choices": [choice], "usage": self._usage(said, body)}
 
-    def stream(self, said: Said, body: Body) -> Iterator[bytes]:
+    def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]:
         head = self._head(body, "chat.completion.chunk")
 
         def chunk(delta: Body, why: str | None = None) -> bytes:
@@ -75,10 +75,10 @@ class ChatCompletions:
     def _head(self, body: Body, kind: str) -> Body:
         return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": body.get("model")}
 
-    def _why(self, said: Said) -> str:
+    def _why(self, said: ModelAnswer) -> str:
         return "tool_calls" if said.calls else "stop"
 
-    def _usage(self, said: Said, body: Body) -> Body:
+    def _usage(self, said: ModelAnswer, body: Body) -> Body:
         asked, answered = _tokens(said, body)
         return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
 
@@ -103,7 +103,7 @@ class Responses:
     def error(self, status: int, message: str) -> Body:
         return {"error": {"message": message, "type": _kind(status), "code": None, "param": None}}
 
-    def whole(self, said: Said, body: Body) -> Body:
+    def whole(self, said: ModelAnswer, body: Body) -> Body:
         asked, answered = _tokens(said, body)
         usage = {
             "input_tokens": asked, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -111,11 +111,11 @@ class Responses:
         }  # fmt: skip
         return {**self._head(body, "completed"), "output": list(self._output(said, body)), "usage": usage}
 
-    def stream(self, said: Said, body: Body) -> Iterator[bytes]:
+    def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]:
         for number, event in enumerate(self._events(said, body)):
             yield _event({**event, "sequence_number": number}, named=True)
 
-    def _events(self, said: Said, body: Body) -> Iterator[Body]:
+    def _events(self, said: ModelAnswer, body: Body) -> Iterator[Body]:
         opened = {**self._head(body, "in_progress"), "output": [], "usage": None}
         yield {"type": "response.created", "response": opened}
         yield {"type": "response.in_progress", "response": opened}
@@ -150,7 +150,7 @@ class Responses:
             "tool_choice": "auto", "tools": [], "temperature": 1.0, "top_p": 1.0,
         }  # fmt: skip
 
-    def _output(self, said: Said, body: Body) -> Iterator[Body]:
+    def _output(self, said: ModelAnswer, body: Body) -> Iterator[Body]:
         done = {"status": "completed"}
         if said.text or not said.calls:
             content = [{"type": "output_text", "annotations": [], "text": said.text}]
@@ -180,17 +180,17 @@ class Messages:
     def error(self, status: int, message: str) -> Body:
         return {"type": "error", "error": {"type": _kind(status), "message": message}}
 
-    def whole(self, said: Said, body: Body) -> Body:
+    def whole(self, said: ModelAnswer, body: Body) -> Body:
         asked, answered = _tokens(said, body)
         return {
             **self._head(body), "content": list(self._content(said, body)), "stop_reason": self._why(said),
             "usage": {"input_tokens": asked, "output_tokens": answered},
         }  # fmt: skip
 
-    def stream(self, said: Said, body: Body) -> Iterator[bytes]:
+    def stream(self, said: ModelAnswer, body: Body) -> Iterator[bytes]:
         yield from (_event(event, named=True) for event in self._events(said, body))
 
-    def _events(self, said: Said, body: Body) -> Iterator[Body]:
+    def _events(self, said: ModelAnswer, body: Body) -> Iterator[Body]:
         asked, answered = _tokens(said, body)
         opened = {**self._head(body), "content": [], "usage": {"input_tokens": asked, "output_tokens": 0}}
         yield {"type": "message_start", "message": opened}
@@ -213,10 +213,10 @@ class Messages:
         fixed = {"id": "msg_scripted", "type": "message", "role": "assistant", "stop_sequence": None, "stop_reason": None}
         return {**fixed, "model": body.get("model")}
 
-    def _why(self, said: Said) -> str:
+    def _why(self, said: ModelAnswer) -> str:
         return "tool_use" if said.calls else "end_turn"
 
-    def _content(self, said: Said, body: Body) -> Iterator[Body]:
+    def _content(self, said: ModelAnswer, body: Body) -> Iterator[Body]:
         if said.text:
             yield {"type": "text", "text": said.text}
         for id_, call in _named(said, body):
@@ -225,7 +225,7 @@ class Messages:
             yield {"type": "tool_use", "id": id_, "name": call.tool, "input": given}
 
 
-DIALECTS: tuple[Dialect, ...] = (ChatCompletions(), Responses(), Messages())
+MODEL_APIS: tuple[ModelApi, ...] = (ChatCompletions(), Responses(), Messages())
 
 
 def _event(document: Body, *, named: bool = False) -> bytes:
@@ -244,7 +244,7 @@ def _halves(text: str) -> list[str]:
     return [half for half in (text[:middle], text[middle:]) if half]
 
 
-def _named(said: Said, body: Body) -> Iterator[tuple[str, Call]]:
+def _named(said: ModelAnswer, body: Body) -> Iterator[tuple[str, ScriptedCall]]:
     """Each call with an id that is not in the conversation yet."""
     said_before = len(body.get("messages") or body.get("input") or ())
     for index, call in enumerate(said.calls):
@@ -262,7 +262,7 @@ def _last(texts: Iterable[str]) -> str:
     return next(iter(list(texts)[::-1]), "")
 
 
-def _tokens(said: Said, body: Body) -> tuple[int, int]:
+def _tokens(said: ModelAnswer, body: Body) -> tuple[int, int]:
     answer = len(said.text) + sum(len(call.json) for call in said.calls)
     return said.tokens or (len(json.dumps(body)) // 4, -(-answer // 4))
 
