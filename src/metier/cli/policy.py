@@ -1,4 +1,4 @@
-"""`metier policy`: what skills may do on this machine, and the question that is put to a person."""
+"""`metier policy`: permissions of skills on this machine, and the prompt that asks the user for one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from metier.app import App
-from metier.archive import digest
 from metier.catalog import Source
 from metier.config import KEYS, change_list
 from metier.errors import MetierError, RefusedError, UsageError
-from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern
+from metier.runtime import ApprovalAnswer, ApprovalHook, Question, ToolPattern, approval_digest
 from metier.sources import DiskFiles
 
 from .core.dispatch import command
@@ -23,26 +22,26 @@ from .core.terminal import Terminal, one_line, pad
 
 __all__ = ["allow", "ask_on_terminal", "deny", "show"]
 
-_WORDS = ("scripts", "network", "toolsets", "tools")
+_DEFAULTS = ("scripts", "network", "toolsets", "tools")
 
 
 @command("policy", "show")
 def show(app: App) -> Result:
-    """Show what skills may do: patterns first, then what holds for the rest, then what was approved for single skills.
+    """Show the permissions of skills: patterns, defaults, and approvals for single skills.
 
-    An approval ends when its skill changes; it is shown as ended until you approve the new version.
+    An approval expires when its skill changes.
     """
     settings = app.user_settings
-    app.sessions.permissions()  # a word that means nothing is an error here too
-    words = {name: settings[f"policy.{name}"].value for name in _WORDS}
+    app.sessions.permissions()  # raises an error for an invalid setting
+    defaults = {name: settings[f"policy.{name}"].value for name in _DEFAULTS}
     approvals = [
-        {"skill": each.skill, "pattern": each.pattern, "holds": _digest(app, each.skill) == each.digest}
+        {"skill": each.skill, "pattern": each.pattern, "valid": _digest(app, each.skill) == each.digest}
         for each in app.sessions.approvals.all
     ]
     data: dict[str, Any] = {
         "allow": list(settings.strings("policy.allow")),
         "deny": list(settings.strings("policy.deny")),
-        **words,
+        **defaults,
         "sandbox": settings["sandbox.require"].value,
         "approvals": approvals,
     }
@@ -51,22 +50,22 @@ def show(app: App) -> Result:
         for name in ("deny", "allow"):
             for pattern in data[name]:
                 yield f"{terminal.paint(pad(name, 9), 'bold')} {one_line(pattern)}"
-        for name, word in words.items():
-            yield f"{terminal.paint(pad(name, 9), 'bold')} {one_line(str(word))}"
+        for name, verdict in defaults.items():
+            yield f"{terminal.paint(pad(name, 9), 'bold')} {one_line(str(verdict))}"
         yield f"{terminal.paint(pad('sandbox', 9), 'bold')} at least {one_line(str(data['sandbox']))}"
         for each in approvals:
-            ended = "" if each["holds"] else terminal.paint("  ended: the skill has changed", "yellow")
+            expired = "" if each["valid"] else terminal.paint("  expired: the skill has changed", "yellow")
             what = one_line(f"{each['skill']}: {each['pattern']}")
-            yield f"{terminal.paint(pad('approved', 9), 'bold')} {what}{ended}"
+            yield f"{terminal.paint(pad('approved', 9), 'bold')} {what}{expired}"
 
     return Result(data=data, lines=lines)
 
 
 @command("policy", "allow")
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
-@click.option("--skill", help="Only for this skill, and only while it stays as it is now.")
+@click.option("--skill", help="Only for the current version of this skill.")
 def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
-    """Allow tool patterns, for all skills that ask for them, or for one.
+    """Allow tool patterns for all skills that request them, or for one skill.
 
     A pattern is Read, Bash(git status), Bash(git add:*), Script(scripts/*), Network or Toolset.
     """
@@ -74,45 +73,44 @@ def allow(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     if skill:
         digest = _digest(app, entry_named(app, skill).name)
         if not digest:
-            raise RefusedError(f"{skill} cannot be pinned as it is now", rule="unpinned",
-                          hint="an approval needs files that can be read and do not change")  # fmt: skip
+            raise RefusedError(
+                f"cannot approve {skill}: its files have no digest",
+                rule="unpinned",
+                hint="check that all its files can be read",
+            )
         for pattern in parsed:
             app.sessions.approvals.add(skill, digest, pattern)
-        line = f"{skill} may use {', '.join(parsed)} until it changes"
+        line = f"Allowed for {skill} until it changes: {', '.join(parsed)}"
         return Result(data={"skill": skill, "allowed": parsed, "digest": digest}, lines=lambda _: (one_line(line),))
     change_list(app.paths.config_file, KEYS["policy.deny"], remove=parsed)
     change_list(app.paths.config_file, KEYS["policy.allow"], add=parsed)
-    return Result(data={"allowed": parsed}, lines=lambda _: (one_line(f"skills that ask for it may use {', '.join(parsed)}"),))
+    return Result(data={"allowed": parsed}, lines=lambda _: (one_line(f"Allowed: {', '.join(parsed)}"),))
 
 
 @command("policy", "deny")
 @click.argument("patterns", nargs=-1, metavar="PATTERN...")
-@click.option("--skill", help="Take back what was approved for this skill; all of it without PATTERN.")
+@click.option("--skill", help="Remove approvals of this skill; all of them without PATTERN.")
 def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
-    """Forbid tool patterns for all skills, or take back what was approved for one."""
+    """Forbid tool patterns for all skills, or remove approvals of one skill."""
     parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
     if skill:
-        removed = (
-            sum(app.sessions.approvals.remove(skill, pattern) for pattern in parsed)
-            if parsed
-            else app.sessions.approvals.remove(skill)
-        )
-        line = f"{removed} approvals of {skill} were taken back"
+        removed = app.sessions.approvals.remove(skill, parsed)
+        line = f"Removed {removed} approval{'s' if removed != 1 else ''} of {skill}"
         return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (one_line(line),))
     if not parsed:
-        raise UsageError("name a pattern, or a skill with --skill", hint="such as `metier policy deny Network`")
+        raise UsageError("name a pattern, or a skill with --skill", hint="for example `metier policy deny Network`")
     change_list(app.paths.config_file, KEYS["policy.allow"], remove=parsed)
     change_list(app.paths.config_file, KEYS["policy.deny"], add=parsed)
-    return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"no skill may use {', '.join(parsed)}"),))
+    return Result(data={"denied": parsed}, lines=lambda _: (one_line(f"Denied: {', '.join(parsed)}"),))
 
 
 def ask_on_terminal() -> ApprovalHook | None:
-    """A hook that asks the person at the terminal; None where there is none, and then what must be asked is refused."""
+    """Returns a hook that asks the user at the terminal, or None without a terminal: what must be asked is then refused."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
     def ask(question: Question) -> ApprovalAnswer:
-        text = one_line(f"{question.skill} wants to use {question.request} ({question.reason}). Allow it?")
+        text = one_line(f"{question.skill} wants to use {question.request} ({question.reason}). Allow?")
         answer = click.prompt(f"{text} [o]nce, [a]lways, [n]o", default="n", show_default=False, err=True)
         return {
             "o": ApprovalAnswer.ONCE,
@@ -127,7 +125,9 @@ def ask_on_terminal() -> ApprovalHook | None:
 def _digest(app: App, name: str) -> str:
     try:
         entry = entry_named(app, name)
-        # What another server has is pinned by its listing: nothing is fetched to be approved.
-        return app.remote_servers.files(entry).digest if entry.source is Source.MCP else digest(DiskFiles(entry.folder))
+        # A skill on another server is pinned by its listing, so nothing is downloaded.
+        return (
+            app.remote_servers.files(entry).digest if entry.source is Source.MCP else approval_digest(DiskFiles(entry.folder))
+        )
     except MetierError:
         return ""

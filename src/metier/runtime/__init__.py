@@ -44,13 +44,14 @@ if TYPE_CHECKING:
         parse_patterns,
     )
     from .sandbox.isolation import Guard, Isolation, IsolationLevel
-    from .script_run import Limits, Outcome, OutputFile, ScriptRun, printable
+    from .script_run import Limits, Outcome, OutputFile, ScriptRun, check_output_paths, printable, write_outputs
     from .scripts.interpreters import Interpreters
     from .scripts.run_script import ScriptRequest
     from .scripts.runner import Runner, check_argument_limits
     from .session import Session, activated_by
     from .session_options import LazyRunner, LazySelector, ScriptRunner, SessionOptions, SessionServices, SkillSelector
-    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, UsageRow
+    from .skill_access import RemoteFiles, approval_digest
+    from .store import MemorySessionStore, SessionStore, SqliteSessionStore, StoredSession, find_session
     from .telemetry import Telemetry, otlp_telemetry, provider_telemetry
     from .tool_errors import BadArgumentsError, NotActiveError, OverBudgetError, error_text
     from .tools.schema import Schema, object_schema
@@ -58,9 +59,13 @@ if TYPE_CHECKING:
     from .tools.session_tools import read_file_text, static_tools
     from .tools.tool import Tool, ToolFunction, ToolReply
     from .tools.tool_calls import UnknownToolError, call_tool, error_reply, read_arguments
-    from .usage import Allowance, Budgets, Usage
+    from .usage import Allowance, Budgets, Usage, UsageRow, UsageSummary, summarize_usage
 
 _EXPORTS = {
+    "metier.runtime.skill_access": (
+        "RemoteFiles",
+        "approval_digest",
+    ),
     "metier.runtime.activation": (
         "Activation",
         "ActiveSkill",
@@ -123,6 +128,8 @@ _EXPORTS = {
         "OutputFile",
         "ScriptRun",
         "printable",
+        "check_output_paths",
+        "write_outputs",
     ),
     "metier.runtime.scripts.interpreters": ("Interpreters",),
     "metier.runtime.scripts.run_script": ("ScriptRequest",),
@@ -140,11 +147,11 @@ _EXPORTS = {
         "SkillSelector",
     ),
     "metier.runtime.store": (
-        "StoredSession",
         "MemorySessionStore",
-        "SqliteSessionStore",
         "SessionStore",
-        "UsageRow",
+        "SqliteSessionStore",
+        "StoredSession",
+        "find_session",
     ),
     "metier.runtime.telemetry": (
         "Telemetry",
@@ -176,6 +183,9 @@ _EXPORTS = {
         "Allowance",
         "Budgets",
         "Usage",
+        "UsageRow",
+        "UsageSummary",
+        "summarize_usage",
     ),
 }
 __all__ = [
@@ -214,6 +224,7 @@ __all__ = [
     "PolicyDecision",
     "PolicyVerdict",
     "Question",
+    "RemoteFiles",
     "ResourceRead",
     "Runner",
     "Schema",
@@ -244,12 +255,16 @@ __all__ = [
     "UnknownToolError",
     "Usage",
     "UsageRow",
+    "UsageSummary",
     "activated_by",
+    "approval_digest",
     "call_tool",
     "check_argument_limits",
     "check_health",
+    "check_output_paths",
     "error_reply",
     "error_text",
+    "find_session",
     "in_thread",
     "object_schema",
     "otlp_telemetry",
@@ -260,8 +275,10 @@ __all__ = [
     "read_file_text",
     "script_reply",
     "static_tools",
+    "summarize_usage",
     "tool_request",
     "wait_for",
+    "write_outputs",
 ]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above and finds a misspelled name

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 
+from metier.errors import ConflictError
 from metier.values import dataclass, field
 
 from .sandbox.isolation import Isolation, IsolationLevel
 
-__all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "printable"]
+__all__ = ["Limits", "Outcome", "OutputFile", "ScriptRun", "check_output_paths", "printable", "write_outputs"]
 
 # CSI, OSC and the other strings that end with ST or BEL, then any other escape, then every other control character.
 _ESCAPES = re.compile(
@@ -97,6 +100,25 @@ class Outcome:
     @property
     def ok(self) -> bool:
         return self.exit_code == 0
+
+
+def check_output_paths(folder: str, outputs: Iterable[str]) -> None:
+    """Raises ConflictError if one of these outputs exists in the folder: before the script runs, not after."""
+    for name in map(os.path.basename, outputs):
+        if os.path.lexists(os.path.join(folder, name)):
+            raise ConflictError(f"{name!r} already exists", hint="move it away, or run the command in another folder")
+
+
+def write_outputs(folder: str, files: Iterable[OutputFile]) -> tuple[str, ...]:
+    """Writes the outputs of a run to a folder and returns their paths. Existing files and links are not overwritten."""
+    paths = []
+    for each in files:
+        path = os.path.join(folder, os.path.basename(each.path))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(each.data)
+        paths.append(path)
+    return tuple(paths)
 
 
 def printable(text: str) -> str:

@@ -16,7 +16,7 @@ from metier.values import replace
 from .activation import ActivatedBy
 from .policy.permissions import Requester
 
-__all__ = ["OpenRemoteFiles", "RemoteFiles", "SkillAccess", "body_of", "files_for_model", "origin_of"]
+__all__ = ["OpenRemoteFiles", "RemoteFiles", "SkillAccess", "approval_digest", "body_of", "files_for_model", "origin_of"]
 
 # Tests and evaluations of a skill are for its author. Listing them would only cost an agent tokens.
 _AUTHOR_FOLDERS = ("evals/", "tests/")
@@ -125,7 +125,7 @@ class SkillAccess:
         if remote is not None:
             return Requester(name=skill.name, digest=lambda: remote.digest, origin=remote.origin)
         bundled = self.entry(skill.name).source is Source.BUNDLED
-        return Requester.of(skill.manifest, lambda: digest(skill.files, limit=_LARGEST_FILE), bundled=bundled)
+        return Requester.of(skill.manifest, lambda: approval_digest(skill.files), bundled=bundled)
 
     @property
     def dependencies(self) -> Mapping[str, tuple[str, ...]]:
@@ -152,6 +152,11 @@ class _Dependencies(Mapping[str, tuple[str, ...]]):
 
     def __len__(self) -> int:
         return len(self._catalog)
+
+
+def approval_digest(files: Files) -> str:
+    """Returns the digest that approvals of a local skill are bound to."""
+    return digest(files, limit=_LARGEST_FILE)
 
 
 def origin_of(skill: Skill) -> str:

@@ -17,13 +17,14 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Protocol
 
+from metier.errors import NotFoundError
 from metier.values import dataclass
 
 from .activation import ActivatedBy, ActivationMode, ActiveSkill
 from .database import Database
-from .usage import Usage
+from .usage import Usage, UsageRow
 
-__all__ = ["MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "UsageRow"]
+__all__ = ["MemorySessionStore", "SessionRows", "SessionStore", "SqliteSessionStore", "StoredSession", "find_session"]
 
 _VERSION = 1
 _COLUMNS = tuple(each.name for each in fields(Usage))
@@ -48,16 +49,6 @@ class StoredSession:
     created: datetime
     updated: datetime
     active: tuple[ActiveSkill, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRow:
-    """The usage of one skill in one session on one day."""
-
-    session: str
-    skill: str
-    day: str
-    usage: Usage
 
 
 class SessionStore(Protocol):
@@ -189,6 +180,13 @@ class SqliteSessionStore:
 
     def close(self) -> None:
         self._db.close()
+
+
+def find_session(store: SessionStore, session: str) -> StoredSession:
+    for stored in store.sessions():
+        if stored.id == session:
+            return stored
+    raise NotFoundError(f"unknown session {session!r}", hint="see `metier session list`")
 
 
 def _read_active(db: sqlite3.Connection, session: str) -> tuple[ActiveSkill, ...]:

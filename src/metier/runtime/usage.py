@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
+from datetime import date, timedelta
 from typing import Protocol
 
 from metier.errors import UnavailableError
@@ -14,7 +15,7 @@ from . import events
 from .events import Event
 from .tool_errors import OverBudgetError
 
-__all__ = ["Allowance", "Budgets", "Usage", "UsageMeter", "UsageStore"]
+__all__ = ["Allowance", "Budgets", "Usage", "UsageMeter", "UsageRow", "UsageStore", "UsageSummary", "summarize_usage"]
 
 _log = logging.getLogger(__name__)
 _MAX_UNWRITTEN_READS = 256
@@ -78,6 +79,37 @@ def _limits(allowance: Allowance, total: Usage) -> Iterator[tuple[str, float, fl
         yield "tokens of instructions", allowance.tokens, total.tokens
     if allowance.seconds is not None:
         yield "seconds of scripts", allowance.seconds, total.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """The usage of one skill in one session on one day."""
+
+    session: str
+    skill: str
+    day: str
+    """As an ISO date."""
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSummary:
+    """The usage of the last days. The empty skill name holds what belongs to no skill."""
+
+    total: Usage
+    by_skill: Mapping[str, Usage]
+    by_day: Mapping[str, Usage]
+    """Every day by its ISO date, oldest first, also days without usage."""
+
+
+def summarize_usage(rows: Iterable[UsageRow], *, today: date, days: int) -> UsageSummary:
+    by_skill: dict[str, Usage] = {}
+    by_day = {(today - timedelta(days=back)).isoformat(): Usage() for back in range(days - 1, -1, -1)}
+    for row in rows:
+        if row.day in by_day:
+            by_skill[row.skill] = by_skill.get(row.skill, Usage()) + row.usage
+            by_day[row.day] += row.usage
+    return UsageSummary(total=sum(by_day.values(), Usage()), by_skill=by_skill, by_day=by_day)
 
 
 class UsageStore(Protocol):

@@ -296,7 +296,7 @@ def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -
     approvals = FileApprovals(tmp_path / "approvals.json")
     for pattern in ("Network", "Toolset", "Script(scripts/*)"):
         approvals.add("pdf", "sha256:1", pattern)
-    assert approvals.remove("pdf", "Network") == 1
+    assert approvals.remove("pdf", ["Network"]) == 1
     assert approvals.remove("pdf") == 2
     assert approvals.all == ()
 

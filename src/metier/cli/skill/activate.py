@@ -1,4 +1,4 @@
-"""`metier skill activate`: exactly what a model gets."""
+"""`metier skill activate`: print the text that a model gets."""
 
 from __future__ import annotations
 
@@ -21,15 +21,20 @@ __all__ = ["activate"]
 @click.argument("name", shell_complete=skill_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter that the skill declares."
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of a parameter; may be repeated.",
 )
-@click.option("--session", "session_id", metavar="ID", help="Activate it in this session, and keep that.")
+@click.option("--session", "session_id", metavar="ID", help="Activate it in this session, which is stored.")
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in ActivationMode]),
     help="How long it stays active.  [default: session.mode]",
 )
-@click.option("--pin", is_flag=True, help="It never leaves the session to make room.")
+@click.option("--pin", is_flag=True, help="Never evict it from the session.")
 def activate(
     app: App,
     *,
@@ -40,11 +45,11 @@ def activate(
     mode: str | None,
     pin: bool,
 ) -> Result:
-    """Print exactly what a model gets when a skill is activated, byte for byte.
+    """Print exactly the text that a model gets when a skill is activated.
 
-    ARGUMENTS fill in $ARGUMENTS. Without --session nothing is kept.
+    ARGUMENTS replace $ARGUMENTS. Without --session nothing is stored.
     """
-    # Empty is an unset variable in somebody's script, and must not name a session.
+    # An empty ID is an unset variable in a shell script, not a session.
     session = app.sessions.open(session_id or None, approve=ask_on_terminal(), kept=bool(session_id))
     try:
         activation = session.activate(
@@ -66,12 +71,12 @@ def activate(
         "evicted": list(activation.evicted),
         "session": session.id if session_id else None,
     }
-    told = f"about {activation.tokens:,} tokens" + (", trimmed" if activation.trimmed else "")
-    return Result(data=data, lines=lambda _: (), text=f"{activation.text}\n", info=told, notes=activation.warnings)
+    size = f"about {activation.tokens:,} tokens" + (", trimmed" if activation.trimmed else "")
+    return Result(data=data, lines=lambda _: (), text=f"{activation.text}\n", info=size, notes=activation.warnings)
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise UsageError(f"{text!r} is not of the form NAME=VALUE", hint="such as -p style=formal")
+        raise UsageError(f"{text!r} is not NAME=VALUE", hint="such as -p style=formal")
     return name, value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from typing import Protocol
 
 from metier.errors import ConfigError
@@ -68,11 +69,11 @@ class FileApprovals:
         with file_lock(self.file):
             self._write(_with(self.all, Approval(skill, pattern, digest)))
 
-    def remove(self, skill: str, pattern: str | None = None) -> int:
-        """Removes one approval of a skill, or all of them; returns their number."""
+    def remove(self, skill: str, patterns: Collection[str] = ()) -> int:
+        """Removes the approvals of a skill, or only those with these patterns; returns their number."""
         with file_lock(self.file):
             before = self.all
-            kept = tuple(each for each in before if each.skill != skill or pattern not in (None, each.pattern))
+            kept = tuple(each for each in before if each.skill != skill or (patterns and each.pattern not in patterns))
             if kept != before:
                 self._write(kept)
         return len(before) - len(kept)
