@@ -118,7 +118,7 @@ def main() -> int:
     found = compete(
         [
             Contender(name="at once", measure=_timed(lambda: asyncio.run(run_skill_tests(suites, Runner())))),
-            Contender(name="one by one", measure=_timed(lambda: asyncio.run(run_skill_tests(suites, Runner(), at_once=1)))),
+            Contender(name="one by one", measure=_timed(lambda: asyncio.run(run_skill_tests(suites, Runner(), parallel=1)))),
         ],
         rounds=chosen.rounds,
     )

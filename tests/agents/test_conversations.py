@@ -113,7 +113,7 @@ from pathlib import Path
 from engine_builders import app_of
 class Where: url = sys.argv[2]
 async def main():
-    async with app_of(Path(sys.argv[1]), Where).engine("mine") as engine:
+    async with app_of(Path(sys.argv[1]), Where).conversations.engine("mine") as engine:
         for message in ("count one", "count two", "the endless one"):
             async for event in engine.process(message):
                 print(type(event).__name__, flush=True)

@@ -148,9 +148,9 @@ def test_an_import_brings_its_history_and_never_overwrites(store: AgentStore, tm
     store.create(CLERK)
     store.change("clerk", lambda agent: replace(agent, model="openai:b"), change="b")
     other = AgentStore(tmp_path / "elsewhere")
-    assert other.take(store.history("clerk")[::-1]).number == 2
+    assert other.import_versions(store.history("clerk")[::-1]).number == 2
     assert [each.change for each in other.history("clerk")] == ["b", "created"]
     with pytest.raises(ConflictError):
-        other.take([store.get("clerk", 1)])
-    assert other.take([store.get("clerk", 1)], replacing=True).number == 3
+        other.import_versions([store.get("clerk", 1)])
+    assert other.import_versions([store.get("clerk", 1)], force=True).number == 3
     assert other.get("clerk").agent.model == "openai:a"

@@ -34,7 +34,7 @@ def found(*skills: Written, **options: dict[str, list[str]]) -> tuple[SkillConfl
 def test_two_skills_for_the_same_requests_are_a_pair() -> None:
     (pair,) = found(CHARTS, PLANTS, PLOTS, TAXES)
     assert set(pair.names) == {"charts", "plots"}
-    assert pair.likeness > 0.4
+    assert pair.similarity > 0.4
     assert {"sales", "chart"} & set(pair.shared) or "charts" in pair.shared
     assert pair.winner in pair.names
     assert pair.request
@@ -78,7 +78,7 @@ def test_hundreds_of_copies_of_one_skill_end_soon_and_say_how_many_pairs_were_no
     copies = [Written(f"copy-{number}", CHARTS.description) for number in range(400)]
     skills = [*copies, *(Written(f"other-{number}", f"Handles topic{number}.") for number in range(1_300))]
     contest = find_conflicts(skills, Selector(skills))
-    assert contest.untried >= 400 * 399 // 2 - 50_000
+    assert contest.untested >= 400 * 399 // 2 - 50_000
 
 
 def test_named_skills_have_their_own_pairs_tried() -> None:
@@ -97,5 +97,5 @@ def test_the_most_alike_come_first_and_are_the_same_every_time() -> None:
         PLANTS,
     )
     first, second = found(*skills), found(*reversed(skills))
-    assert [pair.likeness for pair in first] == sorted((pair.likeness for pair in first), reverse=True)
+    assert [pair.similarity for pair in first] == sorted((pair.similarity for pair in first), reverse=True)
     assert {frozenset(pair.names) for pair in first} == {frozenset(pair.names) for pair in second}

@@ -71,10 +71,10 @@ WRONG: list[tuple[Any, str]] = [
     (b"", "line 1 is not JSON"),
     (b"\xff\xfe[]", "is not UTF-8"),
     (b"[" * 200_000, "is nested too deeply"),
-    (b'[{"query": "a", "should_trigger": NaN}]', "NaN is no value"),
+    (b'[{"query": "a", "should_trigger": NaN}]', "NaN is not a JSON value"),
     (b"[" + b"1" * 5_000 + b"]", "is not JSON"),
-    (b'{"query": "a"}', "holds no list"),
-    (b'"text"', "holds no list"),
+    (b'{"query": "a"}', "is not a list"),
+    (b'"text"', "is not a list"),
     ([1], "entry 1 is a number, not an object"),
     ([{"query": "a"}], "entry 1: should_trigger is missing, not true or false"),
     ([{"query": "a", "should_trigger": "yes"}], "entry 1: should_trigger is a text, not true or false"),
@@ -82,8 +82,8 @@ WRONG: list[tuple[Any, str]] = [
     ([{"should_trigger": True}], "entry 1: query is missing"),
     ([{"query": ["a"], "should_trigger": True}], "entry 1: query is a list, not a text"),
     ([{"query": "a" * 20_001, "should_trigger": True}], "longer than 20,000 characters"),
-    ([{"query": "a", "should_trigger": True}] * 1_001, "holds 1,001 entries"),
-    ([{"query": "a", "should_trigger": True}, {"query": "a", "should_trigger": False}], "entry 2 says the opposite"),
+    ([{"query": "a", "should_trigger": True}] * 1_001, "has 1,001 entries"),
+    ([{"query": "a", "should_trigger": True}, {"query": "a", "should_trigger": False}], "entry 2 contradicts"),
 ]
 
 
@@ -126,7 +126,7 @@ def test_a_task_cannot_bring_a_file_from_elsewhere(path: str) -> None:
 
 
 def test_two_tasks_of_one_name_are_told() -> None:
-    with pytest.raises(EvalFileError, match="entry 2 has the name of another one, 'eval-1'"):
+    with pytest.raises(EvalFileError, match="entry 2 has the same name as another entry, 'eval-1'"):
         read_cases(eval_files(evals__evals=[{"id": 1, "prompt": "a"}, {"id": "1", "prompt": "b"}]))
 
 
@@ -139,7 +139,7 @@ def test_a_lopsided_set_is_noted() -> None:
 
 def test_a_file_of_another_skill_is_noted() -> None:
     files = eval_files(evals__evals={"skill_name": "cook", "evals": []}, evals={"skill_name": "plot", "evals": []})
-    assert meant_for_others(files, "plot") == ("evals/evals.json says that it is for 'cook'",)
+    assert meant_for_others(files, "plot") == ("evals/evals.json names another skill, 'cook'",)
     queries = eval_files(evals__eval_queries={"skill_name": "cook", "queries": ASKED})
-    assert meant_for_others(queries, "plot") == ("evals/eval_queries.json says that it is for 'cook'",)
+    assert meant_for_others(queries, "plot") == ("evals/eval_queries.json names another skill, 'cook'",)
     assert meant_for_others(eval_files(evals__evals=[]), "plot") == ()

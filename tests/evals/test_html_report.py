@@ -57,7 +57,7 @@ def everything() -> str:
     report = OutputReport(
         skill=EVIL, model=EVIL, variants=arms, done=tuple(done), summary=summarize(done, arms), flags=find_flags(done, arms)
     )
-    return render_html(EVIL, triggers=[TriggerReport(skill=EVIL, judge=EVIL, rows=rows)], trials=trials, outputs=[report])
+    return render_html(EVIL, triggers=[TriggerReport(skill=EVIL, judge=EVIL, rows=rows)], tests=trials, outputs=[report])
 
 
 def test_nothing_that_was_said_becomes_markup() -> None:
@@ -97,9 +97,9 @@ def test_the_page_shows_charts_numbers_and_reasons() -> None:
 
 
 def test_a_whisker_is_drawn_where_there_is_a_spread() -> None:
-    steady = bars([Bar(label="a", share=0.5, text="50%")], "t")
+    deterministic = bars([Bar(label="a", share=0.5, text="50%")], "t")
     wavering = bars([Bar(label="a", share=0.5, text="50%", spread=0.2)], "t")
-    assert ("whisker" in steady, "whisker" in wavering) == (False, True)
+    assert ("whisker" in deterministic, "whisker" in wavering) == (False, True)
 
 
 def test_bars_never_leave_their_track() -> None:

@@ -34,7 +34,7 @@ def test_what_xml_cannot_say_is_replaced() -> None:
 
 def test_a_request_that_failed_says_who_won() -> None:
     class Other:
-        name, steady = "other", True
+        name, deterministic = "other", True
 
         async def __call__(self, query: str) -> JudgeChoice:
             return JudgeChoice(triggered=False, winner="rival", why="more words", own="place 2")
@@ -42,7 +42,7 @@ def test_a_request_that_failed_says_who_won() -> None:
     queries = [TriggerQuery(text="plot", should_trigger=True), TriggerQuery(text="cook", should_trigger=False)]
     root = ET.fromstring(junit_triggers([run_now(run_triggers("charts", queries, Other()))]))
     first, second = root[0]
-    assert "picked rival: more words" in (first[0].text or "")
+    assert "selected rival: more words" in (first[0].text or "")
     assert list(second) == []
 
 
@@ -57,4 +57,4 @@ def test_a_list_of_failures_shows_the_error_and_not_the_way_to_it() -> None:
         trial("other", SkillTestStatus.ERROR, "it was stopped after 2 s"),
     ]
     marks = [case[0].get("message") for case in ET.fromstring(junit_tests(rows))[0]]
-    assert marks == ["it printed something else than expected", "assert 1 == 2", "it was stopped after 2 s"]
+    assert marks == ["the output differs from the expected one", "assert 1 == 2", "it was stopped after 2 s"]

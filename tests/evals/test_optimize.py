@@ -9,7 +9,7 @@ from pathlib import Path
 from evals.authors import author_skill, entry_of, selector_of
 from metier.evals.files import TriggerQuery
 from metier.evals.optimize import OptimizeResult, optimize_description
-from metier.evals.proposals import CountedWords, ModelProposals, is_fit
+from metier.evals.proposals import CountedWords, ModelProposals, is_valid_proposal
 from metier.evals.ranker_judge import RankerTriggerJudge
 from metier.evals.triggers import JudgeChoice, Split, TriggerJudge, TriggerResult, assign_splits
 from metier.models import ModelChoice, ModelClient
@@ -57,7 +57,7 @@ def test_it_is_the_same_every_time(tmp_path: Path) -> None:
 class Listed:
     """A judge that passes what a description names in so many words."""
 
-    name, steady = "listed", True
+    name, deterministic = "listed", True
 
     def __init__(self, description: str) -> None:
         self.description = description
@@ -75,7 +75,7 @@ def test_the_best_is_chosen_on_what_was_held_back_and_not_on_what_was_learnt() -
     asked: list[Sequence[TriggerResult]] = []
 
     class Both:
-        steady = True
+        deterministic = True
 
         async def __call__(
             self, description: str, rows: Sequence[TriggerResult], tried: Sequence[tuple[str, float]]
@@ -92,7 +92,7 @@ def test_the_best_is_chosen_on_what_was_held_back_and_not_on_what_was_learnt() -
 
 def test_the_present_one_stays_where_none_is_better() -> None:
     class Worse:
-        steady = True
+        deterministic = True
 
         async def __call__(
             self, description: str, rows: Sequence[TriggerResult], tried: Sequence[tuple[str, float]]
@@ -110,8 +110,8 @@ def test_the_present_one_stays_where_none_is_better() -> None:
 
 def test_a_proposer_that_may_do_better_is_asked_again() -> None:
     class Trying:
-        def __init__(self, *said: str, steady: bool) -> None:
-            self.said, self.steady = list(said), steady
+        def __init__(self, *said: str, deterministic: bool) -> None:
+            self.said, self.deterministic = list(said), deterministic
 
         async def __call__(
             self, description: str, rows: Sequence[TriggerResult], tried: Sequence[tuple[str, float]]
@@ -120,11 +120,13 @@ def test_a_proposer_that_may_do_better_is_asked_again() -> None:
 
     queries = [TriggerQuery(text=f"w{n}", should_trigger=True) for n in range(5)]
     found = run_now(
-        optimize_description("a", "old", queries, judge=Listed, propose=Trying("", "old", "w0 w1 w2 w3 w4", steady=False))
+        optimize_description(
+            "a", "old", queries, judge=Listed, propose=Trying("", "old", "w0 w1 w2 w3 w4", deterministic=False)
+        )
     )
     assert found.best.description == "w0 w1 w2 w3 w4"
-    steady = Trying("", "w0 w1 w2 w3 w4", steady=True)
-    assert not run_now(optimize_description("a", "old", queries, judge=Listed, propose=steady)).is_better
+    deterministic = Trying("", "w0 w1 w2 w3 w4", deterministic=True)
+    assert not run_now(optimize_description("a", "old", queries, judge=Listed, propose=deterministic)).is_better
 
 
 def row(query: str, *, should: bool = True, passed: bool = False) -> TriggerResult:
@@ -136,11 +138,11 @@ def row(query: str, *, should: bool = True, passed: bool = False) -> TriggerResu
 
 def test_a_copy_of_the_test_is_not_fit() -> None:
     rows = [row("my ficus drops its brown leaves")]
-    assert is_fit("Waters every ficus that drops leaves.", NOW, rows)
-    assert not is_fit("Use when: my ficus drops its brown leaves.", NOW, rows)
-    assert is_fit("Use when the user says that plants are dry.", NOW, [row("the user says that plants are dry")])
+    assert is_valid_proposal("Waters every ficus that drops leaves.", NOW, rows)
+    assert not is_valid_proposal("Use when: my ficus drops its brown leaves.", NOW, rows)
+    assert is_valid_proposal("Use when the user says that plants are dry.", NOW, [row("the user says that plants are dry")])
     for text in ("", " ", "a" * 1025, "two\nlines", "<b>bold</b>"):
-        assert not is_fit(text, NOW, rows), text
+        assert not is_valid_proposal(text, NOW, rows), text
 
 
 def test_a_model_is_told_the_failures_and_only_those() -> None:

@@ -65,7 +65,7 @@ def test_a_page_can_skip_its_rest(tmp_path: Path) -> None:
 def test_a_page_that_takes_too_long_is_stopped_and_said_so(tmp_path: Path) -> None:
     (one,) = tried(tmp_path, {"tests/a.md": page("$ sleep 60")}, seconds=0.5)
     assert one.status is SkillTestStatus.ERROR
-    assert "stopped after" in one.message
+    assert "timed out after" in one.message
 
 
 def test_pytest_files_are_run_with_the_scripts_importable(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_tests_that_write_their_own_report_are_not_believed(tmp_path: Path) -> N
 
 def test_a_file_without_tests_is_an_error_and_not_a_success(tmp_path: Path) -> None:
     (one,) = tried(tmp_path, {"tests/test_nothing.py": "x = 1\n"})
-    assert (one.status, "holds no test" in one.message) == (SkillTestStatus.ERROR, True)
+    assert (one.status, "found no test" in one.message) == (SkillTestStatus.ERROR, True)
 
 
 def test_data_and_pages_without_commands_are_no_tests(tmp_path: Path) -> None:
@@ -160,5 +160,5 @@ def test_files_are_tested_at_once(tmp_path: Path) -> None:
             return await super().run(run)
 
     answer = '[{"code": 0, "output": "", "seconds": 0.1}]'
-    rows = run_now(run_skill_tests(find_skill_tests("greeter", str(folder)), Meeting(answer), at_once=2))
+    rows = run_now(run_skill_tests(find_skill_tests("greeter", str(folder)), Meeting(answer), parallel=2))
     assert [one.status for one in rows] == [SkillTestStatus.PASSED] * 2

@@ -45,7 +45,7 @@ def test_a_run_three_times_as_long_or_dear_is_told() -> None:
     runs = [done(ARMS[0], True, run=number, seconds=1) for number in (1, 2)]
     runs += [done(ARMS[1], True, run=1, seconds=3.1), done(ARMS[1], True, run=2, tokens=301)]
     found = {flag.kind: flag.what for flag in find_flags(runs, ARMS)}
-    assert (found[FlagKind.SLOW], found[FlagKind.DEAR]) == ("without_skill, run 1", "without_skill, run 2")
+    assert (found[FlagKind.SLOW], found[FlagKind.COSTLY]) == ("without_skill, run 1", "without_skill, run 2")
     assert FlagKind.SLOW not in {flag.kind for flag in find_flags(runs[:2] + runs[3:], ARMS)}
 
 

@@ -20,9 +20,9 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, answers: Mapping[str, Sequence[bool]], *, steady: bool = False) -> None:
+    def __init__(self, answers: Mapping[str, Sequence[bool]], *, deterministic: bool = False) -> None:
         self.answers = {query: list(each) for query, each in answers.items()}
-        self.steady = steady
+        self.deterministic = deterministic
         self.asked: list[str] = []
 
     async def __call__(self, query: str) -> JudgeChoice:
@@ -62,14 +62,14 @@ def test_stopping_early_never_changes_the_answer(should: bool, answers: list[boo
 
 
 def test_a_judge_that_always_says_the_same_is_asked_once() -> None:
-    judge = Scripted({"q": [True]}, steady=True)
+    judge = Scripted({"q": [True]}, deterministic=True)
     run_now(run_triggers("a", [TriggerQuery(text="q", should_trigger=True)], judge, runs=3))
     assert judge.asked == ["q"]
 
 
 def test_a_judge_that_cannot_be_reached_ends_the_evaluation_with_its_own_error() -> None:
     class Away:
-        name, steady = "away", True
+        name, deterministic = "away", True
 
         async def __call__(self, query: str) -> JudgeChoice:
             raise UnavailableError("the model cannot be reached", hint="start it")
@@ -82,7 +82,7 @@ def test_a_judge_that_cannot_be_reached_ends_the_evaluation_with_its_own_error()
 def test_precision_and_recall_are_of_the_requests() -> None:
     answers = {"a": [True], "b": [False], "c": [True], "d": [False]}
     queries = [TriggerQuery(text=text, should_trigger=text in "ab") for text in "abcd"]
-    report = run_now(run_triggers("s", queries, Scripted(answers, steady=True)))
+    report = run_now(run_triggers("s", queries, Scripted(answers, deterministic=True)))
     assert (report.precision, report.recall, report.pass_rate) == (0.5, 0.5, 0.5)
     assert [row.query for row in report.failures] == ["b", "c"]
     assert report.data()["summary"]["failed"] == 2

@@ -7,10 +7,10 @@ talk (waiting or awaiting, whole or streamed) are four short loops over the same
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metier.runtime import Tool, in_thread
+from metier.values import dataclass
 
 from .background_loop import run_in_background
 from .skills import Skills

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -21,6 +20,7 @@ from uuid import uuid4
 from metier.errors import MetierError, UsageError
 from metier.runtime import ActivatedBy, PolicyVerdict, ResourceRead, Tool, in_thread, parse_patterns, tool_request
 from metier.spec import SKILL_FILE, is_name
+from metier.values import replace
 
 from .chat_completions import extended
 from .prompt import instructions_activated_elsewhere

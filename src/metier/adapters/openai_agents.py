@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import fields, make_dataclass
 from typing import Any, TypeVar
 
 from metier.errors import UsageError
 from metier.runtime import Tool, in_thread
+from metier.values import dataclass
 
 from .skills import MissingSdkError, Skills, Source
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -18,6 +17,7 @@ from metier.disclosure import SectionVisibility, render_section
 from metier.errors import NotFoundError
 from metier.sources import discover
 from metier.spec import resource_path
+from metier.values import dataclass, field
 
 __all__ = ["AgentSkillsSection", "AgentSkillsSectionParams", "SkillMetadata"]
 

@@ -10,7 +10,17 @@ from metier.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .agent import Agent, AgentVersion, diff_versions, fill_instructions, parse_version, rename_agent, render_version
+    from .agent import (
+        Agent,
+        AgentVersion,
+        diff_versions,
+        fill_instructions,
+        parse_export,
+        parse_version,
+        rename_agent,
+        render_export,
+        render_version,
+    )
     from .conversations import ConversationMatch, ConversationStore, ConversationSummary, Turn, to_markdown
     from .engine import AgentEngine, Compaction, EngineOptions
     from .events import (
@@ -39,8 +49,10 @@ _EXPORTS = {
         "AgentVersion",
         "diff_versions",
         "fill_instructions",
+        "parse_export",
         "parse_version",
         "rename_agent",
+        "render_export",
         "render_version",
     ),
     "metier.agents.conversations": (
@@ -113,9 +125,11 @@ __all__ = [
     "WarningIssued",
     "diff_versions",
     "fill_instructions",
+    "parse_export",
     "parse_version",
     "read_slash_commands",
     "rename_agent",
+    "render_export",
     "render_version",
     "to_markdown",
 ]

@@ -7,15 +7,17 @@ be declared, so that a typo is an error when the agent is written and not a hole
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 from metier.errors import ConfigError, UsageError
 from metier.spec import is_name
+from metier.values import dataclass, field, replace
 
 __all__ = [
     "BUILT_IN",
@@ -23,7 +25,10 @@ __all__ = [
     "AgentVersion",
     "diff_versions",
     "fill_instructions",
+    "parse_export",
     "parse_version",
+    "rename_agent",
+    "render_export",
     "render_version",
     "variables_of",
 ]
@@ -130,6 +135,25 @@ def parse_version(text: str, *, file: str) -> AgentVersion:
         raise ConfigError(str(error), file=file, hint=error.hint) from error
     except _FieldError as wrong:
         raise ConfigError(f"{wrong} is not what it should be", file=file, hint=hint) from None
+
+
+def render_export(versions: Sequence[AgentVersion]) -> str:
+    """Several versions of an agent as one JSON document."""
+    return json.dumps({"metier-agent": 1, "versions": [render_version(each) for each in versions]}, indent=2) + "\n"
+
+
+def parse_export(text: str, *, file: str) -> list[AgentVersion]:
+    """Reads the TOML of one version or the document of `render_export`, oldest first."""
+    if not text.lstrip().startswith("{"):
+        return [parse_version(text, file=file)]
+    try:
+        document = json.loads(text)
+        versions = [str(each) for each in document["versions"]]
+        if document["metier-agent"] != 1 or not versions:
+            raise ValueError("another kind of file")
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{file!r} is not an exported agent", hint="create one with `metier agent export`") from error
+    return [parse_version(each, file=file) for each in versions]
 
 
 class _FieldError(Exception):

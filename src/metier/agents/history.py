@@ -8,8 +8,9 @@ the skill is active (see `prompt.told_in`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard
+
+from metier.values import dataclass, replace
 
 from .conversations import Turn
 

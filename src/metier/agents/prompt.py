@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from metier.catalog import Entry
 from metier.disclosure import ActivationMethod, Budget, CatalogStyle, Disclosure, render_catalog
 from metier.runtime import Session, Tool
 from metier.selection import MatchDecision, Selection
+from metier.values import dataclass
 
 __all__ = ["BASE_INSTRUCTIONS", "MOST_RANKED", "Prompt", "PromptPart", "build_prompt", "decide", "skills_in_history"]
 

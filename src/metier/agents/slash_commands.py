@@ -11,9 +11,9 @@ import re
 import shlex
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from metier.spec import split_document
+from metier.values import dataclass
 
 __all__ = ["SlashCommand", "read_slash_commands"]
 

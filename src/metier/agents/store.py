@@ -14,12 +14,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 from metier.errors import ConfigError, ConflictError, NotFoundError, nearest
 from metier.sources import file_lock, replace_text
+from metier.values import replace
 
 from .agent import Agent, AgentVersion, parse_version, render_version
 
@@ -98,12 +99,12 @@ class AgentStore:
         wanted = self._version(name, number).agent
         return self.change(name, lambda _: wanted, change=f"rolled back to version {number}")
 
-    def take(self, versions: Sequence[AgentVersion], *, replacing: bool = False) -> AgentVersion:
-        """Import an agent, with as much of its history as was given, oldest first; on top of one that is here if asked."""
+    def import_versions(self, versions: Sequence[AgentVersion], *, force: bool = False) -> AgentVersion:
+        """Imports an agent with the given versions, oldest first. With `force`, the last one is added to an existing agent."""
         agent = versions[-1].agent
         with self._alone(agent.name):
             there = bool(self._numbers(agent.name)) or self._file(agent.name).exists()
-            if there and not replacing:
+            if there and not force:
                 raise ConflictError(
                     f"there is an agent {agent.name!r} already", hint="import it under another --name, or --force"
                 )

@@ -1,4 +1,4 @@
-"""`metier run`: one request, done with skills, and its answer."""
+"""`metier run`: one request, answered with skills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metier.agents import TurnStatus
 from metier.app import App
 from metier.errors import UnavailableError
 
-from .agent.create import agent_names, pairs
+from .agent.fields import agent_names, parse_pairs
 from .chat.preview import preview_lines
 from .chat.record import Listener, TurnRecord
 from .chat.slash import Conversation
@@ -22,19 +22,21 @@ from .core.result import Result
 from .core.terminal import one_line
 from .skill.select import request_text
 
-__all__ = ["ask", "failure"]
+__all__ = ["failure", "run"]
 
-_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1, TurnStatus.STOPPED: 130}
+_EXIT_STATUS = {TurnStatus.DONE: 0, TurnStatus.PREVIEW: 0, TurnStatus.LIMITED: 1, TurnStatus.STOPPED: 130}
 
 
 @command("", "run")
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
-@click.option("--agent", default="", shell_complete=agent_names, help="The agent that does it.")
-@click.option("--model", help="Ask this model instead.")
-@click.option("--session", "session_id", metavar="ID", help="Go on with this conversation.")
+@click.option("--agent", default="", shell_complete=agent_names, help="Use this agent.")
+@click.option("--model", help="Use this model.")
+@click.option("--session", "session_id", metavar="ID", help="Continue this conversation.")
 @click.option("--skill", "skills", multiple=True, help="Activate this skill first; repeatable.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the agent's instructions.")
-def ask(
+@click.option(
+    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable in the agent's instructions."
+)
+def run(
     app: App,
     *,
     query: tuple[str, ...],
@@ -44,41 +46,41 @@ def ask(
     skills: tuple[str, ...],
     variables: tuple[str, ...],
 ) -> Result:
-    """Have one request done: pick skills, activate them, ask the model, run what it calls for, print the answer.
+    """Run a single request with your skills.
 
-    `-` reads the request from standard input. Without a model it shows what one would receive. The conversation is kept;
-    `metier chat --session ID` goes on with it.
+    Selects and activates skills, asks the model, runs the tools it calls and prints the answer. `-` reads the request from
+    standard input. Without a model the prompt is shown instead. `metier chat --session ID` continues the conversation.
     """
     text = request_text(query)
-    talk = Conversation(app, agent=agent, model=model, session=session_id or None, variables=pairs(variables))
+    conversation = Conversation(app, agent=agent, model=model, session=session_id or None, variables=parse_pairs(variables))
     record = TurnRecord(text)
     live = sys.stdout.isatty() and not click.get_current_context().params["as_json"]
     listeners: list[Listener] = [record]
     if live:
-        listeners.append(_shown_on(talk))
-    asyncio.run(_said(talk, text, skills, listeners))
-    return _result(talk, record, live=live)
+        listeners.append(_live_view(conversation))
+    asyncio.run(_run_turn(conversation, text, skills, listeners))
+    return _result(conversation, record, live=live)
 
 
-async def _said(talk: Conversation, text: str, skills: Sequence[str], listeners: Iterable[Listener]) -> None:
-    from .chat.repl import stoppable
+async def _run_turn(conversation: Conversation, text: str, skills: Sequence[str], listeners: Iterable[Listener]) -> None:
+    from .chat.repl import interruptible
 
     try:
         for name in skills:
-            talk.engine.session.activate(name)
-        async for event in stoppable(talk.engine, text):
+            conversation.engine.session.activate(name)
+        async for event in interruptible(conversation.engine, text):
             for listener in listeners:
                 listener(event)
     finally:
-        await talk.close()
+        await conversation.close()
 
 
-def _shown_on(talk: Conversation) -> Listener:
-    from .chat.repl import asking
+def _live_view(conversation: Conversation) -> Listener:
+    from .chat.repl import approval_prompt
     from .chat.view import View
 
-    view = View(sandbox=lambda: _level(talk.app))
-    talk.approve = asking(lambda: view)
+    view = View(sandbox=lambda: _level(conversation.app))
+    conversation.approve = approval_prompt(lambda: view)
     return view
 
 
@@ -87,25 +89,32 @@ def _level(app: App) -> str:
     return best.level if best else ""
 
 
-def _result(talk: Conversation, record: TurnRecord, *, live: bool) -> Result:
+def _result(conversation: Conversation, record: TurnRecord, *, live: bool) -> Result:
     row = record.row
-    ending = TurnStatus(row["status"])
-    if ending is TurnStatus.FAILED:
+    status = TurnStatus(row["status"])
+    if status is TurnStatus.FAILED:
         raise failure(row)
-    data: dict[str, Any] = {"session": talk.session, "agent": talk.agent, "model": talk.model_name, **row}
+    data: dict[str, Any] = {
+        "session": conversation.session,
+        "agent": conversation.agent,
+        "model": conversation.model_name,
+        **row,
+    }
     notes = [*row["warnings"]]
-    if ending in (TurnStatus.LIMITED, TurnStatus.STOPPED):
+    if status in (TurnStatus.LIMITED, TurnStatus.STOPPED):
         notes.append(f"{row['reason']}; {row['hint']}" if row["hint"] else row["reason"])
-    if ending is TurnStatus.PREVIEW:
+    if status is TurnStatus.PREVIEW:
         return Result(
             data=data, lines=lambda terminal: preview_lines(row, terminal), notes=tuple(notes), info=one_line(row["hint"])
         )
     answer = "" if live else f"{row['answer']}\n"
-    return Result(data=data, lines=lambda _: (), text=answer, notes=tuple(notes) if not live else (), status=_STATUS[ending])
+    return Result(
+        data=data, lines=lambda _: (), text=answer, notes=tuple(notes) if not live else (), status=_EXIT_STATUS[status]
+    )
 
 
 def failure(row: dict[str, Any]) -> UnavailableError:
-    """The error that ends the command; what was warned of before is told with it."""
+    """The error that ends the command, with the warnings of the turn."""
     error = UnavailableError(row["reason"], hint=row["hint"])
     for warning in row["warnings"]:
         error.add_note(warning)

@@ -1,13 +1,14 @@
-"""Charts as inline SVG: no script, no font, no colour of their own, so that they follow the page into the dark.
+"""Charts as inline SVG. Colours and fonts come from the page, so that charts follow its dark mode.
 
-Lengths along a bar are shares of the width that there is, words keep their size: a phone shows the same chart as a desk.
+Bars scale with the width of the page, text does not, so the charts also fit a phone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+
+from metier.values import dataclass
 
 __all__ = ["Bar", "as_text", "bars", "pairs"]
 
@@ -17,7 +18,7 @@ _THICK = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A share from 0 to 1, with what stands before and behind it."""
+    """A share from 0 to 1 with its labels."""
 
     label: str
     share: float
@@ -28,7 +29,7 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], title: str) -> str:
-    """Horizontal bars under each other, each below its words and with a whisker where it has a spread."""
+    """Horizontal bars, each below its label and with a whisker if it has a spread."""
     parts = [f'<svg height="{_ROW * len(rows)}" role="img" aria-label="{as_text(title)}">']
     for number, row in enumerate(rows):
         top = number * _ROW + 18
@@ -49,7 +50,7 @@ def bars(rows: Sequence[Bar], title: str) -> str:
 
 
 def as_text(text: str) -> str:
-    """Never markup: escaped, and without characters that nobody sees or that turn a line around."""
+    """Escapes markup, and replaces invisible and bidirectional control characters."""
     return escape("".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text), quote=True)
 
 

@@ -1,8 +1,8 @@
-"""The eval files of a skill, as its author wrote them, and nothing of them trusted.
+"""The eval files of a skill. They are untrusted input.
 
 `evals/eval_queries.json` is a list of `{query, should_trigger}`. `evals/evals.json` holds tasks, whose assertions are called
 `assertions` by the standard's pages and `expectations` by skill-creator; both are read, and so are files at the skill's root,
-where some authors keep them. A task is also a request that the skill should be picked for, so its prompt counts as one.
+where some authors keep them. A task is also a request that the skill should be selected for, so its prompt counts as one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import MetierError, NotFoundError, suggested_name
 from metier.spec import Files, resource_path
+from metier.values import dataclass
 
 __all__ = [
     "Assertion",
@@ -37,21 +37,21 @@ _SHOULD = ("query", "prompt")
 
 
 class EvalFileError(MetierError, ValueError):
-    """An eval file does not say what it should."""
+    """An eval file is not valid."""
 
     code = "bad-evals"
     exit_status = 2
 
     def __init__(self, file: str, what: str, *, hint: str = "") -> None:
         example = f"assets/{file.rpartition('/')[2]}"
-        usual = f"the shape is in docs/evals.md; `metier skill read skill-authoring {example}` prints an example"
+        usual = f"the format is in docs/evals.md; `metier skill read skill-authoring {example}` prints an example"
         super().__init__(f"{file}: {what}", hint=hint or usual)
         self.file = file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerQuery:
-    """A request, and whether the skill should be picked for it."""
+    """A request, and whether the skill should be selected for it."""
 
     text: str
     should_trigger: bool
@@ -60,7 +60,7 @@ class TriggerQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """One fact about a result. With a command a program checks it, else a model does."""
+    """A claim about a result. With a command a program checks it, else a model does."""
 
     text: str
     command: tuple[str, ...] = ()
@@ -69,10 +69,10 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalCase:
-    """A task, and what a good result looks like."""
+    """A task with the description of a good result."""
 
     name: str
-    """Fit for a folder: the workspace has one for each."""
+    """A valid folder name: the results folder has one for each case."""
     id: str
     prompt: str
     expected: str = ""
@@ -81,7 +81,7 @@ class EvalCase:
 
 
 def read_queries(files: Files, *, skill: str = "the skill") -> tuple[TriggerQuery, ...]:
-    """Every request of every file, each once. NotFound without any, BadEvals for the first thing that is wrong."""
+    """Every request of every file, each once. NotFoundError if there is none, EvalFileError for the first mistake."""
     found: dict[str, TriggerQuery] = {}
     documents = list(_documents(files, (*QUERY_FILES, *CASE_FILES)))
     for file, document in documents:
@@ -89,7 +89,7 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[TriggerQuer
             query = _query(file, place, row, implied=file in CASE_FILES)
             known = found.setdefault(query.text, query)
             if known.should_trigger != query.should_trigger:
-                raise EvalFileError(file, f"{place} says the opposite of another one with the same query")
+                raise EvalFileError(file, f"{place} contradicts another entry with the same query")
     if not found:
         raise NotFoundError(
             f"{skill} has no trigger evals", hint=f'write {QUERY_FILES[0]}: [{{"query": "…", "should_trigger": true}}, …]'
@@ -98,7 +98,7 @@ def read_queries(files: Files, *, skill: str = "the skill") -> tuple[TriggerQuer
 
 
 def read_cases(files: Files, *, skill: str = "the skill") -> tuple[EvalCase, ...]:
-    """The tasks. Rows that only say whether the skill should trigger are none."""
+    """The tasks. Entries that only say whether the skill should trigger are skipped."""
     cases: dict[str, EvalCase] = {}
     known = frozenset(entry.path for entry in files.list())
     for file, document in _documents(files, CASE_FILES):
@@ -107,7 +107,9 @@ def read_cases(files: Files, *, skill: str = "the skill") -> tuple[EvalCase, ...
                 continue
             case = _case(known, file, place, row, number)
             if case.name in cases:
-                raise EvalFileError(file, f"{place} has the name of another one, {case.name!r}", hint="give each its own id")
+                raise EvalFileError(
+                    file, f"{place} has the same name as another entry, {case.name!r}", hint="give each its own id"
+                )
             cases[case.name] = case
     if not cases:
         raise NotFoundError(f"{skill} has no output evals", hint=f"write {CASE_FILES[0]}: see docs/evals.md")
@@ -115,7 +117,7 @@ def read_cases(files: Files, *, skill: str = "the skill") -> tuple[EvalCase, ...
 
 
 def balance(queries: tuple[TriggerQuery, ...]) -> tuple[str, ...]:
-    """What makes a set of queries say little."""
+    """Warnings about a set of queries that is too small."""
     wanted = sum(query.should_trigger for query in queries)
     counts = {"should trigger": wanted, "should not trigger": len(queries) - wanted}
     return tuple(
@@ -126,9 +128,9 @@ def balance(queries: tuple[TriggerQuery, ...]) -> tuple[str, ...]:
 
 
 def meant_for_others(files: Files, skill: str) -> tuple[str, ...]:
-    """Files that name another skill than the one they lie in: copied along with a template, most often."""
+    """Warnings about files that name another skill, usually copied with a template."""
     return tuple(
-        f"{file} says that it is for {document['skill_name']!r}"
+        f"{file} names another skill, {document['skill_name']!r}"
         for file, document in _documents(files, (*QUERY_FILES, *CASE_FILES))
         if isinstance(document, dict) and document.get("skill_name", skill) != skill
     )
@@ -152,7 +154,7 @@ def _documents(files: Files, names: tuple[str, ...]) -> Iterator[tuple[str, Any]
 
 
 def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no value")
+    raise ValueError(f"{text} is not a JSON value")
 
 
 def _rows(file: str, document: Any, *, keys: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -160,9 +162,9 @@ def _rows(file: str, document: Any, *, keys: tuple[str, ...]) -> Iterator[tuple[
     if isinstance(document, dict):
         rows = next((document[key] for key in keys if key in document), None)
     if not isinstance(rows, list):
-        raise EvalFileError(file, f"holds no list, neither itself nor as {keys[-1]!r}")
+        raise EvalFileError(file, f"is not a list and has no list {keys[-1]!r}")
     if len(rows) > _MOST:
-        raise EvalFileError(file, f"holds {len(rows):,} entries; {_MOST:,} are the most", hint="keep those that tell something")
+        raise EvalFileError(file, f"has {len(rows):,} entries; the limit is {_MOST:,}", hint="keep the most informative ones")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise EvalFileError(file, f"entry {number} is {_kind(row)}, not an object")
@@ -206,7 +208,7 @@ def _inputs(known: frozenset[str], file: str, place: str, row: Mapping[str, Any]
 
 
 def _file(known: frozenset[str], file: str, place: str, name: str) -> str:
-    """The path of a file that the skill has."""
+    """Returns the path of an existing file of the skill."""
     path = resource_path(name)
     if path not in known:
         raise EvalFileError(file, f"{place}: the skill has no file {name!r}", hint="paths start at the skill's folder")
@@ -227,7 +229,7 @@ def _assertion(known: frozenset[str], file: str, place: str, claim: Any) -> Asse
         raise EvalFileError(file, f"{place}: a command is {_kind(command)}, not a text or a list of words")
     text = _text(file, place, claim, "text")
     if words:
-        # Told now, and not by a check that fails in both arms after every run was paid for.
+        # Checked now, because otherwise it would fail in both variants after every run was paid for.
         _file(known, file, place, words[0])
     return Assertion(text=text, command=tuple(words))
 
@@ -240,7 +242,7 @@ def _text(file: str, place: str, row: Mapping[str, Any], key: str, *, needed: bo
         raise EvalFileError(file, f"{place}: {key} is {'empty' if key in row else 'missing'}")
     if len(value) > _LONGEST:
         raise EvalFileError(file, f"{place}: {key} is longer than {_LONGEST:,} characters", hint="put long input into a file")
-    # Half a surrogate pair can be written in JSON and in no file.
+    # JSON can hold half a surrogate pair, and a file cannot.
     return value.encode("utf-8", "replace").decode()
 
 

@@ -1,16 +1,16 @@
-"""Did the result keep its promises? A program says where one can, a model elsewhere, and nobody without evidence."""
+"""Grades of a result: each assertion is checked by a program or by a model, always with evidence."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metier.errors import MetierError
 from metier.models import ChatMessage, ChatModel
 from metier.runtime import ScriptRun
 from metier.spec import resource_path
+from metier.values import dataclass
 
 from .files import Assertion, EvalCase
 from .task_workspace import TaskWorkspace
@@ -49,7 +49,7 @@ class Grade:
 
 
 async def grade(case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel, *, folder: str) -> tuple[Grade, ...]:
-    """Every assertion of the case, in its order. One that says nothing but what a good result is, is graded by that."""
+    """Grades every assertion of the case, in order. Without assertions, `expected` is the only one."""
     assertions = case.assertions or ((Assertion(text=case.expected),) if case.expected else ())
     by_model = [one for one in assertions if not one.command]
     judged = iter(await _by_model(case, answer, workspace, model, by_model) if by_model else ())
@@ -57,7 +57,7 @@ async def grade(case: EvalCase, answer: str, workspace: TaskWorkspace, model: Ch
 
 
 async def _by_command(assertion: Assertion, answer: str, workspace: TaskWorkspace, folder: str) -> Grade:
-    """A file of the skill, run in the sandbox: exit code 0 is a pass, what it prints the evidence. Its input is the answer."""
+    """Runs a file of the skill in the sandbox with the answer as input. Exit code 0 is a pass, its output the evidence."""
     script, *words = assertion.command
     try:
         path = resource_path(script)
@@ -71,7 +71,7 @@ async def _by_command(assertion: Assertion, answer: str, workspace: TaskWorkspac
     except MetierError as error:
         return Grade(text=assertion.text, passed=False, evidence=f"the check could not be run: {error}")
     printed = [line for line in (outcome.stdout + "\n" + outcome.stderr).splitlines() if line.strip()]
-    ended = "its time was up" if outcome.timed_out else f"exit code {outcome.exit_code}"
+    ended = "timed out" if outcome.timed_out else f"exit code {outcome.exit_code}"
     evidence = f"{' '.join(assertion.command)}: {printed[-1].strip() if printed else ended}"
     return Grade(text=assertion.text, passed=outcome.ok, evidence=evidence[:_LONGEST_EVIDENCE])
 
@@ -96,20 +96,20 @@ def _graded(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
     if passed and not evidence and not quote:
         passed, evidence = False, "the grader gave no evidence"
     elif passed and quote and " ".join(quote.split()) not in " ".join(result.split()):
-        passed, evidence = False, f"the grader quoted what the result does not say: {quote}"
-    told = f"{evidence} “{quote}”" if quote and quote not in evidence else evidence
-    return Grade(text=assertion.text, passed=passed, evidence=(told or "none given")[:_LONGEST_EVIDENCE])
+        passed, evidence = False, f"the grader quoted text that is not in the result: {quote}"
+    shown = f"{evidence} “{quote}”" if quote and quote not in evidence else evidence
+    return Grade(text=assertion.text, passed=passed, evidence=(shown or "none given")[:_LONGEST_EVIDENCE])
 
 
 def _shown(answer: str, workspace: TaskWorkspace) -> str:
     parts = [f"<answer>\n{answer}\n</answer>"]
     parts += [f"<file path={json.dumps(path)}>\n{text}\n</file>" for path, text in workspace.written()]
-    # What the model wrote must not end the block that it is shown in.
+    # Text of the model must not close the block that it is shown in.
     return "\n".join(parts)[:_MOST_SHOWN].replace("</result>", "&lt;/result>")
 
 
 def _read(text: str) -> list[dict[str, Any]]:
-    """The rows of an answer that may have words or a fence around its JSON."""
+    """The rows of an answer that may have text or a fence around its JSON."""
     start, end = text.find("{"), text.rfind("}")
     try:
         rows = json.loads(text[start : end + 1])["results"]

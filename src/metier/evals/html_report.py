@@ -1,6 +1,6 @@
-"""The report as one HTML page: everything in it, nothing fetched, readable by day and by night.
+"""The report as one HTML page without external resources, for light and dark mode.
 
-Whatever a skill, a model or a script said is text here and never markup; the page forbids itself scripts all the same.
+Text of skills, models and scripts is escaped, and the page forbids scripts as well.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def render_html(
     title: str,
     *,
     triggers: Sequence[TriggerReport] = (),
-    trials: Sequence[SkillTestResult] = (),
+    tests: Sequence[SkillTestResult] = (),
     outputs: Sequence[OutputReport] = (),
 ) -> str:
-    parts = [*_triggers(triggers), *_trials(trials), *_outputs(outputs)]
+    parts = [*_triggers(triggers), *_tests(tests), *_outputs(outputs)]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="color-scheme" content="light dark">'
@@ -49,9 +49,9 @@ def _triggers(reports: Sequence[TriggerReport]) -> Iterator[str]:
                 style="good" if one.ok else "bad")
             for one in reports
         ],
-        "Requests that were judged right, by skill",
+        "Correct requests by skill",
     )  # fmt: skip
-    head = ("skill", "right", "precision", "recall", "train", "validation")
+    head = ("skill", "correct", "precision", "recall", "train", "validation")
     yield _table(head, (_rates(one) for one in reports))
     for one in reports:
         yield from _requests(one)
@@ -79,21 +79,21 @@ def _request(row: TriggerResult, skill: str) -> list[str]:
     return [_sign(row.passed), as_text(row.query), should, _number(f"{row.triggers}/{row.runs}"), why]
 
 
-def _trials(trials: Sequence[SkillTestResult]) -> Iterator[str]:
-    if not trials:
+def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:
+    if not tests:
         return
-    skills = dict.fromkeys(trial.skill for trial in trials)
-    yield f"<h2>Do its scripts work?</h2><p>{_counted(trials)}, each in the sandbox.</p>"
+    skills = dict.fromkeys(trial.skill for trial in tests)
+    yield f"<h2>Do its scripts work?</h2><p>{_counted(tests)}, each in the sandbox.</p>"
     rows = []
     for skill in skills:
-        own = [trial for trial in trials if trial.skill == skill]
+        own = [trial for trial in tests if trial.skill == skill]
         run = [trial for trial in own if trial.status is not SkillTestStatus.SKIPPED]
         passed = sum(trial.ok for trial in run)
         style = "good" if passed == len(run) else "bad"
         rows.append(Bar(label=skill, share=passed / len(run) if run else 0.0, text=f"{passed} of {len(run)}", style=style))
     yield bars(rows, "Tests that passed, by skill")
     for skill in skills:
-        own = [trial for trial in trials if trial.skill == skill]
+        own = [trial for trial in tests if trial.skill == skill]
         opened = "" if all(trial.ok for trial in own) else " open"
         yield f"<details{opened}><summary>{as_text(skill)}: {_counted(own)}</summary>"
         yield _table(("", "test", "where", "time"), map(_trial, own))
@@ -107,8 +107,8 @@ def _trial(trial: SkillTestResult) -> list[str]:
     return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
 
 
-def _counted(trials: Sequence[SkillTestResult]) -> str:
-    counts = {status: sum(trial.status is status for trial in trials) for status in SkillTestStatus}
+def _counted(tests: Sequence[SkillTestResult]) -> str:
+    counts = {status: sum(trial.status is status for trial in tests) for status in SkillTestStatus}
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
 

@@ -1,4 +1,4 @@
-"""A Python for tests that need more than a skill's scripts do."""
+"""The Python interpreter of tests that need a module, such as pytest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["interpreters_with"]
 
 
 def interpreters_with(module: str, *, path: str | None = None) -> Interpreters | None:
-    """Interpreters whose Python has this module: None for the usual ones, if theirs does or nobody's does."""
+    """Interpreters whose Python has this module. None means the default ones: theirs has it, or no Python has it."""
     usual = shutil.which("python3", path=path)
     if usual and subprocess.run([usual, "-I", "-c", f"import {module}"], capture_output=True, check=False).returncode == 0:
         return None

@@ -1,4 +1,4 @@
-"""Results in the XML that every CI server reads."""
+"""Results as JUnit XML, for CI servers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def junit_triggers(reports: Sequence[TriggerReport]) -> str:
             case = _case(suite, f"{report.skill}.{kind}", row.query, 0.0)
             if not row.passed:
                 winner = row.choice.winner or "nothing"
-                _mark(case, "failure", f"picked {winner}: {row.choice.why}\n{report.skill}: {row.choice.own}")
+                _mark(case, "failure", f"selected {winner}: {row.choice.why}\n{report.skill}: {row.choice.own}")
         _count(suite, [SkillTestStatus.PASSED if row.passed else SkillTestStatus.FAILED for row in report.rows], 0.0)
     return _written(root)
 
@@ -56,10 +56,10 @@ def _mark(case: Element, tag: str, message: str) -> None:
 
 
 def _headline(message: str) -> str:
-    """The line that a list of failures should show: of a difference what it is, of pytest's account the error."""
+    """The line that a list of failures shows: the kind of a difference, or the error of pytest's report."""
     first, *more = message.split("\n")
     if first == "--- expected":
-        return "it printed something else than expected"
+        return "the output differs from the expected one"
     return next((line[1:].strip() for line in (first, *more) if line.startswith("E ")), first)
 
 
@@ -72,7 +72,7 @@ def _count(suite: Element, statuses: Sequence[SkillTestStatus], seconds: float) 
 
 
 def _legal(text: str) -> str:
-    """XML has no word for most control characters, not even escaped."""
+    """Replaces the control characters that XML cannot hold, not even escaped."""
     return "".join(
         char
         if char in "\t\n" or (char >= " " and not "\ud800" <= char <= "\udfff" and char not in "\ufffe\uffff")

@@ -25,7 +25,7 @@ When a skill fits the user's request, call load_skill with its name before anyth
 class ModelTriggerJudge:
     """`nearby` returns the other skills that the catalog shows for a request."""
 
-    steady = False
+    deterministic = False
 
     def __init__(self, model: ChatModel, skill: NamedDescription, nearby: Callable[[str], Sequence[NamedDescription]]) -> None:
         self.name = f"model {model.name}"

@@ -1,17 +1,18 @@
-"""A better description, found on one part of the requests and chosen on the other.
+"""A better description, found with one part of the requests and chosen on the other.
 
-Proposals are made from failures of the training part alone. Which of them is best is decided on the part that was held
-back, so that a description which only learnt its test by heart does not win. The present one wins a tie.
+Proposals are based on failures of the training part alone. The best one is chosen on the held-out part, so that an
+overfitted description does not win. The current description wins a tie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from metier.values import dataclass
+
 from .files import TriggerQuery
-from .proposals import Propose, is_fit
+from .proposals import Propose, is_valid_proposal
 from .triggers import Split, TriggerJudge, TriggerReport, run_triggers
 
 __all__ = ["Candidate", "OptimizeResult", "optimize_description"]
@@ -21,7 +22,7 @@ _MOST_ROUNDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A description, and how it did."""
+    """A description with its trigger report."""
 
     description: str
     report: TriggerReport
@@ -55,14 +56,14 @@ async def optimize_description(
     propose: Propose, runs: int = 3,
     rounds: int = _MOST_ROUNDS, on_progress: Callable[[], None] = lambda: None,
 ) -> OptimizeResult:  # fmt: skip
-    """`judge` gives the judge of a description. `on_progress` is called after each description that was tried."""
+    """`judge` makes the judge of a description. `on_progress` is called after each description."""
 
-    async def tried_with(text: str) -> Candidate:
+    async def evaluate(text: str) -> Candidate:
         report = await run_triggers(skill, queries, judge(text), runs=runs)
         on_progress()
         return Candidate(description=text, report=report)
 
-    before = await tried_with(description)
+    before = await evaluate(description)
     tried = [before]
     for _ in range(rounds):
         leader = max(tried, key=lambda one: one.train)
@@ -71,10 +72,10 @@ async def optimize_description(
             break
         known = {one.description for one in tried}
         proposed = await propose(leader.description, rows, [(one.description, one.train) for one in tried])
-        new = [text for text in proposed if text not in known and is_fit(text, description, before.report.rows)]
-        if not new and propose.steady:
+        new = [text for text in proposed if text not in known and is_valid_proposal(text, description, before.report.rows)]
+        if not new and propose.deterministic:
             break
-        tried += [await tried_with(text) for text in new]
-    # max keeps the first of equals, and the present one is first.
+        tried += [await evaluate(text) for text in new]
+    # max returns the first of equals, and the current description is first.
     best = max(tried, key=lambda one: (one.validation, one.train))
     return OptimizeResult(before=before, best=best, tried=tuple(tried))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from metier.catalog import Entry
 from metier.models import ChatModel
 from metier.runtime import Limits, Permissions, ScriptRunner
+from metier.values import dataclass
 
 from .files import EvalCase
 from .grading import grade

@@ -1,4 +1,4 @@
-"""Many things at once, but not too many, and the first failure as itself."""
+"""Coroutines in parallel, with a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def run_parallel(work: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T]:
-    """The results in the order of the work. When one fails, the others are cancelled and waited for."""
+    """Returns the results in the order of the work. If one fails, the others are cancelled and its error is raised."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(make: Callable[[], Awaitable[T]]) -> T:

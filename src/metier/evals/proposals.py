@@ -1,8 +1,8 @@
-"""Better descriptions from failed requests: by a model, or by counting words.
+"""Proposals of better descriptions from failed requests: by a model, or by counting words.
 
-A proposal may name the situation that failed requests have in common, and must not repeat them: a description that quotes its
-own test passes the test and nothing else. So what a model proposes is refused where it holds five words of a request in a
-row, and what is counted must be said by requests that should trigger and by none that should not.
+A proposal must not repeat the requests, because a description that quotes its own test passes only that test. So proposals
+with five words of a request in a row are rejected, and counted words must occur in requests that should trigger and in none
+that should not.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from metier.selection import split_words, word_terms
 
 from .triggers import TriggerResult
 
-__all__ = ["LONGEST", "CountedWords", "ModelProposals", "Propose", "is_fit"]
+__all__ = ["LONGEST", "CountedWords", "ModelProposals", "Propose", "is_valid_proposal"]
 
 LONGEST = 1024
 _COPIED = 5
 _SIZES = (3, 6, 10)
-# What people say around what they want.
-_CHATTER = frozenset(
+# Words that carry no topic.
+_FILLER = frozenset(
     """
     please want wants need needs help make give show tell can could would like use using look find got new first last
     thing things some any all now then also just really quick quickly boss user https http www com org
@@ -46,32 +46,32 @@ Descriptions tried before, with their share of passed requests:
 {tried}
 
 Write a better description: what the skill does in one sentence, then "Use when" with the situations that the missed requests
-have in common, then "Not for" with the nearest neighbour. At most {longest} characters, one line, no tags. Do not quote the
+have in common, then "Not for" with the most similar task. At most {longest} characters, one line, no tags. Do not quote the
 requests: other ones like them must be picked as well. Answer with JSON only: {{"description": "..."}}"""
 
 
 class Propose(Protocol):
-    steady: bool
-    """The same question always gets the same answer, so that asking again is of no use."""
+    deterministic: bool
+    """The same input always gives the same proposals, so asking again is useless."""
 
     async def __call__(
         self, description: str, rows: Sequence[TriggerResult], tried: Sequence[tuple[str, float]]
     ) -> Sequence[str]:
-        """New descriptions, given how this one did on the requests that may be learnt from."""
+        """Proposes descriptions, given the results of this one on the training requests."""
 
 
-def is_fit(description: str, before: str, rows: Sequence[TriggerResult]) -> bool:
-    """Could it stand in a SKILL.md, and is what it adds more than a copy of its test?"""
+def is_valid_proposal(description: str, before: str, rows: Sequence[TriggerResult]) -> bool:
+    """Returns True if a description is valid in SKILL.md and does not copy its test."""
     if not description.strip() or len(description) > LONGEST or not description.isprintable() or "<" in description:
         return False
-    said = _grams(description) - _grams(before)
-    return not any(said & _grams(row.query) for row in rows)
+    added = _grams(description) - _grams(before)
+    return not any(added & _grams(row.query) for row in rows)
 
 
 class CountedWords:
-    """Deterministic, and without a model: the words that missed requests share, and those of requests it should leave alone."""
+    """Adds the words that missed requests share, and excludes those of requests that should not trigger. Needs no model."""
 
-    steady = True
+    deterministic = True
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -95,7 +95,7 @@ class CountedWords:
                     yield _placed(description, positive) + negative
 
     def _lacking(self, description: str, rows: Sequence[TriggerResult], *, should_trigger: bool) -> list[str]:
-        """Words of failed requests of one kind that no request of the other kind has, the most common first."""
+        """Words of failed requests of one kind that no request of the other kind has, the most frequent first."""
         known = _terms(f"{self._name} {description}")
         other = {term for row in rows if row.should_trigger is not should_trigger for term in _terms(row.query)}
         kind = [row for row in rows if row.should_trigger is should_trigger]
@@ -103,14 +103,14 @@ class CountedWords:
         written: dict[str, str] = {}
         for row in kind:
             if not row.passed:
-                for word in _said(row.query):
+                for word in _topic_words(row.query):
                     written.setdefault(word_terms(word)[0], word)
         lacking = [term for term in written if term not in known and term not in other]
         return [written[term] for term in sorted(lacking, key=lambda term: (-shared[term], written[term]))]
 
 
 class ModelProposals:
-    steady = False
+    deterministic = False
 
     def __init__(self, model: ChatModel, name: str) -> None:
         self._model = model
@@ -132,7 +132,7 @@ class ModelProposals:
 
 
 def _read(text: str) -> str:
-    """The description in an answer that may have words or a fence around its JSON."""
+    """The description in an answer that may have text or a fence around its JSON."""
     start, end = text.find("{"), text.rfind("}")
     try:
         value = json.loads(text[start : end + 1])["description"]
@@ -142,16 +142,16 @@ def _read(text: str) -> str:
 
 
 def _placed(description: str, sentence: str) -> str:
-    """The sentence before what the description says it is not for."""
+    """Inserts the sentence before the part of the description that starts with "Not for"."""
     if not sentence:
         return description
     parts = _NEGATIVE.split(description.rstrip(), maxsplit=1)
     return f"{parts[0]}{sentence}" + (f" {parts[1]}" if len(parts) > 1 else "")
 
 
-def _said(text: str) -> list[str]:
+def _topic_words(text: str) -> list[str]:
     plain = [word.lower() for word in split_words(text) if word.isalpha() and len(word) > 2]
-    return [word for word in plain if word not in _CHATTER and word_terms(word)]
+    return [word for word in plain if word not in _FILLER and word_terms(word)]
 
 
 def _terms(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The local ranker as a judge: the skill among all that are installed, without a model, the same answer every time."""
+"""The local ranker as a trigger judge: it ranks the skill among all installed ones, deterministically and without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_WORDS = 4
 
 
 class RedescribedSkill(IndexedSkill):
-    """A skill as it would be with another description."""
+    """A skill with another description."""
 
     __slots__ = ("text",)
 
@@ -35,7 +35,7 @@ class RedescribedSkill(IndexedSkill):
 
 
 def selector_with(selector: Selector, subjects: Iterable[Entry], installed: Iterable[Entry]) -> Selector:
-    """The selector with these skills in it, installed or not, in place of installed ones that have their names."""
+    """Adds these skills to the selector, in place of installed ones with the same names."""
     wanted = {entry.name: entry for entry in subjects}
     for rival in installed:
         if rival.name in wanted and rival.folder != wanted[rival.name].folder and rival.folder in selector:
@@ -47,10 +47,10 @@ def selector_with(selector: Selector, subjects: Iterable[Entry], installed: Iter
 
 
 class RankerTriggerJudge:
-    """Picks what `metier skill select` picks."""
+    """Selects like `metier skill select`."""
 
     name = "local ranker"
-    steady = True
+    deterministic = True
 
     def __init__(self, selector: Selector, entry: Entry, *, description: str | None = None) -> None:
         self._selector = selector
@@ -68,26 +68,26 @@ class RankerTriggerJudge:
         return JudgeChoice(
             triggered=triggered,
             winner=first.name if first else "",
-            why=f"{first.confidence:.0%} sure: {first.reason}" if first else self._nobody(looked_at),
-            own=self._own(own, looked_at, () if triggered else self._unsaid(query)),
+            why=f"{first.confidence:.0%} sure: {first.reason}" if first else self._why_none(looked_at),
+            own=self._own(own, looked_at, () if triggered else self._missing_words(query)),
         )
 
-    def _nobody(self, looked_at: tuple[Match, ...]) -> str:
+    def _why_none(self, looked_at: tuple[Match, ...]) -> str:
         if not looked_at or looked_at[0].decision is MatchDecision.NOTHING:
-            return "no skill comes near"
+            return "no skill is similar"
         best = looked_at[0]
-        return f"{best.name} comes nearest with a fit of {best.fit:.0%}; {self._selector.options.activate:.0%} is needed"
+        return f"the best match is {best.name} with a fit of {best.fit:.0%}; {self._selector.options.activate:.0%} is required"
 
     def _own(self, own: Match | None, looked_at: tuple[Match, ...], missing: Sequence[str]) -> str:
-        lacks = f"; it never says {', '.join(map(repr, missing))}" if missing else ""
+        lacks = f"; its description lacks {', '.join(map(repr, missing))}" if missing else ""
         if own is None:
             return f"not among the first {_LOOKED_AT}{lacks}"
         return f"place {looked_at.index(own) + 1}, {own.confidence:.0%} sure: {own.reason}{lacks}"
 
-    def _unsaid(self, query: str) -> list[str]:
-        """Words of the request that neither name nor description has."""
-        said = {term for word in split_words(f"{self._entry.name} {self._description}") for term in word_terms(word)}
-        uncovered = {
-            word.lower(): None for word in split_words(query) if len(word) > 2 and not said.intersection(word_terms(word))
+    def _missing_words(self, query: str) -> list[str]:
+        """Words of the request that neither the name nor the description has."""
+        known = {term for word in split_words(f"{self._entry.name} {self._description}") for term in word_terms(word)}
+        missing = {
+            word.lower(): None for word in split_words(query) if len(word) > 2 and not known.intersection(word_terms(word))
         }
-        return [word for word in uncovered if word_terms(word)][:_MOST_WORDS]
+        return [word for word in missing if word_terms(word)][:_MOST_WORDS]

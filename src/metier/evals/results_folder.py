@@ -1,7 +1,7 @@
-"""The folder that output evals leave behind, laid out as the standard's pages and skill-creator lay it out.
+"""The folder with the results of output evals, in the layout of the standard's pages and skill-creator.
 
 <skill>-workspace/
-├── skill-snapshot/                     the old skill, where one was compared with
+├── skill-snapshot/                     the old skill, with --baseline
 └── iteration-N/
     ├── benchmark.json, feedback.json, report.html
     └── <eval-name>/
@@ -33,16 +33,16 @@ _LAST_OF_A_RUN = "transcript.json"
 
 
 class ResultsFolder:
-    """One iteration of one skill's evals. Earlier ones are never touched.
+    """One iteration of one skill's evals. Earlier iterations are never changed.
 
-    Left early, by Ctrl-C or a model that went away, it keeps the runs that ended, which may have cost money, and nothing of
-    those that did not.
+    If it is left early, by Ctrl-C or a failure of the model, it keeps the finished runs, which may have cost money, and removes
+    the others.
     """
 
     def __init__(self, folder: str, *, runs: int) -> None:
         self.folder = os.path.abspath(folder)
         self._runs = runs
-        self._begun: list[str] = []
+        self._started: list[str] = []
         self.iteration = self._next()
 
     def __enter__(self) -> Self:
@@ -51,23 +51,23 @@ class ResultsFolder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             return
-        ended = [place for place in self._begun if os.path.exists(os.path.join(place, _LAST_OF_A_RUN))]
+        ended = [place for place in self._started if os.path.exists(os.path.join(place, _LAST_OF_A_RUN))]
         cases = [os.path.join(self.iteration, case) for case in os.listdir(self.iteration)] if ended else [self.iteration]
-        for folder in (*cases, *self._begun):
+        for folder in (*cases, *self._started):
             if not any(os.path.commonpath((place, folder)) == folder for place in ended):
                 shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # it holds earlier iterations
             os.rmdir(self.folder)
 
     def snapshot(self, skill: str) -> str:
-        """A copy of the old skill, so that what was compared with can be looked at later."""
+        """Copies the old skill, so that it can be inspected later."""
         target = os.path.join(self.folder, "skill-snapshot")
         shutil.rmtree(target, ignore_errors=True)
         _copy(skill, target, [entry.path for entry in DiskFiles(skill).list()])
         return target
 
     def inputs(self, case: EvalCase, skill: str) -> str:
-        """The files of a case, copied: a run can harm the copy at most."""
+        """Copies the files of a case, so that a run cannot change the originals."""
         target = os.path.join(self.iteration, case.name, "inputs")
         os.makedirs(target, exist_ok=True)
         for path in case.files:
@@ -75,12 +75,12 @@ class ResultsFolder:
         return target
 
     def outputs(self, case: EvalCase, variant: str, run: int) -> str:
-        self._begun.append(place := self._place(case.name, variant, run))
+        self._started.append(place := self._place(case.name, variant, run))
         os.makedirs(target := os.path.join(place, "outputs"))
         return target
 
     def record(self, done: GradedRun) -> None:
-        """What one run took, how it was graded, and all that was said."""
+        """Writes the timing, grading and transcript of one run."""
         place = self._place(done.case, done.variant, done.run)
         grades = [grade.data() for grade in done.grades]
         passed = sum(grade.passed for grade in done.grades)
@@ -100,14 +100,14 @@ class ResultsFolder:
         return os.path.join(self.iteration, case, variant, *below)
 
     def _next(self) -> str:
-        """A folder that did not exist before; two evaluations at once get two."""
+        """Creates the folder of the next iteration; concurrent evaluations get different ones."""
         for number in range(1, _MOST_ITERATIONS):
             try:
                 os.makedirs(place := os.path.join(self.folder, f"iteration-{number}"))
             except FileExistsError:
                 continue
             return place
-        raise ConflictError(f"{self.folder} holds {_MOST_ITERATIONS:,} iterations", hint="move some away")
+        raise ConflictError(f"{self.folder} holds {_MOST_ITERATIONS:,} iterations", hint="delete some of them")
 
     def _json(self, folder: str, name: str, document: object) -> None:
         self._write(

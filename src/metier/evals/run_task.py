@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metier.catalog import Catalog, Entry, State
 from metier.models import ChatMessage, ChatModel, Message
 from metier.runtime import Permissions, Session, SessionOptions, SessionServices, Tool, call_tool
+from metier.values import dataclass, field, replace
 
 from .files import EvalCase
 from .task_workspace import TaskWorkspace

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 from metier.errors import MetierError, NotFoundError
 from metier.runtime import Limits, Outcome, ScriptRun, ScriptRunner
 from metier.sources import DiskFiles
+from metier.values import dataclass, field
 
 from .parallel import run_parallel
 from .transcript import SKIPPED, ConsoleStep, difference, read_transcript
@@ -34,13 +34,13 @@ class SkillTestStatus(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     ERROR = "error"
-    """It could not be run: its fault or the machine's, but no answer about the skill."""
+    """The test could not be run, so there is no result about the skill."""
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillTestResult:
-    """One test and what came of it."""
+    """The result of one test."""
 
     skill: str
     file: str
@@ -61,7 +61,7 @@ class SkillTestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillTestFile:
-    """One file of tests of one skill."""
+    """A test file of a skill."""
 
     skill: str
     folder: str
@@ -71,7 +71,7 @@ class SkillTestFile:
 
 
 def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
-    """The test files of a skill, in the order of their names."""
+    """The test files of a skill, sorted by name."""
     files = DiskFiles(folder)
     found = []
     for entry in files.list():
@@ -89,17 +89,17 @@ def find_skill_tests(skill: str, folder: str) -> tuple[SkillTestFile, ...]:
 
 
 async def run_skill_tests(
-    suites: Sequence[SkillTestFile], runner: ScriptRunner, *, limits: Limits | None = None, at_once: int | None = None,
+    files: Sequence[SkillTestFile], runner: ScriptRunner, *, limits: Limits | None = None, parallel: int | None = None,
     on_progress: Callable[[Sequence[SkillTestResult]], None] = lambda _: None,
 ) -> tuple[SkillTestResult, ...]:  # fmt: skip
-    """All of them, as many at once as there are processors. `on_progress` is called with what came of each file."""
+    """Runs all files in parallel, by default one per processor. `on_progress` is called with the results of each file."""
 
     async def one(file: SkillTestFile) -> Sequence[SkillTestResult]:
         results = await (_commands if file.steps else _pytest)(file, runner, limits or Limits())
         on_progress(results)
         return results
 
-    done = await run_parallel((partial(one, file) for file in suites), at_once=at_once or os.cpu_count() or 1)
+    done = await run_parallel((partial(one, file) for file in files), at_once=parallel or os.cpu_count() or 1)
     return tuple(result for results in done for result in results)
 
 
@@ -136,7 +136,7 @@ async def _pytest(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) ->
     try:
         return list(_reported(suite, json.loads(outcome.files[0].data)))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-        # Ended before its time, or the tests have written a report of their own.
+        # pytest ended early, or the tests wrote a report of their own.
         return [_broken(suite, _why(outcome), seconds=outcome.duration)]
 
 
@@ -150,7 +150,7 @@ def _reported(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTes
             seconds=float(row["seconds"]), message=str(row.get("message", "")), line=int(row.get("line") or 0) or None,
         )  # fmt: skip
     if not report["tests"]:
-        yield _broken(suite, f"it holds no test that could be run; pytest ended with {report['code']}")
+        yield _broken(suite, f"pytest found no test to run; its exit code is {report['code']}")
 
 
 def _run(script: str, suite: SkillTestFile, plan: dict[str, Any], limits: Limits, **more: Any) -> ScriptRun:  # Any: fields
@@ -168,8 +168,8 @@ def _broken(suite: SkillTestFile, message: str, seconds: float = 0.0) -> SkillTe
 
 def _why(outcome: Outcome) -> str:
     if outcome.timed_out:
-        return f"it was stopped after {outcome.duration:.0f} s"
+        return f"timed out after {outcome.duration:.0f} s"
     if outcome.stop_reason:
         return f"it was stopped: too much {outcome.stop_reason}"
     last = "\n".join((outcome.stderr or outcome.stdout).splitlines()[-_LAST_LINES:])
-    return f"it ended with {outcome.exit_code} and no report\n{last}".strip()
+    return f"exit code {outcome.exit_code} without a report\n{last}".strip()

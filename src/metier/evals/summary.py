@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, stdev
 from typing import Any
+
+from metier.values import dataclass
 
 from .grading import Grade
 from .run_task import TaskResult
@@ -20,7 +21,7 @@ _MEASURES = ("pass_rate", "time_seconds", "tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRun:
-    """One run of one case in one variant, graded."""
+    """One graded run of one case in one variant."""
 
     case: str
     variant: str
@@ -47,16 +48,16 @@ class Spread:
 
 
 class FlagKind(StrEnum):
-    """What a flag means, and what to do about it."""
+    """The meaning of a flag and the advice."""
 
-    VALUE = "passes only with the skill: this is its value"
-    HARM = "passes only without the skill: the skill gets in the way"
-    EMPTY = "passes in both: it tells nothing, drop it"
+    VALUE = "passes only with the skill: keep what causes it"
+    HARM = "passes only without the skill: the skill hinders"
+    EMPTY = "passes in both: it shows nothing, remove it"
     UNMET = "fails in both: the skill does not teach it, or the assertion is wrong"
-    UNCHECKED = "nothing is said of a good result: look at the outputs and write assertions"
-    FLAKY = "passes now and then: an instruction can be read in two ways"
+    UNCHECKED = "no assertions and no expected output: look at the outputs and write assertions"
+    FLAKY = "results vary widely: an instruction is ambiguous"
     SLOW = "took three times as long as the other runs"
-    DEAR = "took three times as many tokens as the other runs"
+    COSTLY = "took three times as many tokens as the other runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def summarize(done: Sequence[GradedRun], variants: Sequence[str]) -> dict[str, Any]:
-    """`run_summary` as other tools read it: each variant's measures, and the first variant's difference to the second."""
+    """`run_summary` in the format of other tools: the measures of each variant, and their difference."""
     means = {variant: {name: spread(_values(done, variant, name)) for name in _MEASURES} for variant in variants}
     first, second = variants
     delta = {name: round(means[first][name].mean - means[second][name].mean, 3) for name in _MEASURES}
@@ -82,7 +83,7 @@ def summarize(done: Sequence[GradedRun], variants: Sequence[str]) -> dict[str, A
 
 
 def _values(done: Sequence[GradedRun], variant: str, name: str) -> list[float]:
-    # What nobody checked has neither passed nor failed.
+    # A run without grades has neither passed nor failed.
     return [one.measures[name] for one in done if one.variant == variant and (one.grades or name != "pass_rate")]
 
 
@@ -106,7 +107,7 @@ def _of_case(done: Sequence[GradedRun], case: str, variants: Sequence[str]) -> I
             yield EvalFlag(kind=FlagKind.FLAKY, case=case, what=variant)
     for kind, values in (
         (FlagKind.SLOW, [one.result.seconds for one in done]),
-        (FlagKind.DEAR, [one.result.tokens for one in done]),
+        (FlagKind.COSTLY, [one.result.tokens for one in done]),
     ):
         usual = median(values)
         for one, value in zip(done, values, strict=True):
@@ -119,12 +120,12 @@ def _rate(done: Sequence[GradedRun], variant: str, text: str) -> float:
     return sum(truths) / len(truths) if truths else 0.0
 
 
-def _kind(having: float, lacking: float) -> FlagKind | None:
-    """Of an assertion, by how often it passes with the skill and without."""
-    if having > 0.5 >= lacking:
+def _kind(with_skill: float, without: float) -> FlagKind | None:
+    """The flag of an assertion, by its pass rates with the skill and without."""
+    if with_skill > 0.5 >= without:
         return FlagKind.VALUE
-    if lacking > 0.5 >= having:
+    if without > 0.5 >= with_skill:
         return FlagKind.HARM
-    if having == lacking == 1.0:
+    if with_skill == without == 1.0:
         return FlagKind.EMPTY
-    return FlagKind.UNMET if having == lacking == 0.0 else None
+    return FlagKind.UNMET if with_skill == without == 0.0 else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from metier.disclosure import escape_output
 from metier.errors import RefusedError
@@ -26,6 +25,7 @@ from metier.runtime import (
 )
 from metier.sources import DiskFiles
 from metier.spec import Json, resource_path
+from metier.values import dataclass, replace
 
 __all__ = ["TaskWorkspace"]
 

@@ -1,16 +1,17 @@
-"""Commands with their expected output, as a terminal would show them.
+"""Console transcripts: commands with their expected output.
 
-A test is a Markdown page with ```console blocks. A line that begins with `$ ` is a command; what follows is what it must
-print, standard output and errors together. `...` stands for anything, also for several lines; a last line `[2]` is the exit
-code, 0 without. A command followed by nothing must print nothing. One that ends with 80 skips the rest of the page.
+A test is a Markdown page with ```console blocks. A line that begins with `$ ` is a command; the lines after it are the expected
+output, standard output and errors together. `...` matches anything, several lines too; a last line `[2]` is the exit code,
+by default 0. A command without expected output must print nothing. One with exit code 80 skips the rest of the page.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import unified_diff
+
+from metier.values import dataclass
 
 __all__ = ["SKIPPED", "ConsoleStep", "difference", "read_transcript"]
 
@@ -19,7 +20,7 @@ _BLOCK = re.compile(r"^ {0,3}```console[^\n]*\n(.*?)^ {0,3}```", re.MULTILINE | 
 _COMMAND = re.compile(r"^\$ ", re.MULTILINE)
 _CODE = re.compile(r"\[(\d{1,3})\]")
 _MOST_WILD = 50
-"""Wildcards of one step: each makes matching slower, and nobody needs more."""
+"""Wildcards of one step: each makes matching slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,12 @@ class ConsoleStep:
 
 
 def read_transcript(text: str) -> tuple[ConsoleStep, ...]:
-    """The steps of a page; none when it has no console block."""
+    """The steps of a page; none if it has no console block."""
     return tuple(_steps(text.replace("\r\n", "\n")))
 
 
 def difference(step: ConsoleStep, code: int, output: str) -> str:
-    """What is not as expected; empty when all is."""
+    """A diff between the expected and the actual output; empty if they match."""
     if code == step.code and _fits(step.expected, output):
         return ""
     found = [*_lines(output), *([f"[{code}]"] if code else [])]
@@ -70,7 +71,7 @@ def _fits(expected: str, output: str) -> bool:
 
 
 def _in_order(parts: list[str], text: str) -> bool:
-    """Each part after the one before, the first at the start and the last at the end. No backtracking, so no slow input."""
+    """Returns True if the parts follow each other, the first at the start and the last at the end. Never backtracks."""
     if len(parts) == 1:
         return text == parts[0]
     first, *middle, last = parts
@@ -87,5 +88,5 @@ def _in_order(parts: list[str], text: str) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    """Without spaces at the ends of lines and blank lines around: nobody sees them."""
+    """The lines without trailing spaces and surrounding blank lines."""
     return [line.rstrip() for line in text.strip("\n").split("\n")] if text.strip() else []

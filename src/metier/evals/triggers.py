@@ -1,18 +1,19 @@
-"""Is the skill picked when it should be, and left alone when it should not?
+"""Trigger evals: is the skill selected when it should be, and only then?
 
-Each request is put to a judge, the local ranker or a model, as often as it takes to decide: once for the ranker, which
-always says the same, up to `runs` times for a model, fewer as soon as the rest cannot change the answer. A request that
-should trigger passes above half, one that should not below.
+Each request goes to a judge, the local ranker or a model: once for the ranker, which is deterministic, up to `runs` times for a
+model, fewer if the rest cannot change the result. A request that should trigger passes if the skill is selected in more than
+half of the runs, one that should not if it is selected in less than half.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
+
+from metier.values import dataclass
 
 from .files import TriggerQuery
 from .parallel import run_parallel
@@ -24,7 +25,7 @@ _VALIDATION = 0.4
 
 
 class Split(StrEnum):
-    """What a description may be improved with, and what it is then chosen on."""
+    """Training requests improve a description; validation requests choose the best one."""
 
     TRAIN = "train"
     VALIDATION = "validation"
@@ -32,38 +33,35 @@ class Split(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeChoice:
-    """One judge's answer to one request."""
+    """The answer of a judge to one request."""
 
     triggered: bool
     winner: str = ""
-    """The skill that came first; empty when none was picked."""
+    """The skill that came first; empty if none was selected."""
     why: str = ""
-    """Why that one, in the judge's words."""
+    """The judge's reason."""
     own: str = ""
-    """How the skill itself fared."""
+    """The result of the evaluated skill itself."""
 
 
 class TriggerJudge(Protocol):
-    """Picks skills for a request. The catalog and the skill that is looked at are its own."""
+    """Selects skills for a request. It knows the catalog and the evaluated skill."""
 
     name: str
-    steady: bool
-    """Does it always answer the same?"""
+    deterministic: bool
 
     async def __call__(self, query: str) -> JudgeChoice: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerResult:
-    """What came of one request."""
-
     query: str
     should_trigger: bool
     triggers: int
     runs: int
     split: Split
     choice: JudgeChoice
-    """The last one that went wrong, else the last."""
+    """The last wrong one, else the last one."""
     passed: bool
 
     @property
@@ -102,7 +100,7 @@ class TriggerReport:
 
     @property
     def precision(self) -> float | None:
-        """Of the requests that it was picked for, how many it should have been picked for."""
+        """The share of correct ones among the requests that selected the skill."""
         return _share([row.should_trigger for row in self.rows if row.trigger_rate > 0.5])
 
     @property
@@ -124,10 +122,10 @@ async def run_triggers(
     on_progress: Callable[[], None] = lambda: None,
     notes: Iterable[str] = (),
 ) -> TriggerReport:  # fmt: skip
-    """Every request to the judge, some at a time. `on_progress` is called after each."""
+    """Sends every request to the judge, several in parallel. `on_progress` is called after each."""
 
     async def one(query: TriggerQuery, split: Split) -> TriggerResult:
-        row = await _asked(query, judge, 1 if judge.steady else runs, split)
+        row = await _evaluate(query, judge, 1 if judge.deterministic else runs, split)
         on_progress()
         return row
 
@@ -137,7 +135,7 @@ async def run_triggers(
 
 
 def decide(should_trigger: bool, hits: int, made: int, runs: int) -> bool | None:
-    """Passed, failed, or None while the runs that are left could still change it."""
+    """Returns whether a request passed; None while the remaining runs can change it."""
     left = runs - made
     if should_trigger:
         return True if 2 * hits > runs else False if 2 * (hits + left) <= runs else None
@@ -145,15 +143,15 @@ def decide(should_trigger: bool, hits: int, made: int, runs: int) -> bool | None
 
 
 def assign_splits(queries: Sequence[TriggerQuery]) -> tuple[Split, ...]:
-    """60 to 40 within each kind, by the requests' own text, so that neither the file's order nor a second run changes it."""
-    held = set()
+    """Splits 60 to 40 within each kind by a hash of the text, so that the order of the file does not matter."""
+    held_out = set()
     for kind in (True, False):
-        texts = sorted((query.text for query in queries if query.should_trigger is kind), key=_mixed)
-        held.update(texts[: round(len(texts) * _VALIDATION)])
-    return tuple(Split.VALIDATION if query.text in held else Split.TRAIN for query in queries)
+        texts = sorted((query.text for query in queries if query.should_trigger is kind), key=_hash)
+        held_out.update(texts[: round(len(texts) * _VALIDATION)])
+    return tuple(Split.VALIDATION if query.text in held_out else Split.TRAIN for query in queries)
 
 
-async def _asked(query: TriggerQuery, judge: TriggerJudge, runs: int, split: Split) -> TriggerResult:
+async def _evaluate(query: TriggerQuery, judge: TriggerJudge, runs: int, split: Split) -> TriggerResult:
     hits = made = 0
     verdict, shown = None, JudgeChoice(triggered=False)
     while verdict is None:
@@ -169,7 +167,7 @@ async def _asked(query: TriggerQuery, judge: TriggerJudge, runs: int, split: Spl
     )  # fmt: skip
 
 
-def _mixed(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 

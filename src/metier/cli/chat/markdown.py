@@ -1,18 +1,18 @@
-"""Markdown that is still being written: which part of it is finished, and which may still change."""
+"""Streamed Markdown: the part that will not change any more."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["finished"]
+__all__ = ["finished_length"]
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
-def finished(text: str) -> int:
-    """Up to where the text will not look different whatever comes next: the last blank line outside a code block.
+def finished_length(text: str) -> int:
+    """Returns the length of the text up to the last blank line outside a code block.
 
-    A terminal scrolls what is printed out of reach, so only what is finished may be printed for good.
+    More text cannot change how that part looks, so it can be printed for good.
     """
     best = 0
     opened = ""

@@ -1,4 +1,4 @@
-"""What a model would receive, when there is none to receive it."""
+"""The prompt of a turn, shown when no model is set."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["preview_lines"]
 
 
 def preview_lines(row: dict[str, Any], terminal: Terminal) -> Iterator[str]:
-    """Of a turn's row: the skills and why, what each part of the prompt costs, and the prompt itself."""
+    """The selected skills with reasons, the tokens of each part of the prompt, and the prompt."""
     prompt = row["prompt"]
     for match in row["selected"]:
         sign, name = terminal.paint("✓", "green"), terminal.paint(one_line(match["name"]), "bold")
         yield f"{sign} {name}  {match['confidence']:.0%}  {one_line(match['reason'])}"
     if not row["selected"]:
-        yield "no skill fits well enough to be activated"
+        yield "No skill fits well enough to be activated"
     yield ""
     yield terminal.paint(f"A model would receive about {prompt['tokens']:,} tokens before your message:", "bold")
     for name, tokens in prompt.items():

@@ -1,4 +1,4 @@
-"""A turn as one row of JSON, put together from its events."""
+"""A turn as one row of JSON, built from its events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Listener = Callable[[Event], None]
 
 
 class TurnRecord:
-    """Listens to one turn."""
+    """Collects the events of one turn."""
 
     def __init__(self, message: str) -> None:
         self.row: dict[str, Any] = {
@@ -41,7 +41,7 @@ class TurnRecord:
             case events.ToolCallStarted(id=id_, tool=tool, arguments=arguments):
                 row["tools"].append({"id": id_, "tool": tool, "arguments": arguments})
             case events.ToolCallFinished():
-                self._answered(event)
+                self._end_call(event)
             case events.ModelRetried():
                 row["retries"] += 1
             case events.HistoryCompacted(turns=turns):
@@ -52,7 +52,7 @@ class TurnRecord:
                 row |= {"answer": event.answer, "status": event.status, "reason": event.reason, "hint": event.hint}
                 row |= {"active": list(event.active), "usage": asdict(event.usage)}
 
-    def _answered(self, event: events.ToolCallFinished) -> None:
+    def _end_call(self, event: events.ToolCallFinished) -> None:
         for call in self.row["tools"]:
             if call["id"] == event.id and "ok" not in call:
                 call |= {"ok": event.ok, "code": event.code, "text": event.text, "level": event.level}

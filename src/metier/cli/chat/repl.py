@@ -1,7 +1,7 @@
-"""The terminal side of a conversation: what is typed, what is asked in between, and Ctrl-C.
+"""The read-eval-print loop of `metier chat`: prompt, approvals and Ctrl-C.
 
-prompt_toolkit reads; it is imported when a person sits there. The model's client, the ranker and the sandbox are made
-ready behind the first prompt, while the person types.
+prompt_toolkit reads the input; it is imported only on a terminal. The model's client, the ranker and the sandbox are
+loaded in the background after the first prompt, while the user types.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from metier.runtime import ApprovalAnswer, ApprovalHook, Question
 
 from .preview import preview_lines
 from .record import TurnRecord
-from .slash import COMMANDS, Conversation, money, resumed
+from .slash import COMMANDS, Conversation, money, resume_lines
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 
     from .view import View
 
-__all__ = ["asking", "converse", "stoppable"]
+__all__ = ["approval_prompt", "interruptible", "run_repl"]
 
 _ANSWERS = {"o": ApprovalAnswer.ONCE, "once": ApprovalAnswer.ONCE, "a": ApprovalAnswer.ALWAYS, "always": ApprovalAnswer.ALWAYS}
 
 
-async def stoppable(engine: AgentEngine, message: str) -> AsyncIterator[Event]:
-    """A turn that Ctrl-C stops, and nothing else with it."""
+async def interruptible(engine: AgentEngine, message: str) -> AsyncIterator[Event]:
+    """Yields the events of a turn. Ctrl-C stops the turn and not the program."""
     loop = asyncio.get_running_loop()
-    with _interrupted_by(loop, engine.stop):
+    with _on_interrupt(loop, engine.stop):
         async for event in engine.process(message):
             yield event
 
 
 @contextlib.contextmanager
-def _interrupted_by(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+def _on_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
     try:
         loop.add_signal_handler(signal.SIGINT, stop)
     except (NotImplementedError, RuntimeError, ValueError):
-        # Not the main thread, or a system without: then Ctrl-C is what it always is.
+        # Not the main thread, or a system without signals: Ctrl-C keeps its usual meaning.
         yield
         return
     try:
@@ -59,22 +59,22 @@ def _interrupted_by(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -
         loop.remove_signal_handler(signal.SIGINT)
 
 
-def asking(on: Callable[[], View]) -> ApprovalHook:
-    """The question whether a skill may do something, put to the person between two lines of the answer."""
+def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
+    """Asks the user for approval, between two lines of the answer."""
     one_at_a_time = asyncio.Lock()
 
     async def ask(question: Question) -> ApprovalAnswer:
         async with one_at_a_time:
-            view = on()
-            view.hold()
+            view = current_view()
+            view.pause()
             wants = f"{_escaped(question.skill)} wants to use [bold]{_escaped(str(question.request))}[/]"
             view.console.print(f"[yellow]?[/] {wants} [dim]({_escaped(question.reason)})[/]")
             try:
-                typed = await _prompt("  allow it? [o]nce, [a]lways, [n]o: ")
+                typed = await _prompt("  allow? [o]nce, [a]lways, [n]o: ")
             except (EOFError, KeyboardInterrupt):
                 typed = "n"
             finally:
-                view.go_on()
+                view.resume()
         return _ANSWERS.get(typed.strip().lower(), ApprovalAnswer.NO)
 
     return ask
@@ -88,24 +88,24 @@ async def _prompt(text: str) -> str:
     return await PromptSession[str]().prompt_async(text)
 
 
-async def converse(talk: Conversation) -> None:
-    """Until the person leaves."""
-    desk = _Desk(talk)
+async def run_repl(conversation: Conversation) -> None:
+    """Runs until the user quits."""
+    repl = _Repl(conversation)
     try:
-        await desk.run()
+        await repl.run()
     finally:
-        await talk.close()
+        await conversation.close()
 
 
-class _Desk:
-    def __init__(self, talk: Conversation) -> None:
+class _Repl:
+    def __init__(self, conversation: Conversation) -> None:
         try:
-            self._reader = _reader(talk, self._status)
+            self._reader = _reader(conversation, self._status)
         except ImportError as error:
             raise missing_extra(error, "agents") from error
-        self.talk = talk
+        self.conversation = conversation
         self._view: View | None = None
-        self._asleep = threading.Thread(target=self._warm_up, daemon=True)
+        self._loader = threading.Thread(target=self._load, daemon=True)
 
     @property
     def view(self) -> View:
@@ -116,73 +116,73 @@ class _Desk:
         return self._view
 
     async def run(self) -> None:
-        talk = self.talk
-        talk.terminal = Terminal.of()
-        talk.approve = asking(lambda: self.view)
+        conversation = self.conversation
+        conversation.terminal = Terminal.of()
+        conversation.approve = approval_prompt(lambda: self.view)
         self._greet()
         while True:
             try:
-                text = await self._reader.prompt_async("> ", pre_run=self._shown_once)
+                text = await self._reader.prompt_async("> ", pre_run=self._start_loader)
             except KeyboardInterrupt:
-                _say(talk.terminal.paint("Ctrl-D or /quit leaves", "dim"))
+                _print(conversation.terminal.paint("Press Ctrl-D or type /quit to quit", "dim"))
                 continue
             except EOFError:
                 return
             if not text.strip():
                 continue
-            entered = await talk.entered(text.strip())
-            for line in entered.lines:
-                _say(line)
-            if entered.leave:
+            result = await conversation.enter(text.strip())
+            for line in result.lines:
+                _print(line)
+            if result.quit:
                 return
-            if entered.message:
-                await self._turn(entered.message)
+            if result.message:
+                await self._turn(result.message)
 
     async def _turn(self, message: str) -> None:
         record = TurnRecord(message)
-        async for event in stoppable(self.talk.engine, message):
+        async for event in interruptible(self.conversation.engine, message):
             record(event)
             self.view(event)
             if isinstance(event, TurnFinished) and event.status is TurnStatus.PREVIEW:
-                for line in (*preview_lines(record.row, self.talk.terminal), "", one_line(event.hint)):
-                    _say(line)
-        _say("")
+                for line in (*preview_lines(record.row, self.conversation.terminal), "", one_line(event.hint)):
+                    _print(line)
+        _print("")
 
     def _greet(self) -> None:
-        talk, paint = self.talk, self.talk.terminal.paint
-        model = talk.app.user_settings["model.name"].value
-        who = talk.agent or "metier"
-        _say(f"{paint(one_line(who), 'bold')}  {paint('/help lists commands, Ctrl-D leaves', 'dim')}")
-        if talk.session:
-            for line in resumed(talk):
-                _say(line)
-        elif not (talk.model or talk.agent or model):
+        conversation, paint = self.conversation, self.conversation.terminal.paint
+        model = conversation.app.user_settings["model.name"].value
+        name = conversation.agent or "metier"
+        _print(f"{paint(one_line(name), 'bold')}  {paint('/help lists commands, Ctrl-D quits', 'dim')}")
+        if conversation.session:
+            for line in resume_lines(conversation):
+                _print(line)
+        elif not (conversation.model or conversation.agent or model):
             from metier.models import HOW_TO_SET_A_MODEL
 
-            _say(paint(f"no model is set, so you will see what one would receive; {HOW_TO_SET_A_MODEL}", "yellow"))
-        for warning in talk.warnings:
-            _say(paint(one_line(warning), "yellow"))
+            _print(paint(f"No model is set, so the prompt is shown instead of an answer; {HOW_TO_SET_A_MODEL}", "yellow"))
+        for warning in conversation.warnings:
+            _print(paint(one_line(warning), "yellow"))
 
-    def _shown_once(self) -> None:
-        if not self._asleep.ident:
-            self._asleep.start()
+    def _start_loader(self) -> None:
+        if not self._loader.ident:
+            self._loader.start()
 
-    def _warm_up(self) -> None:
-        """Whatever fails here fails again where it is needed, and is told there."""
+    def _load(self) -> None:
+        """A failure here is raised again where the part is used."""
         with contextlib.suppress(Exception):
-            engine = self.talk.engine
-            self.talk.app.skills.selector.select("warm up", 1)
+            engine = self.conversation.engine
+            self.conversation.app.skills.selector.select("warm up", 1)
             if engine.model_name:
                 load_client()
             self._level()
 
     def _level(self) -> str:
-        best = self.talk.app.sessions.runner.best()
+        best = self.conversation.app.sessions.runner.best()
         return best.level if best else ""
 
     def _status(self) -> str:
-        """The line below the prompt."""
-        engine = self.talk.started
+        """The status line below the prompt."""
+        engine = self.conversation.started
         if engine is None:
             return ""
         parts = [engine.options.agent, engine.model_name or "no model"]
@@ -193,18 +193,18 @@ class _Desk:
             parts.append(f"{usage.tokens:,} tokens")
         if usage.cost is not None:
             parts.append(money(usage.cost))
-        return truncate(" " + " · ".join(filter(None, map(one_line, parts))), self.talk.terminal.width)
+        return truncate(" " + " · ".join(filter(None, map(one_line, parts))), self.conversation.terminal.width)
 
 
-def _reader(talk: Conversation, status: Callable[[], str]) -> PromptSession[str]:
+def _reader(conversation: Conversation, status: Callable[[], str]) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
 
-    history = Path(talk.app.paths.at("chat_history"))
+    history = Path(conversation.app.paths.at("chat_history"))
     history.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
     history.touch(mode=0o600)
     return PromptSession(
-        history=FileHistory(str(history)), completer=_completer(talk), complete_while_typing=True, key_bindings=_keys(),
+        history=FileHistory(str(history)), completer=_completer(conversation), complete_while_typing=True, key_bindings=_keys(),
         bottom_toolbar=status, prompt_continuation="  ", reserve_space_for_menu=6,
     )  # fmt: skip
 
@@ -230,7 +230,7 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _completer(talk: Conversation) -> Completer:
+def _completer(conversation: Conversation) -> Completer:
     from prompt_toolkit.completion import Completer, Completion
     from prompt_toolkit.document import Document
 
@@ -240,25 +240,25 @@ def _completer(talk: Conversation) -> Completer:
         def get_completions(self, document: Document, _: object) -> Iterator[Completion]:
             text = document.text_before_cursor
             word = text.rpartition(" ")[2]
-            for name, about in _offered(talk, text, word):
+            for name, about in _offered(conversation, text, word):
                 if name.startswith(word):
                     yield Completion(name, start_position=-len(word), display_meta=truncate(about, 50))
 
     return Names()
 
 
-def _offered(talk: Conversation, text: str, word: str) -> Iterator[tuple[str, str]]:
+def _offered(conversation: Conversation, text: str, word: str) -> Iterator[tuple[str, str]]:
     if text == word and word.startswith("/"):
         yield from ((f"/{name}", each.about) for name, each in COMMANDS.items())
-        yield from ((f"/{name}", command.description) for name, command in talk.commands.items())
-        yield from ((f"/{entry.name}", entry.description) for entry in talk.app.catalog)
+        yield from ((f"/{name}", command.description) for name, command in conversation.commands.items())
+        yield from ((f"/{entry.name}", entry.description) for entry in conversation.app.catalog)
     elif word.startswith("$"):
-        yield from ((f"${entry.name}", entry.description) for entry in talk.app.catalog)
+        yield from ((f"${entry.name}", entry.description) for entry in conversation.app.catalog)
     elif text.startswith(("/skill ", "/unskill ")):
-        yield from ((entry.name, entry.description) for entry in talk.app.catalog)
+        yield from ((entry.name, entry.description) for entry in conversation.app.catalog)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,6 +1,6 @@
-"""What can be typed besides a message: `/skills`, `/why`, a project's own commands, a skill's name.
+"""Slash commands: `/skills`, `/why`, the user's own Markdown commands, and names of skills.
 
-Every command answers with lines, so it does the same on a terminal, in a pipe and as JSON.
+Every command returns lines, so it works the same on a terminal, in a pipe and as JSON.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict
 
-from metier.agents import AgentEngine, SlashCommand
-from metier.agents.conversations import to_markdown
-from metier.agents.events import ModelUsage
+from metier.agents import AgentEngine, ModelUsage, SlashCommand, to_markdown
 from metier.app import App
 from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
 from metier.errors import ConflictError, MetierError, UsageError, nearest
@@ -32,16 +30,16 @@ _MOST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlashResult:
-    """What came of something that was typed."""
+    """The result of one input."""
 
     lines: tuple[str, ...] = ()
     message: str = ""
-    """For the model."""
-    leave: bool = False
+    """To be sent to the model."""
+    quit: bool = False
 
 
 class Conversation:
-    """A conversation and what it can be told to do."""
+    """The conversation of a terminal or a pipe, with its slash commands."""
 
     def __init__(
         self, app: App, *, agent: str = "", model: str | None = None, session: str | None = None,
@@ -54,20 +52,20 @@ class Conversation:
         self.warnings = warnings
         self.terminal = Terminal()
         self.approve: ApprovalHook | None = None
-        self._wanted = session
+        self._session = session
         self._engine: AgentEngine | None = None
         self._name = ""
-        self._making = threading.Lock()
+        self._building = threading.Lock()
 
     @property
     def engine(self) -> AgentEngine:
-        """Made when it is first needed: showing a prompt needs none. Once, also when it is made ready behind the prompt."""
-        with self._making:
+        """Built on first use, once, because the prompt is shown before and a background thread loads it."""
+        with self._building:
             if self._engine is None:
                 self._engine = self.app.conversations.engine(
-                    self._wanted, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
+                    self._session, agent=self.agent, model=self.model, approve=self.approve, variables=self.variables
                 )
-                self._wanted, self._name = self._engine.id, self._engine.model_name
+                self._session, self._name = self._engine.id, self._engine.model_name
             return self._engine
 
     @property
@@ -77,7 +75,7 @@ class Conversation:
     @property
     def session(self) -> str | None:
         """The id of the conversation, once there is one."""
-        return self._wanted
+        return self._session
 
     @property
     def model_name(self) -> str:
@@ -88,93 +86,95 @@ class Conversation:
             await self._engine.close()
             self._engine = None
 
-    async def entered(self, text: str) -> SlashResult:
-        """Commands are done here; a message is handed back."""
+    async def enter(self, text: str) -> SlashResult:
+        """Runs a slash command; other text is returned as a message for the model."""
         found = _WORD.match(text)
         if not found:
             return SlashResult(message=text)
         name, rest = found[1], text[found.end() :].strip()
         try:
             if name in COMMANDS:
-                answer = COMMANDS[name].work(self, rest)
+                answer = COMMANDS[name].run(self, rest)
                 return answer if isinstance(answer, SlashResult) else await answer
             if name in self.commands:
                 return SlashResult(message=self.commands[name].filled(rest))
             if name in self.engine.session.catalog:
-                return _activated(self, name, rest)
+                return _activate(self, name, rest)
         except MetierError as error:
             return SlashResult(lines=(self.terminal.paint(one_line(f"{error}; {error.hint}"), "red"),))
         near = nearest(name, [*COMMANDS, *self.commands])
-        hint = f"did you mean /{near}?" if near else "/help lists what there is"
-        return SlashResult(lines=(self.terminal.paint(one_line(f"there is no command and no skill {name!r}; {hint}"), "red"),))
+        hint = f"did you mean /{near}?" if near else "/help lists the commands"
+        return SlashResult(lines=(self.terminal.paint(one_line(f"unknown command or skill {name!r}; {hint}"), "red"),))
 
     async def switch(self, session: str | None, *, agent: str | None = None) -> None:
         await self.close()
-        self._wanted = session
+        self._session = session
         self.agent = self.agent if agent is None else agent
 
 
-Work = Callable[[Conversation, str], SlashResult | Awaitable[SlashResult]]
+RunCommand = Callable[[Conversation, str], SlashResult | Awaitable[SlashResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Slash:
+class ChatCommand:
     usage: str
     about: str
-    work: Work
+    run: RunCommand
 
 
-def _help(talk: Conversation, _: str) -> SlashResult:
+def _help(conversation: Conversation, _: str) -> SlashResult:
     rows = [(each.usage, each.about) for each in COMMANDS.values()]
-    rows += [(f"/{name}", command.description) for name, command in talk.commands.items()]
+    rows += [(f"/{name}", command.description) for name, command in conversation.commands.items()]
     rows += [("/NAME, $NAME", "activate the skill of that name")]
-    return SlashResult(lines=tuple(_table(talk.terminal, rows)))
+    return SlashResult(lines=tuple(_table(conversation.terminal, rows)))
 
 
-def _skills(talk: Conversation, _: str) -> SlashResult:
-    session = talk.engine.session
+def _skills(conversation: Conversation, _: str) -> SlashResult:
+    session = conversation.engine.session
     active = session.active_names
     entries = sorted(session.catalog, key=lambda entry: entry.name not in active)
     rows = [
         (f"{'●' if entry.name in active else ' '} {entry.name}", first_sentence(entry.description)) for entry in entries[:_MOST]
     ]
     more = [f"{len(entries) - _MOST:,} more; `metier skill list` has them all"] if len(entries) > _MOST else []
-    return SlashResult(lines=(*_table(talk.terminal, rows), *more) or ("there is no skill; `metier skill create` makes one",))
+    return SlashResult(
+        lines=(*_table(conversation.terminal, rows), *more) or ("No skills. Create one with `metier skill create`.",)
+    )
 
 
-def _skill(talk: Conversation, rest: str) -> SlashResult:
+def _skill(conversation: Conversation, rest: str) -> SlashResult:
     name, _, arguments = rest.partition(" ")
     if not name:
-        raise UsageError("which skill?", hint="/skills lists them")
-    return _activated(talk, name, arguments.strip(), says=False)
+        raise UsageError("the name of a skill is missing", hint="/skills lists them")
+    return _activate(conversation, name, arguments.strip(), send=False)
 
 
-def _activated(talk: Conversation, name: str, arguments: str, *, says: bool = True) -> SlashResult:
-    """`/name words` also says the words: they are what the skill is wanted for."""
-    activation = talk.engine.session.activate(name, arguments=arguments)
-    left = f"; {', '.join(activation.evicted)} left to make room" if activation.evicted else ""
-    line = talk.terminal.paint(one_line(f"● {name} is active ({activation.tokens:,} tokens){left}"), "green")
-    return SlashResult(lines=(line, *map(one_line, activation.warnings)), message=arguments if says else "")
+def _activate(conversation: Conversation, name: str, arguments: str, *, send: bool = True) -> SlashResult:
+    """`/name words` also sends the words as a message."""
+    activation = conversation.engine.session.activate(name, arguments=arguments)
+    evicted = f"; {', '.join(activation.evicted)} deactivated to make room" if activation.evicted else ""
+    line = conversation.terminal.paint(one_line(f"● {name} is active ({activation.tokens:,} tokens){evicted}"), "green")
+    return SlashResult(lines=(line, *map(one_line, activation.warnings)), message=arguments if send else "")
 
 
-def _unskill(talk: Conversation, rest: str) -> SlashResult:
+def _unskill(conversation: Conversation, rest: str) -> SlashResult:
     if not rest:
         raise UsageError("which skill?", hint="/skills lists the active ones first")
-    gone = talk.engine.session.deactivate(rest)
+    gone = conversation.engine.session.deactivate(rest)
     return SlashResult(lines=(one_line(f"○ {', '.join(gone)}: no longer active"),))
 
 
-def _tools(talk: Conversation, _: str) -> SlashResult:
-    rows = [(tool.name, tool.description) for tool in talk.engine.tools()]
-    return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("the model has no tools: there is no skill",))
+def _tools(conversation: Conversation, _: str) -> SlashResult:
+    rows = [(tool.name, tool.description) for tool in conversation.engine.tools()]
+    return SlashResult(lines=tuple(_table(conversation.terminal, rows)) or ("No tools, because there are no skills",))
 
 
-def _why(talk: Conversation, _: str) -> SlashResult:
-    return SlashResult(lines=tuple(_reasons(talk)))
+def _why(conversation: Conversation, _: str) -> SlashResult:
+    return SlashResult(lines=tuple(_reasons(conversation)))
 
 
-def _reasons(talk: Conversation) -> Iterator[str]:
-    terminal, selection = talk.terminal, talk.engine.selection
+def _reasons(conversation: Conversation) -> Iterator[str]:
+    terminal, selection = conversation.terminal, conversation.engine.selection
     chosen = {match.name for match in selection.selected} if selection else set()
     if selection is not None:
         rows = [("✓", match) for match in selection.selected] + [("·", match) for match in selection.rejected[:5]]
@@ -182,11 +182,11 @@ def _reasons(talk: Conversation) -> Iterator[str]:
         for sign, match in rows:
             yield _scored(terminal, sign, match, widest)
         yield terminal.paint(f"of {selection.considered:,} skills, for the last message", "dim")
-    for row in talk.engine.session.active:
+    for row in conversation.engine.session.active:
         if row.name not in chosen:
             yield f"● {one_line(row.name)}  active since {row.since.astimezone():%H:%M}, by {row.by}"
-    if selection is None and not talk.engine.session.active:
-        yield "no message was said yet, and no skill is active"
+    if selection is None and not conversation.engine.session.active:
+        yield "No message yet, and no active skill"
 
 
 def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
@@ -196,8 +196,8 @@ def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
     return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {truncate(one_line(match.reason), room)}"
 
 
-def _usage(talk: Conversation, _: str) -> SlashResult:
-    engine = talk.engine
+def _usage(conversation: Conversation, _: str) -> SlashResult:
+    engine = conversation.engine
     lines = [usage_line(engine.usage)]
     for name, used in engine.session.usage.items():
         if name:
@@ -219,19 +219,19 @@ def money(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
 
 
-def _save(talk: Conversation, rest: str) -> SlashResult:
-    engine = talk.engine
-    chat, turns = talk.app.conversations.store.get(engine.id), talk.app.conversations.store.turns(engine.id)
+def _save(conversation: Conversation, rest: str) -> SlashResult:
+    engine = conversation.engine
+    chat, turns = conversation.app.conversations.store.get(engine.id), conversation.app.conversations.store.turns(engine.id)
     name = rest or f"chat-{engine.id}.md"
-    file = os.path.join(talk.app.folder, os.path.expanduser(name))
+    file = os.path.join(conversation.app.folder, os.path.expanduser(name))
     if os.path.lexists(file):
-        raise ConflictError(f"{name!r} exists already", hint="say another name: /save FILE")
-    replace_text(file, exported(talk.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
+        raise ConflictError(f"{name!r} exists already", hint="choose another name: /save FILE")
+    replace_text(file, export_json(conversation.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
     return SlashResult(lines=(one_line(f"saved {len(turns)} turns to {name}"),))
 
 
-def exported(app: App, chat: str) -> str:
-    """A whole conversation as JSON."""
+def export_json(app: App, chat: str) -> str:
+    """The whole conversation as JSON."""
     turns = [
         {"number": turn.number, "started": turn.started.isoformat(), "message": turn.message, "answer": turn.answer,
          "status": turn.status, "reason": turn.reason, "active": list(turn.active), "usage": asdict(turn.usage),
@@ -244,73 +244,73 @@ def exported(app: App, chat: str) -> str:
     return json.dumps({**head, "turns": turns}, ensure_ascii=False, indent=2) + "\n"
 
 
-async def _resume(talk: Conversation, rest: str) -> SlashResult:
+async def _resume(conversation: Conversation, rest: str) -> SlashResult:
     if not rest:
-        chats = talk.app.conversations.store.recent(10)
+        chats = conversation.app.conversations.store.recent(10)
         rows = [(chat.id, f"{chat.updated.astimezone():%Y-%m-%d %H:%M}  {chat.title}") for chat in chats]
         return SlashResult(
-            lines=(*_table(talk.terminal, rows), "/resume ID goes on with one") if rows else ("nothing was said yet",)
+            lines=(*_table(conversation.terminal, rows), "Continue one with /resume ID") if rows else ("No conversations",)
         )
-    chat = talk.app.conversations.store.get(rest)
-    await talk.switch(chat.id, agent=chat.agent)
-    return SlashResult(lines=tuple(resumed(talk)))
+    chat = conversation.app.conversations.store.get(rest)
+    await conversation.switch(chat.id, agent=chat.agent)
+    return SlashResult(lines=tuple(resume_lines(conversation)))
 
 
-def resumed(talk: Conversation) -> Iterator[str]:
-    """Where a conversation was left."""
-    turns = talk.app.conversations.store.turns(talk.engine.id)
+def resume_lines(conversation: Conversation) -> Iterator[str]:
+    """The end of a conversation that is continued."""
+    turns = conversation.app.conversations.store.turns(conversation.engine.id)
     if not turns:
         return
     last = turns[-1]
-    active = ", ".join(talk.engine.session.active_names) or "none"
-    yield talk.terminal.paint(one_line(f"{len(turns)} turns so far; active skills: {active}"), "dim")
-    yield f"> {truncate(one_line(last.message), talk.terminal.width)}"
+    active = ", ".join(conversation.engine.session.active_names) or "none"
+    yield conversation.terminal.paint(one_line(f"{len(turns)} turns so far; active skills: {active}"), "dim")
+    yield f"> {truncate(one_line(last.message), conversation.terminal.width)}"
     if last.status is None:
-        yield talk.terminal.paint("this turn was not finished; say it again if you still want it", "yellow")
+        yield conversation.terminal.paint("This turn was not finished; send the message again if you still need it", "yellow")
     else:
         yield one_line(last.answer or last.reason)
 
 
-def _search(talk: Conversation, rest: str) -> SlashResult:
+def _search(conversation: Conversation, rest: str) -> SlashResult:
     if not rest:
-        raise UsageError("what should be found?", hint="/search WORDS")
-    found = talk.app.conversations.store.search(rest)
+        raise UsageError("the search is empty", hint="/search WORDS")
+    found = conversation.app.conversations.store.search(rest)
     rows = [(each.conversation, each.text) for each in found]
-    return SlashResult(lines=tuple(_table(talk.terminal, rows)) or ("nobody has said that",))
+    return SlashResult(lines=tuple(_table(conversation.terminal, rows)) or ("No matches",))
 
 
-async def _model(talk: Conversation, rest: str) -> SlashResult:
+async def _model(conversation: Conversation, rest: str) -> SlashResult:
     if not rest:
-        name = talk.engine.model_name or "none; set one with /model NAME or `metier config set model.name NAME`"
+        name = conversation.engine.model_name or "none; set one with /model NAME or `metier config set model.name NAME`"
         return SlashResult(lines=(one_line(f"model: {name}"),))
-    talk.model = rest
-    await talk.switch(talk.engine.id)
-    return SlashResult(lines=(one_line(f"model: {talk.engine.model_name}"),))
+    conversation.model = rest
+    await conversation.switch(conversation.engine.id)
+    return SlashResult(lines=(one_line(f"model: {conversation.engine.model_name}"),))
 
 
-async def _new(talk: Conversation, _: str) -> SlashResult:
-    await talk.switch(None)
-    return SlashResult(lines=("a new conversation",))
+async def _new(conversation: Conversation, _: str) -> SlashResult:
+    await conversation.switch(None)
+    return SlashResult(lines=("New conversation",))
 
 
-def _leave(_: Conversation, __: str) -> SlashResult:
-    return SlashResult(leave=True)
+def _quit(_: Conversation, __: str) -> SlashResult:
+    return SlashResult(quit=True)
 
 
-COMMANDS: dict[str, Slash] = {
-    "skills": Slash("/skills", "list the skills, the active ones first", _skills),
-    "skill": Slash("/skill NAME [WORDS]", "activate a skill", _skill),
-    "unskill": Slash("/unskill NAME", "deactivate a skill", _unskill),
-    "tools": Slash("/tools", "list what the model can call now", _tools),
-    "why": Slash("/why", "say why these skills: scores and reasons", _why),
-    "usage": Slash("/usage", "say what was used: tokens, cost, scripts", _usage),
-    "save": Slash("/save [FILE]", "write the conversation to a Markdown or .json file", _save),
-    "resume": Slash("/resume [ID]", "go on with an earlier conversation", _resume),
-    "search": Slash("/search WORDS", "find what was said in any conversation", _search),
-    "model": Slash("/model [NAME]", "show the model, or go on with another", _model),
-    "new": Slash("/new", "begin a new conversation", _new),
-    "help": Slash("/help", "this list", _help),
-    "quit": Slash("/quit", "leave; Ctrl-D does too", _leave),
+COMMANDS: dict[str, ChatCommand] = {
+    "skills": ChatCommand("/skills", "list the skills, the active ones first", _skills),
+    "skill": ChatCommand("/skill NAME [WORDS]", "activate a skill", _skill),
+    "unskill": ChatCommand("/unskill NAME", "deactivate a skill", _unskill),
+    "tools": ChatCommand("/tools", "list the tools that the model can call now", _tools),
+    "why": ChatCommand("/why", "explain why these skills were selected: scores and reasons", _why),
+    "usage": ChatCommand("/usage", "show usage: tokens, cost, scripts", _usage),
+    "save": ChatCommand("/save [FILE]", "write the conversation to a Markdown or .json file", _save),
+    "resume": ChatCommand("/resume [ID]", "continue an earlier conversation", _resume),
+    "search": ChatCommand("/search WORDS", "search all conversations", _search),
+    "model": ChatCommand("/model [NAME]", "show the model, or switch to another", _model),
+    "new": ChatCommand("/new", "start a new conversation", _new),
+    "help": ChatCommand("/help", "show this list", _help),
+    "quit": ChatCommand("/quit", "quit; Ctrl-D does too", _quit),
 }
 
 
@@ -322,5 +322,5 @@ def _table(terminal: Terminal, rows: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def cell_text(name: str) -> str:
-    """One line, safe for a terminal, with the mark in front of it kept."""
+    """Like `one_line`, but keeps the indentation of a mark."""
     return f"  {one_line(name)}" if name.startswith("  ") else one_line(name)

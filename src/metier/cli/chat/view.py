@@ -1,4 +1,4 @@
-"""A turn on a terminal: Markdown as it comes, a spinner while tools work, a line for everything that happened."""
+"""A turn on a terminal: Markdown as it arrives, a spinner while tools run, and a line for each event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metier.agents.events import Event, TurnFinished
 from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
 from metier.runtime import ActionRefused, ScriptStarted, SkillActivated, SkillDeactivated
 
-from .markdown import finished
+from .markdown import finished_length
 
 __all__ = ["View"]
 
@@ -26,12 +26,12 @@ _BY = {
     "trigger": "a trigger",
     "ranker": "it fits",
     "model": "the model",
-    "dependency": "another needs it",
+    "dependency": "required by another skill",
 }
 
 
 class View:
-    """Listens to turns. What is finished is printed for good; the rest is drawn again and again below it."""
+    """Shows turns. Finished blocks are printed once; the rest is redrawn below them."""
 
     def __init__(self, console: Console | None = None, *, sandbox: Callable[[], str] = lambda: "") -> None:
         self.console = console or Console(highlight=False)
@@ -47,27 +47,27 @@ class View:
         match event:
             case events.TurnStarted():
                 self._text, self._blocks, self._busy, self._waiting = "", 0, {}, "choosing skills"
-                self.go_on()
+                self.resume()
             case SkillActivated(name=name, by=by, tokens=tokens) if tokens:
                 self._note(f"● {name}", f"{_BY.get(by, by)}, {tokens:,} tokens", "green")
             case SkillDeactivated(name=name, reason=reason):
-                self._note(f"○ {name}", f"left ({reason})", "dim")
+                self._note(f"○ {name}", f"deactivated ({reason})", "dim")
             case events.PromptBuilt():
                 self._waiting = "thinking"
             case events.AnswerText(text=text):
-                self._spoke(text)
+                self._add_text(text)
             case events.ToolCallStarted():
                 self._flush()
                 self._busy[event.id] = f"{event.tool} {_brief(event.arguments)}"
             case ScriptStarted(script=script):
                 self._waiting = f"{script} in the {self._sandbox()} sandbox".replace("  ", " ")
             case events.ToolCallFinished():
-                self._answered(event)
+                self._end_call(event)
             case ActionRefused(what=what, rule=rule):
                 self._note(f"✗ {what}", f"not allowed ({rule})", "red")
             case events.ModelRetried(seconds=seconds, reason=reason):
                 self._text = ""
-                self._note("↻", f"{reason}; again in {seconds:.0f} s", "yellow")
+                self._note("↻", f"{reason}; retrying in {seconds:.0f} s", "yellow")
             case events.HistoryCompacted(turns=turns, before=before, after=after):
                 self._note("⇣", f"{turns} earlier turns are no longer sent ({before:,} -> {after:,} tokens)", "dim")
             case events.WarningIssued(message=message):
@@ -76,25 +76,25 @@ class View:
                 self._end(event)
         self._draw()
 
-    def hold(self) -> None:
-        """Take the moving part away, so that something can be asked."""
+    def pause(self) -> None:
+        """Removes the live region, so that the user can be asked something."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self._live is None:
             self._live = Live(console=self.console, refresh_per_second=12, transient=True, vertical_overflow="crop")
             self._live.start()
 
-    def _spoke(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         self._text += strip_control_chars(text)
-        end = finished(self._text)
+        end = finished_length(self._text)
         if end:
             self._block(self._text[:end])
             self._text = self._text[end:]
 
-    def _answered(self, event: events.ToolCallFinished) -> None:
+    def _end_call(self, event: events.ToolCallFinished) -> None:
         what = self._busy.pop(event.id, event.tool)
         self._waiting = "thinking"
         level = f", {event.level} sandbox" if event.level else ""
@@ -106,7 +106,7 @@ class View:
     def _end(self, event: TurnFinished) -> None:
         self._busy = {}
         self._flush()
-        self.hold()
+        self.pause()
         if event.status not in (TurnStatus.DONE, TurnStatus.PREVIEW):
             colour = "red" if event.status is TurnStatus.FAILED else "yellow"
             self.console.print(Line(one_line(event.reason), style=colour))
@@ -119,9 +119,9 @@ class View:
         self._text, self._blocks = "", 0
 
     def _block(self, text: str) -> None:
-        """A finished part of the answer, a line below the one before."""
+        """Prints a finished part of the answer."""
         if self._live is not None:
-            # It is in the moving part too, and would be seen twice for a moment.
+            # The live region shows it too, and it would be visible twice for a moment.
             self._live.update(Line())
         if self._blocks or self._noted:
             self.console.print()
@@ -141,7 +141,7 @@ class View:
             return
         tail: list[RenderableType] = []
         if self._text.strip():
-            # Only the end of it: a region higher than the screen cannot be drawn over.
+            # Only the end: a region higher than the screen cannot be redrawn.
             lines = self._text.splitlines()
             tail += [Line()] if self._blocks or self._noted else []
             tail.append(_Tight("\n".join(lines[-max(4, self.console.height - 6) :])))

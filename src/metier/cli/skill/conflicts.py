@@ -1,4 +1,4 @@
-"""`metier skill conflicts`: which installed skills compete for the same requests."""
+"""`metier skill conflicts`: installed skills that compete for the same requests."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _MOST_SHOWN = 100
 
 @command("skill", "conflicts")
 @click.argument("names", nargs=-1, shell_complete=skill_names)
-@click.option("--fail", is_flag=True, help="End with 1 when there is a conflict.")
+@click.option("--fail", is_flag=True, help="Exit with 1 if there is a conflict.")
 def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     """Find skills that compete for the same requests.
 
-    Each pair with a request that both would be loaded for, who comes first, and the words that they share. With names, only
-    the pairs that one of them is part of.
+    Lists each pair with a request that selects both, the preferred skill, and the words they share. With names, lists only
+    the pairs with one of them.
     """
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
     found = competing(skills, app.skills.selector, requests=_requests, among=wanted or None)
-    untried = f"{found.untried:,} pairs that are less alike were not tried; name a skill to try all of its pairs"
+    untested = f"{found.untested:,} less similar pairs were not tested; name a skill to test all of its pairs"
     return Result(
-        data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untried": found.untried},
+        data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untested": found.untested},
         lines=lambda terminal: _lines(found, len(skills), terminal),
-        notes=(untried,) if found.untried else (),
+        notes=(untested,) if found.untested else (),
         status=1 if fail and found.conflicts else 0,
     )
 
@@ -49,7 +49,7 @@ def _requests(skill: SelectableSkill) -> Iterable[str]:
     try:
         return [query.text for query in read_queries(DiskFiles(skill.id)) if query.should_trigger]
     except (MetierError, OSError):
-        # None, or broken ones, which `metier skill eval` tells about.
+        # Missing, or broken, which `metier skill eval` reports.
         return ()
 
 
@@ -57,13 +57,15 @@ def _lines(found: ConflictReport, considered: int, terminal: Terminal) -> Iterat
     pairs = found.conflicts
     for pair in pairs[:_MOST_SHOWN]:
         first, second = (terminal.paint(one_line(name), "bold") for name in pair.names)
-        yield f"{first} and {second}  {pair.likeness:.0%} alike: {', '.join(map(one_line, pair.shared))}"
-        room = terminal.width - 26 - len(pair.winner) if terminal.width else None
-        request = truncate(repr(one_line(pair.request)), max(room, 20) if room else None)
-        yield f"    for {request} comes first {one_line(pair.winner)}"
+        yield f"{first} and {second}  {pair.similarity:.0%} similar: {', '.join(map(one_line, pair.shared))}"
+        width_left = terminal.width - 26 - len(pair.winner) if terminal.width else None
+        request = truncate(repr(one_line(pair.request)), max(width_left, 20) if width_left else None)
+        yield f"    for {request} the ranker prefers {one_line(pair.winner)}"
     if len(pairs) > _MOST_SHOWN:
-        yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json has them all"
+        yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json lists them all"
     if not pairs:
-        yield f"none of {considered:,} skills competes with another"
+        yield f"No conflicts among {considered:,} skills"
         return
-    yield terminal.paint(f"{len(pairs):,} pairs among {considered:,} skills; say in each description what it is not for", "dim")
+    yield terminal.paint(
+        f"{len(pairs):,} pairs among {considered:,} skills; state in each description what it is not for", "dim"
+    )

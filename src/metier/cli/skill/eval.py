@@ -1,4 +1,4 @@
-"""`metier skill eval`: does a skill trigger when it should, and does it help when it does?"""
+"""`metier skill eval`: trigger evals, output evals and a skill's own tests."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ T = TypeVar("T")
 
 @command("skill", "eval")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
-@click.option("--triggers", is_flag=True, help="Only whether it is picked for the right requests.")
-@click.option("--outputs", is_flag=True, help="Only whether it helps: its tasks with the skill and without. Needs a model.")
-@click.option("--tests", is_flag=True, help="Run its own tests too, as `metier skill test` does.")
-@click.option("--offline", is_flag=True, help="Ask the local ranker, though a model is configured.")
-@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="How often a model is asked each.")
-@click.option("--baseline", type=click.Path(exists=True, file_okay=False), help="Compare with this older version of the skill.")
+@click.option("--triggers", is_flag=True, help="Only trigger evals: is it selected for the right requests?")
+@click.option("--outputs", is_flag=True, help="Only output evals: its tasks with the skill and without. Needs a model.")
+@click.option("--tests", is_flag=True, help="Also run its own tests, like `metier skill test`.")
+@click.option("--offline", is_flag=True, help="Use the local ranker even if a model is set.")
+@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs per request with a model.")
 @click.option(
-    "--workspace", type=click.Path(file_okay=False), help="Where results of tasks are kept; by default NAME-workspace."
+    "--baseline", type=click.Path(exists=True, file_okay=False), help="Compare with this older version instead of no skill."
 )
-@click.option("--html", type=click.Path(dir_okay=False), help="Also write the report to this file, as one page.")
+@click.option("--workspace", type=click.Path(file_okay=False), help="Folder for the results of tasks; default: NAME-workspace.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Also write the report to this file, as one HTML page.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the trigger results to this file, as JUnit XML.")
-@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has evals; for CI.")
-@click.option("-v", "--verbose", is_flag=True, help="List the requests that passed too.")
+@click.option("--allow-none", is_flag=True, help="Exit with 0 if no skill has evals; for CI.")
+@click.option("-v", "--verbose", is_flag=True, help="Also list the requests that passed.")
 def evaluate(
     app: App, *, targets: tuple[str, ...], triggers: bool, outputs: bool, tests: bool, offline: bool, runs: int,
     baseline: str | None, workspace: str | None, html: str | None, junit: str | None, allow_none: bool, verbose: bool,
 ) -> Result:  # fmt: skip
     """Measure whether a skill triggers when it should, and helps when it does.
 
-    evals/eval_queries.json holds requests and whether the skill should be picked for each; they go to the model of your
-    settings, or without one to the local ranker, among all installed skills. evals/evals.json holds tasks; a model does each
-    with the skill and without. Ends with 1 when a request fails, a test fails, or the skill makes results worse.
+    evals/eval_queries.json holds requests and whether the skill should be selected for each; the judge is the model of your
+    settings, or else the local ranker, among all installed skills. evals/evals.json holds tasks; a model does each with the
+    skill and without. Exits with 1 if a request fails, a test fails, or the skill makes results worse.
     """
     entries = entries_named(app, targets)
     model = None if offline else app.conversations.model()
@@ -74,30 +74,30 @@ def evaluate(
             raise UsageError("--outputs needs a model, and --offline forbids one", hint="leave one of them out")
         model = required_model(app, purpose="--outputs")
     jobs = _Jobs(
-        queries=_having(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
-        cases=_having(entries, lambda files, name: read_cases(files, skill=name))
+        queries=_read_all(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
+        cases=_read_all(entries, lambda files, name: read_cases(files, skill=name))
         if model and (outputs or not triggers)
         else [],
-        suites=_having(entries, lambda files, name: find_skill_tests(name, files.folder)) if tests else [],
+        suites=_read_all(entries, lambda files, name: find_skill_tests(name, files.folder)) if tests else [],
         runs=runs,
         old=entries_named(app, [baseline])[0] if baseline else None,
         workspace=workspace,
     )
     if not allow_none:
         jobs.check(entries, outputs=outputs)
-    done = asyncio.run(_done(app, jobs, model))
+    done = asyncio.run(_evaluate(app, jobs, model))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
     if html:
         title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
-        report = render_html(title, triggers=done.triggers, trials=done.trials, outputs=done.outputs)
+        report = render_html(title, triggers=done.triggers, tests=done.tests, outputs=done.outputs)
         replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
     asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
     without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
-    strange = tuple(
+    misplaced = tuple(
         f"{entry.name}: {note}" for entry in entries for note in meant_for_others(DiskFiles(entry.folder), entry.name)
     )
-    return _result(done, (*without, *strange), verbose=verbose)
+    return _result(done, (*without, *misplaced), verbose=verbose)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,25 +110,25 @@ class _Jobs:
     workspace: str | None
 
     def check(self, entries: Sequence[Entry], *, outputs: bool) -> None:
-        """Say what is missing where nothing is left to do."""
+        """Raises NotFoundError if there is nothing to run."""
         if not self.queries and not self.cases and not self.suites:
             (read_cases if outputs else read_queries)(DiskFiles(entries[0].folder), skill=entries[0].name)
 
     @property
     def total(self) -> int:
-        asked, tasks, tested = (sum(len(each) for _, each in jobs) for jobs in (self.queries, self.cases, self.suites))
-        return asked + tasks * 2 * self.runs + tested
+        queries, tasks, tests = (sum(len(each) for _, each in jobs) for jobs in (self.queries, self.cases, self.suites))
+        return queries + tasks * 2 * self.runs + tests
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Done:
     triggers: Sequence[TriggerReport]
-    trials: Sequence[SkillTestResult]
+    tests: Sequence[SkillTestResult]
     outputs: Sequence[OutputReport]
 
 
-def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> list[tuple[Entry, T]]:
-    """Those of the skills that have such files, with what is in them."""
+def _read_all(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> list[tuple[Entry, T]]:
+    """The skills that have such files, with their contents."""
     found = []
     for entry in entries:
         try:
@@ -138,23 +138,23 @@ def _having(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> li
     return found
 
 
-async def _done(app: App, jobs: _Jobs, choice: ModelChoice | None) -> _Done:
+async def _evaluate(app: App, jobs: _Jobs, choice: ModelChoice | None) -> _Done:
     with progress("evaluating", jobs.total) as advance:
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(ModelClient(choice)) if choice else None
-            triggers = await _triggered(app, jobs, model, lambda: advance(1))
+            triggers = await _run_triggers(app, jobs, model, lambda: advance(1))
             suites = [suite for _, found in jobs.suites for suite in found]
             limits = app.sessions.options().limits
-            trials = (
+            tests = (
                 await run_skill_tests(suites, runner_for(app, suites), limits=limits, on_progress=lambda _: advance(1))
                 if suites
                 else ()
             )
-            outputs = await _helped(app, jobs, model, lambda: advance(1)) if model else []
-    return _Done(triggers=triggers, trials=trials, outputs=outputs)
+            outputs = await _run_outputs(app, jobs, model, lambda: advance(1)) if model else []
+    return _Done(triggers=triggers, tests=tests, outputs=outputs)
 
 
-async def _triggered(app: App, jobs: _Jobs, model: ChatModel | None, on_progress: Callable[[], None]) -> list[TriggerReport]:
+async def _run_triggers(app: App, jobs: _Jobs, model: ChatModel | None, on_progress: Callable[[], None]) -> list[TriggerReport]:
     if not jobs.queries:
         return []
     selector = selector_with(app.skills.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
@@ -167,8 +167,8 @@ async def _triggered(app: App, jobs: _Jobs, model: ChatModel | None, on_progress
     return reports
 
 
-async def _helped(app: App, jobs: _Jobs, model: ChatModel, on_progress: Callable[[], None]) -> list[OutputReport]:
-    # Whoever types the command has decided that the skill may run its scripts; what the policy forbids stays forbidden.
+async def _run_outputs(app: App, jobs: _Jobs, model: ChatModel, on_progress: Callable[[], None]) -> list[OutputReport]:
+    # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
     permissions = app.sessions.permissions(lambda _: ApprovalAnswer.ONCE)
     reports = []
     for entry, cases in jobs.cases:
@@ -187,18 +187,18 @@ async def _helped(app: App, jobs: _Jobs, model: ChatModel, on_progress: Callable
 
 def _result(done: _Done, notes: tuple[str, ...], *, verbose: bool) -> Result:
     failed = sum(len(report.failures) for report in done.triggers)
-    wrong = failed + sum(not trial.ok for trial in done.trials) + sum(not report.ok for report in done.outputs)
+    wrong = failed + sum(not test.ok for test in done.tests) + sum(not report.ok for report in done.outputs)
 
     def lines(terminal: Terminal) -> Iterator[str]:
         yield from trigger_lines(done.triggers, terminal, verbose=verbose)
-        yield from test_lines(done.trials, terminal, verbose=verbose) if done.trials else ()
+        yield from test_lines(done.tests, terminal, verbose=verbose) if done.tests else ()
         yield from output_lines(done.outputs, terminal)
-        if not (done.triggers or done.trials or done.outputs):
-            yield "no evals"
+        if not (done.triggers or done.tests or done.outputs):
+            yield "No evals"
 
     return Result(
         data={
-            "triggers": [report.data() for report in done.triggers], "tests": [trial.data() for trial in done.trials],
+            "triggers": [report.data() for report in done.triggers], "tests": [test.data() for test in done.tests],
             "outputs": [{**report.data(), "workspace": report.folder} for report in done.outputs], "failed": failed,
         },
         lines=lines,

@@ -1,4 +1,4 @@
-"""Evals as a person reads them."""
+"""The text output of `metier skill eval`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) ->
     yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {truncate(one_line(row.query), room)}"
     if not row.passed:
         if row.choice.winner != report.skill:
-            yield f"      picked {one_line(row.choice.winner) or 'nothing'}: {one_line(row.choice.why)}"
+            yield f"      selected {one_line(row.choice.winner) or 'nothing'}: {one_line(row.choice.why)}"
         yield f"      {one_line(report.skill)}: {one_line(row.choice.own)}"
 
 
 def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterator[str]:
     for report in reports:
         name = terminal.paint(one_line(report.skill), "bold")
-        yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs by {one_line(report.model)}"
+        yield f"{_sign(report.ok, terminal)} {name}  {len(report.done)} runs with {one_line(report.model)}"
         heads = [variant.replace("_", " ") for variant in report.variants]
         yield "  " + pad("", 8) + "".join(f"{head:>22}" for head in heads) + f"{'difference':>14}"
         for measure, label in _MEASURES.items():
@@ -48,7 +48,7 @@ def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterato
             yield f"  {pad(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_signed(delta, measure):>14}"
         for flag in report.flags:
             yield f"  {one_line(flag.case)}: {one_line(flag.what)}: {terminal.paint(flag.kind, 'dim')}"
-        yield terminal.paint(f"  kept in {one_line(report.folder)}", "dim")
+        yield terminal.paint(f"  results in {one_line(report.folder)}", "dim")
 
 
 def _spread(value: dict[str, float], measure: str) -> str:

@@ -1,4 +1,4 @@
-"""`metier skill optimize`: a better description, from the requests that fail."""
+"""`metier skill optimize`: a better description from failed requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import AmbiguousError, RefusedError
 from metier.evals.files import read_queries
-from metier.evals.optimize import Candidate, OptimizeResult
-from metier.evals.optimize import optimize_description as improved
+from metier.evals.optimize import Candidate, OptimizeResult, optimize_description
 from metier.evals.proposals import CountedWords, ModelProposals, Propose
 from metier.evals.ranker_judge import selector_with
 from metier.models import ModelChoice, ModelClient
@@ -36,14 +35,14 @@ __all__ = ["optimize"]
 @command("skill", "optimize")
 @click.argument("target", metavar="NAME|PATH", shell_complete=skill_names)
 @click.option("--write", is_flag=True, help="Write the better description into SKILL.md.")
-@click.option("--offline", is_flag=True, help="Use the local ranker, though a model is configured.")
-@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="How often a model is asked each.")
-@click.option("--rounds", type=click.IntRange(1, 20), default=5, show_default=True, help="How often it may propose.")
+@click.option("--offline", is_flag=True, help="Use the local ranker even if a model is set.")
+@click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs per request with a model.")
+@click.option("--rounds", type=click.IntRange(1, 20), default=5, show_default=True, help="Rounds of proposals.")
 def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, rounds: int) -> Result:
-    """Propose a better description from the evals that fail.
+    """Propose a better description from failed trigger evals.
 
-    The requests of its trigger evals are split. Proposals come from failures of the one part (by the model, or from the words
-    of failed requests), and the best is chosen on the other. Shown as a diff; nothing is written without --write.
+    The requests are split in two parts. Proposals are based on the failures of one part (by the model, or from the words of
+    failed requests), and the best is chosen on the other. Prints a diff; writes only with --write.
     """
     entry = _only(entries_named(app, [target]), target)
     if write and entry.folder.startswith(BUNDLED + os.sep):
@@ -52,7 +51,7 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
         )
     model = None if offline else app.conversations.model()
     with progress("trying descriptions", rounds) as advance:
-        found = asyncio.run(_improved(app, entry, model, runs=runs, rounds=rounds, on_progress=lambda: advance(1)))
+        found = asyncio.run(_optimize(app, entry, model, runs=runs, rounds=rounds, on_progress=lambda: advance(1)))
     data = DiskFiles(entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
     changed = replace_description(data, found.best.description) if found.is_better else data
     if write and changed != data:
@@ -67,20 +66,20 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     )  # fmt: skip
 
 
-async def _improved(app: App, entry: Entry, choice: ModelChoice | None, **options: object) -> OptimizeResult:
+async def _optimize(app: App, entry: Entry, choice: ModelChoice | None, **options: object) -> OptimizeResult:
     queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
     selector = selector_with(app.skills.selector, [entry], app.catalog.entries)
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(ModelClient(choice)) if choice else None
         propose: Propose = ModelProposals(model, entry.name) if model else CountedWords(entry.name)
         judge = judge_of(app, selector, entry, model)
-        return await improved(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
+        return await optimize_description(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
 
 
 def _only(entries: list[Entry], target: str) -> Entry:
     if len(entries) > 1:
         names = ", ".join(entry.name for entry in entries[:5])
-        raise AmbiguousError(f"{target!r} holds {len(entries)} skills: {names}", hint="name one of them")
+        raise AmbiguousError(f"{target!r} contains {len(entries)} skills: {names}", hint="name one of them")
     return entries[0]
 
 
@@ -95,21 +94,21 @@ def _lines(name: str, found: OptimizeResult, diff: str, terminal: Terminal, *, w
     yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
     if not found.is_better:
-        yield f"  {_why_not(found)}; the description stays"
+        yield f"  {_why_not(found)}; keeping the current description"
         return
     yield f"  best  {_rates(found.best)}"
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.split("\n"):
         yield terminal.paint(strip_control_chars(line), styles[line[0]]) if line[:1] in styles else strip_control_chars(line)
-    yield f"{'written to' if write else 'write it with --write to'} {one_line(name)}/{SKILL_FILE}"
+    yield f"{'Written to' if write else 'Use --write to write it to'} {one_line(name)}/{SKILL_FILE}"
 
 
 def _why_not(found: OptimizeResult) -> str:
     if found.before.report.ok:
-        return "every request passes"
+        return "Every request passes"
     if len(found.tried) > 1:
-        return "none did better on the requests held back"
-    return "only requests fail that are held back" if found.before.train == 1.0 else "no proposal could be used"
+        return "No proposal does better on held-out requests"
+    return "Only held-out requests fail" if found.before.train == 1.0 else "No usable proposal"
 
 
 def _rates(candidate: Candidate) -> str:

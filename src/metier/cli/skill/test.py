@@ -35,21 +35,23 @@ _MOST_LINES = 40
 
 @command("skill", "test")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=skill_names)
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="How many at once; by default one for each processor.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), help="Number of parallel test files; default: one for each processor."
+)
 @click.option("--junit", type=click.Path(dir_okay=False), help="Also write the results to this file, as JUnit XML.")
-@click.option("--allow-none", is_flag=True, help="End with 0 when no skill has tests; for CI.")
-@click.option("-v", "--verbose", is_flag=True, help="List the tests that passed too.")
+@click.option("--allow-none", is_flag=True, help="Exit with 0 if no skill has tests; for CI.")
+@click.option("-v", "--verbose", is_flag=True, help="Also list the tests that passed.")
 def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | None, allow_none: bool, verbose: bool) -> Result:
     """Run a skill's own tests in the sandbox.
 
-    In its tests/ folder: pages (.md) whose ```console blocks hold commands and what they print, and pytest files. Everything
-    runs like a script of the skill: its folder read-only, a scratch folder, no network. Ends with 1 when a test fails.
+    Test files are in its tests/ folder: pages (.md) with commands and their expected output in ```console blocks, and pytest
+    files. They run like a script of the skill: its folder is read-only, without network. Exits with 1 if a test fails.
     """
-    files, without = _gathered(app, targets, allow_none=allow_none)
+    files, without = _find_tests(app, targets, allow_none=allow_none)
     with progress("testing", len(files)) as advance:
         runner = runner_for(app, files)
         limits = app.sessions.options().limits
-        results = asyncio.run(run_skill_tests(files, runner, limits=limits, at_once=jobs, on_progress=lambda _: advance(1)))
+        results = asyncio.run(run_skill_tests(files, runner, limits=limits, parallel=jobs, on_progress=lambda _: advance(1)))
     if junit:
         replace_bytes(str(Path(app.folder, junit)), junit_tests(results).encode(), mode=0o644)
     counts = _counts(results)
@@ -62,9 +64,9 @@ def test(app: App, *, targets: tuple[str, ...], jobs: int | None, junit: str | N
 
 
 def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
-    """The app's runner, with a Python that has pytest where that is needed. Refused where scripts are."""
+    """The app's runner, with a Python that has pytest if needed. RefusedError if the policy forbids scripts."""
     if app.sessions.permissions().policy.scripts is PolicyVerdict.DENY:
-        raise RefusedError("scripts of skills are forbidden here", rule="policy.scripts", hint="see `metier policy show`")
+        raise RefusedError("the policy forbids scripts of skills", rule="policy.scripts", hint="see `metier policy show`")
     needs_pytest = any(not suite.steps for suite in suites)
     return (
         app.sessions.runner_with(interpreters_with("pytest", path=app.environment.get("PATH")))
@@ -73,8 +75,8 @@ def runner_for(app: App, suites: Sequence[SkillTestFile]) -> Runner:
     )
 
 
-def _gathered(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[SkillTestFile], list[str]]:
-    """The test files of all skills that were named, and the names of those that have none; NotFound if that is not allowed."""
+def _find_tests(app: App, targets: Sequence[str], *, allow_none: bool) -> tuple[list[SkillTestFile], list[str]]:
+    """The test files of the named skills, and the names of skills without tests."""
     found: list[SkillTestFile] = []
     without: list[NotFoundError] = []
     names: list[str] = []
@@ -103,7 +105,7 @@ def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbos
                 yield f"    … {len(lines) - _MOST_LINES} more lines"
         elif one.message:
             yield f"    {terminal.paint(one_line(one.message), 'dim')}"
-    yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "no tests"
+    yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "No tests"
 
 
 def _counts(results: Sequence[SkillTestResult]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.cli.chat.markdown import finished
+from metier.cli.chat.markdown import finished_length
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ from metier.cli.chat.markdown import finished
     ],
 )
 def test_up_to_the_last_blank_line_outside_code(text: str, done: str) -> None:
-    assert text[: finished(text)] == done
+    assert text[: finished_length(text)] == done
 
 
 @given(st.text("a \n`~#|-*", max_size=60), st.text("a \n`~#|-*", max_size=20))
 def test_what_is_finished_stays_so_whatever_comes(text: str, more: str) -> None:
-    assert finished(text + more) >= finished(text)
+    assert finished_length(text + more) >= finished_length(text)

@@ -81,7 +81,7 @@ def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(desk: Shell
     desk("skill", "disable", "pdf").ok()
     assert "✗ zip" in desk("agent", "skill", "list", "clerk").ok().out
     ran = desk("run", "--agent", "clerk", "fill in the form")
-    assert (ran.code, "openai:gpt-5 needs a key" in ran.err) == (4, True)
+    assert (ran.code, "openai:gpt-5 needs an API key" in ran.err) == (4, True)
     assert "warning: the agent's skill 'zip' is not here" in ran.err
     assert "warning: the agent's skill 'pdf' is disabled" in ran.err
 

@@ -51,7 +51,7 @@ def test_a_failure_says_who_won_instead_and_why(shell: Shell) -> None:
     done = shell("skill", "eval", "plants")
     assert done.code == 1
     assert "✗ should trigger: plot the sales" in done.out
-    assert re.search(r"picked data-analysis: \d+% sure: ", done.out)
+    assert re.search(r"selected data-analysis: \d+% sure: ", done.out)
     assert "it never says 'plot', 'sales', 'csv'" in done.out
 
 
@@ -223,7 +223,7 @@ def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     shell.skill("plants", description=PLANTS)
     shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
     done = shell("skill", "conflicts").ok()
-    assert re.match(r"(greenery and plants|plants and greenery)  \d+% alike: .*plants", done.out)
+    assert re.match(r"(greenery and plants|plants and greenery)  \d+% similar: .*plants", done.out)
     assert "comes first" in done.out
     (pair,) = shell("skill", "conflicts", "--json").data["conflicts"]
     assert (sorted(pair["skills"]), pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
@@ -284,16 +284,16 @@ def test_tasks_are_done_with_and_without_the_skill(shell: Shell) -> None:
 
 def test_output_evals_without_a_model_say_how_to_have_one(shell: Shell) -> None:
     plants(shell)
-    shell("skill", "eval", "plants", "--outputs").failed(2, "output evals need a model", "model.name")
+    shell("skill", "eval", "plants", "--outputs").failed(2, "--outputs needs a model", "model.name")
 
 
 def test_a_model_without_a_key_or_a_server_is_one_sentence(shell: Shell) -> None:
     plants(shell)
     shell("config", "set", "model.name", "openai:gpt-x").ok()
-    shell("skill", "eval", "plants").failed(4, "needs a key in OPENAI_API_KEY")
+    shell("skill", "eval", "plants").failed(2, "needs an API key", "OPENAI_API_KEY")
     with ModelServer() as server:
         pass
-    asked(shell, server, "skill", "eval", "plants").failed(4, "cannot be reached")
+    asked(shell, server, "skill", "eval", "plants").failed(4, "cannot reach")
 
 
 def test_optimize_shows_a_diff_and_writes_only_when_told(shell: Shell) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.chat_setup import counting
+from cli.chat.chat_setup import counting
 from cli.shell import METIER, Shell
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 

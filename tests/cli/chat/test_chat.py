@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.chat_setup import counting
+from cli.chat.chat_setup import counting
 from cli.shell import Shell
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, fails, says
 
@@ -69,9 +69,9 @@ def test_a_skill_may_be_named(desk: Shell) -> None:
 
 
 def test_a_model_that_fails_is_one_sentence(desk: Shell) -> None:
-    desk("run", "refuse me").failed(4, "did not accept the key: who are you?")
+    desk("run", "refuse me").failed(4, "rejected the API key: who are you?")
     assert desk("run", "refuse me", "--json").error["code"] == "unavailable"
-    desk("run", "hello", "--model", "nobody:x").failed(4, "nobody:x")
+    desk("run", "hello", "--model", "unknown:x").failed(4, "unknown:x")
     desk("run", "hello", "--agent", "nobody").failed(3, "no agent is named 'nobody'")
 
 
@@ -187,7 +187,7 @@ def test_a_missing_extra_is_one_sentence(desk: Shell, tmp_path: Path) -> None:
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden/pydantic_ai.py").write_text("raise ImportError('no', name='pydantic_ai')")
     ran = desk.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden")})
-    ran.failed(4, "pydantic_ai", "pip install 'metier[agents]'")
+    ran.failed(4, "pydantic_ai", "pip install 'metier[models]'")
     # Without a model nothing of it is needed.
     ran = desk.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": None})
     assert ran.code == 0
