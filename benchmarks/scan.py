@@ -80,7 +80,7 @@ def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
     from scan.corpus import ATTACKS, HONEST, SHAPES
 
     for attack in ATTACKS:
-        kind = "instructions" if attack.category in ("instruction", "order in context") else "attacks"
+        kind = "instructions" if attack.category in ("instruction", "instruction in context") else "attacks"
         yield f"{'blind-' if attack.is_blind else ''}{kind}.malicious.{attack.number:03}", attack.files
     for number, honest in enumerate(HONEST):
         yield f"honest.benign.{number:03}", {path: text.encode() for path, text in honest["files"].items()}

@@ -1,8 +1,8 @@
 """Our own inert attacks. Hosts are invented; nothing is ever run or fetched.
 
-`shapes.jsonl` has a hit and a near miss for each rule, `attacks.jsonl` whole attacks in many wordings with the verdict that
-they get: also those that pass, because a scanner should say what it misses. `honest.jsonl` has skills that do for good reasons
-what attacks do. A third of the attacks and all of the honest were written by people who had not seen the rules.
+`shapes.jsonl` has a hit and a near miss for each rule. `attacks.jsonl` has whole attacks in many wordings with their verdicts,
+including those that pass. `honest.jsonl` has skills that do for good reasons what attacks do. A third of the attacks and all of
+the honest skills were written by authors who had not seen the rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Attack:
     verdict: ScanVerdict
     files: dict[str, bytes]
     is_blind: bool
-    """Written by somebody who had not seen the rules."""
+    """Written by an author who had not seen the rules."""
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ def _attacks() -> list[Attack]:
             row["category"],
             ScanVerdict(row["verdict"]),
             {path: _bytes(content) for path, content in row["files"].items()},
-            is_blind=row.get("by") == "stranger",
+            is_blind=row.get("by") == "blind author",
         )
         for number, row in enumerate(rows)
     ]

@@ -28,7 +28,7 @@ def test_most_attacks_of_each_category_are_blocked() -> None:
         total[attack.category] += 1
         blocked[attack.category] += attack.verdict is ScanVerdict.BLOCK
     shares = {category: blocked[category] / total[category] for category in total}
-    assert shares.pop("order in context") >= 0.6
+    assert shares.pop("instruction in context") >= 0.6
     assert shares.pop("dependency") >= 0.6
     assert min(shares.values()) >= 0.8, shares
 
@@ -36,7 +36,7 @@ def test_most_attacks_of_each_category_are_blocked() -> None:
 def test_nearly_all_attacks_by_blind_authors_are_blocked() -> None:
     """The rules learned from these, so they do not measure new attacks; see docs/scan.md."""
     blind = [attack for attack in ATTACKS if attack.is_blind]
-    words = [attack for attack in blind if attack.category in ("instruction", "order in context")]
+    words = [attack for attack in blind if attack.category in ("instruction", "instruction in context")]
     assert (len(blind), len(words), len(HONEST)) == (245, 120, 99)
     assert sum(attack.verdict is ScanVerdict.BLOCK for attack in blind) >= 224
     assert sum(attack.verdict is ScanVerdict.BLOCK for attack in words) >= 103

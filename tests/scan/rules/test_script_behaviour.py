@@ -25,7 +25,7 @@ def found(path: str, script: str, code: str, **about: str) -> list[Finding]:
     ],
     ids=["ruby", "go", "php", "a host without scheme"],
 )  # fmt: skip
-def test_two_kinds_of_credentials_and_a_stranger_are_a_theft(path: str, script: str) -> None:
+def test_two_kinds_of_credentials_and_an_unknown_host_are_a_theft(path: str, script: str) -> None:
     assert [one.verdict for one in found(path, script, "SK612")] == [ScanVerdict.BLOCK]
 
 
@@ -38,7 +38,7 @@ def test_two_kinds_of_credentials_and_a_stranger_are_a_theft(path: str, script: 
     ],
     ids=["a known host", "nothing is sent", "a page about it"],
 )  # fmt: skip
-def test_without_a_stranger_or_a_sending_or_a_script_it_is_none(path: str, script: str) -> None:
+def test_without_an_unknown_host_a_request_or_a_script_there_is_no_theft(path: str, script: str) -> None:
     assert not found(path, script, "SK612")
 
 
