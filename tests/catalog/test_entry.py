@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders import skill_text
-from metier.catalog import Entry, Offer, OfferFlag, Source, State, offer_from_fast_fields, offer_from_parse, offer_from_report
+from metier.catalog import Entry, Offer, OfferFlag, Source, State, offer_from_fields, offer_from_parse, offer_from_report
 from metier.spec import Report, Severity, parse
 from metier.spec.codes import problem
 from metier.spec.fast_yaml import fast_fields
@@ -127,8 +127,8 @@ def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
 ) -> None:
     head = written(extra, metadata, description, quoted=quoted)
     quick = fast_fields(head, "x")
-    if quick is not None:
-        assert offer_from_fast_fields("/skills/x", 1, 2, quick, head) == slow_offer(head)
+    if quick is not None and not quick.warned:
+        assert offer_from_fields("/skills/x", 1, 2, quick.fields) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +150,17 @@ def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
 def test_both_roads_agree_on(head: str) -> None:
     quick = fast_fields(head, "x")
     assert quick is not None
-    assert offer_from_fast_fields("/skills/x", 1, 2, quick, head) == slow_offer(head)
+    assert offer_from_fields("/skills/x", 1, 2, quick.fields) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
     "extra", ["allowed-tools: [Read, Grep]\n", "metadata:\n  tags: [pdf, forms]\n", "metadata:\n  requires: [git]\n"]
 )
-def test_a_list_where_text_belongs_takes_the_quick_road_and_is_reported_when_asked(extra: str) -> None:
+def test_a_list_where_text_belongs_is_read_and_its_problem_is_kept(extra: str) -> None:
     head = f"name: x\ndescription: D\n{extra}"
     quick = fast_fields(head, "x")
-    assert quick is not None
-    offer, slow = offer_from_fast_fields("/skills/x", 1, 2, quick, head), slow_offer(head)
-    assert offer._replace(problems=slow.problems) == slow
-    entry, other = (Entry("x", "D", Source.USER, "/skills/x", State.ENABLED, "", one) for one in (offer, slow))
-    assert entry.report == other.report != Report()
+    assert quick is not None and quick.warned
+    parsed = parse(f"---\n{head}---\n".encode(), folder="x")
+    entry = entry_of(slow_offer(head))
+    assert entry.manifest == parsed.manifest
+    assert entry.report == parsed.report != Report()

@@ -12,7 +12,6 @@ from builders import FakeMachine, as_another_user, place, skill_text, write_skil
 from metier.catalog import Catalog, Entry, Offer, Source, State
 from metier.errors import InvalidSkillError
 from metier.sources import DiscoveryLimits, MetadataCache, SkillLoader, build_catalog, discover
-from metier.spec import parse
 
 
 def only(catalog: Catalog) -> Entry:
@@ -129,7 +128,7 @@ def test_a_line_that_only_begins_with_hyphens_at_the_edge_of_a_read_is_no_end(tm
     start = "---\nname: x\ndescription: Does it.\nnote: "
     data = start + "a" * (8192 - 4 - len(start)) + "\n---not the end: 1\n---\nBody.\n"
     assert data[8188:8192] == "\n---"
-    assert found_with(tmp_path, data.encode()).offer.frontmatter == parse(data.encode(), folder="x").document.frontmatter
+    assert found_with(tmp_path, data.encode()).manifest.extra == {"note": "a" * (8192 - 4 - len(start)), "---not the end": 1}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def test_files_as_editors_leave_them_are_listed(tmp_path: Path, data: bytes) -> 
 
 def test_a_delimiter_with_spaces_ends_the_head_before_a_later_clean_one(tmp_path: Path) -> None:
     entry = found_with(tmp_path, b"---\nname: x\ndescription: Does it.\n--- \nBody: yes\n\n---\nMore\n")
-    assert entry.offer.frontmatter == "name: x\ndescription: Does it.\n"
+    assert (entry.description, entry.offer.fields) == ("Does it.", "")
 
 
 def test_a_body_that_is_not_utf_8_is_listed_and_reported_when_it_is_loaded(tmp_path: Path) -> None:
@@ -182,10 +181,10 @@ class Between(MetadataCache):
         super().__init__(str(file))
         self.act = act
 
-    def under(self, root: str) -> list[Offer]:
+    def load(self, root: str) -> list[Offer]:
         assert callable(self.act)
         self.act()
-        return super().under(root)
+        return super().load(root)
 
 
 def test_a_file_that_vanishes_between_search_and_reading_is_skipped_and_hides_no_other(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_file_that_may_not_be_read_says_so(open_path: Path) -> None:
 def test_a_folder_that_is_gone_is_not_found(skill: Path) -> None:
     files = DiskFiles(skill)
     skill.rename(skill.parent / "elsewhere")
-    with pytest.raises(NotFoundError, match="is gone"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         files.read("SKILL.md", limit=LIMIT)
     assert list(files.list()) == []
 

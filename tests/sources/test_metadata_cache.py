@@ -91,7 +91,7 @@ def test_a_removed_skill_is_forgotten(tmp_path: Path, file: Path) -> None:
     file.unlink()
     file.parent.rmdir()
     assert look(tmp_path).names == ("y",)
-    assert folders(MetadataCache(str(tmp_path / "cache.sqlite")).under(str(tmp_path))) == {str(tmp_path / "skills/y")}
+    assert folders(MetadataCache(str(tmp_path / "cache.sqlite")).load(str(tmp_path))) == {str(tmp_path / "skills/y")}
 
 
 @pytest.mark.usefixtures("file")
@@ -100,7 +100,7 @@ def test_a_neighbour_whose_name_starts_alike_is_not_forgotten(tmp_path: Path) ->
         write_skill(tmp_path / sibling, "x", description="one")
         discover(tmp_path / sibling, cache=tmp_path / "cache.sqlite")
     look(tmp_path)
-    remembered = MetadataCache(str(tmp_path / "cache.sqlite")).under(str(tmp_path))
+    remembered = MetadataCache(str(tmp_path / "cache.sqlite")).load(str(tmp_path))
     assert {os.path.relpath(folder, tmp_path) for folder in folders(remembered)} == {
         "skills/x", "skills-old/x", "skills.bak/x", "skills0/x", "skills old/x",
     }  # fmt: skip
@@ -109,24 +109,24 @@ def test_a_neighbour_whose_name_starts_alike_is_not_forgotten(tmp_path: Path) ->
 def test_only_what_is_below_a_folder_is_given(tmp_path: Path) -> None:
     cache = MetadataCache(str(tmp_path / "cache.sqlite"))
     kept = ["/a/s/x", "/a/s/y/z", "/a/s-2/x", "/a/s", "/a/s0"]
-    cache.keep([offer("x", folder=folder) for folder in kept], ())
-    assert folders(cache.under("/a/s")) == {"/a/s/x", "/a/s/y/z"}
-    assert folders(cache.under("/")) == set(kept)
+    cache.save([offer("x", folder=folder) for folder in kept], removed=())
+    assert folders(cache.load("/a/s")) == {"/a/s/x", "/a/s/y/z"}
+    assert folders(cache.load("/")) == set(kept)
 
 
 def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     cache = MetadataCache(str(tmp_path / "cache.sqlite"))
     kept = offer("x", folder="/a/x", flags=3, needs='[["git"],[],null,[]]', description="é 漢 'quoted'")
-    cache.keep([kept], ())
-    assert cache.under("/a") == [kept]
+    cache.save([kept], removed=())
+    assert cache.load("/a") == [kept]
 
 
 def test_a_very_young_file_is_not_remembered_yet(tmp_path: Path, file: Path) -> None:
     look(tmp_path)
     cache = MetadataCache(str(tmp_path / "cache.sqlite"))
-    cache.keep([offer("young", folder="/a/young")._replace(mtime_ns=time.time_ns() + 10**9)], ())
-    assert cache.under("/a") == []
-    assert str(file.parent) in folders(cache.under(str(tmp_path)))
+    cache.save([offer("young", folder="/a/young")._replace(mtime_ns=time.time_ns() + 10**9)], removed=())
+    assert cache.load("/a") == []
+    assert str(file.parent) in folders(cache.load(str(tmp_path)))
 
 
 def test_a_file_from_the_future_is_read_at_every_run(tmp_path: Path, file: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_broken_list_reads_neither_as_nothing_nor_as_everything(tmp_path: Path
     trust = trust_in(tmp_path)
     Path(folder(tmp_path, "home"), "trust.json").write_bytes(data)
     for use in (lambda: trust.folders, lambda: trust.covers("/"), lambda: trust.add("/"), lambda: trust.remove("/")):
-        with pytest.raises(ConfigError, match="not a list of trusted folders") as raised:
+        with pytest.raises(ConfigError, match="invalid list of trusted folders") as raised:
             use()
         assert raised.value.file == trust.file
     assert Path(trust.file).read_bytes() == data
@@ -109,7 +109,7 @@ def test_a_broken_list_reads_neither_as_nothing_nor_as_everything(tmp_path: Path
 
 def test_a_folder_in_the_place_of_the_list_is_bad_configuration(tmp_path: Path) -> None:
     Path(folder(tmp_path, "home/trust.json"))
-    with pytest.raises(ConfigError, match="not a list of trusted folders"):
+    with pytest.raises(ConfigError, match="invalid list of trusted folders"):
         trust_in(tmp_path).covers("/")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import Catalog
-from metier.sources import CatalogChange, CatalogUpdate, ChangeKind, SourceFolder, build_catalog, changes, watch
+from metier.sources import CatalogChange, CatalogUpdate, ChangeKind, SourceFolder, build_catalog, diff_catalogs, watch
 
 PATIENCE = 20.0
 
@@ -183,14 +183,14 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_equal_catalogs_have_no_changes(tmp_path: Path) -> None:
     write_skill(tmp_path, "x")
-    assert changes(catalog(tmp_path), catalog(tmp_path)) == ()
+    assert diff_catalogs(catalog(tmp_path), catalog(tmp_path)) == ()
 
 
 def test_a_renamed_folder_is_one_skill_gone_and_one_more(tmp_path: Path) -> None:
     write_skill(tmp_path, "x", folder="one")
     before = catalog(tmp_path)
     (tmp_path / "one").rename(tmp_path / "two")
-    assert [(change.kind, Path(change.entry.folder).name) for change in changes(before, catalog(tmp_path))] == [
+    assert [(change.kind, Path(change.entry.folder).name) for change in diff_catalogs(before, catalog(tmp_path))] == [
         (ChangeKind.REMOVED, "one"),
         (ChangeKind.ADDED, "two"),
     ]
@@ -200,7 +200,7 @@ def test_a_skill_that_turns_bad_is_a_change(tmp_path: Path) -> None:
     write_skill(tmp_path, "x")
     before = catalog(tmp_path)
     write_skill(tmp_path, "x", data=b"nothing")
-    (change,) = changes(before, catalog(tmp_path))
+    (change,) = diff_catalogs(before, catalog(tmp_path))
     assert (change.kind, change.entry.state) == (ChangeKind.CHANGED, "skipped")
 
 

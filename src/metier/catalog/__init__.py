@@ -1,7 +1,7 @@
 """The skills that are here, which of them win, and the state of each. Pure: it is given offers and facts about the machine."""
 
 from .catalog import Catalog, CatalogFilters, SourceOffers, merge
-from .entry import Entry, Offer, OfferFlag, Source, State, offer_from_fast_fields, offer_from_parse, offer_from_report
+from .entry import Entry, Offer, OfferFlag, Source, State, offer_from_fields, offer_from_parse, offer_from_report
 from .needs import Environment, Needs, encoded_needs, missing_needs, read_compatibility
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "encoded_needs",
     "merge",
     "missing_needs",
-    "offer_from_fast_fields",
+    "offer_from_fields",
     "offer_from_parse",
     "offer_from_report",
     "read_compatibility",

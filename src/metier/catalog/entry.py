@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -11,19 +12,18 @@ from metier.spec import (
     EXTENSION_SPELLINGS,
     SKILL_FILE,
     Document,
-    FastFields,
+    Json,
     Manifest,
     ParseResult,
     Problem,
     Report,
     Severity,
     manifest_from,
-    parse,
 )
 
 from .needs import encoded_needs
 
-__all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fast_fields", "offer_from_parse", "offer_from_report"]
+__all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fields", "offer_from_parse", "offer_from_report"]
 
 
 class Source(StrEnum):
@@ -76,8 +76,8 @@ class Offer(NamedTuple):
     flags: int = 0
     needs: str = ""
     """`Needs.encoded()`: equal texts have equal answers, so each is checked once."""
-    frontmatter: str = ""
-    """As it was written. It is parsed again when more than the name and the description is needed."""
+    fields: str = ""
+    """The frontmatter without name and description, as JSON; empty if that is all."""
     problems: str = ""
     """As JSON; empty when there are none."""
 
@@ -105,19 +105,12 @@ class Entry(NamedTuple):
 
     @property
     def manifest(self) -> Manifest:
-        return self._parsed.manifest or Manifest(name=self.name, description=self.description)
-
-    @property
-    def _parsed(self) -> ParseResult:
-        data = f"---\n{self.offer.frontmatter}---\n".encode("utf-8", "surrogatepass")
-        return parse(data, folder=self.folder.rpartition("/")[2])
+        fields = json.loads(self.offer.fields) if self.offer.fields else _EMPTY
+        return manifest_from(fields, name=self.name, description=self.description)[0]
 
     @property
     def report(self) -> Report:
         """The problems of the file under the lenient verdict."""
-        if self.offer.flags & OfferFlag.WARNED and not self.offer.problems:
-            # The fast parser knows only that there is a problem; the slow one knows which, and where.
-            return self._parsed.report
         rows = json.loads(self.offer.problems) if self.offer.problems else ()
         return Report(tuple(Problem(**{**row, "severity": Severity(row["severity"])}) for row in rows))
 
@@ -127,18 +120,16 @@ class Entry(NamedTuple):
         return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
 
 
-def offer_from_fast_fields(folder: str, mtime_ns: int, size: int, fast: FastFields, frontmatter: str) -> Offer:
-    """Returns the offer of a frontmatter that the fast parser could read."""
-    fields, warned = fast
-    name, description = fields["name"], fields["description"].strip()
-    metadata, flags = fields.get("metadata", _EMPTY), OfferFlag.WARNED if warned else 0
-    if EXTENSION_SPELLINGS.isdisjoint(fields) and _DECIDING_KEYS.isdisjoint(metadata):
-        needs = encoded_needs(fields.get("compatibility", ""), "")
-        return Offer(folder, mtime_ns, size, name, description, flags, needs, frontmatter)
+def offer_from_fields(folder: str, mtime_ns: int, size: int, fields: Mapping[str, Json]) -> Offer:
+    """Returns the offer of fields without any problem, as `fast_fields` returns them."""
+    name, description = str(fields["name"]), str(fields["description"]).strip()
+    metadata = fields.get("metadata", _EMPTY)
+    if EXTENSION_SPELLINGS.isdisjoint(fields) and isinstance(metadata, dict) and _DECIDING_KEYS.isdisjoint(metadata):
+        needs = encoded_needs(str(fields.get("compatibility", "")), "")
+        return Offer(folder, mtime_ns, size, name, description, 0, needs, _encode_fields(fields))
     manifest, _ = manifest_from(fields, name=name, description=description)
-    parsed = ParseResult(manifest=manifest, report=Report(), document=Document(frontmatter=frontmatter))
-    offer = offer_from_parse(folder, mtime_ns, size, parsed)
-    return offer._replace(flags=offer.flags | flags) if flags else offer
+    parsed = ParseResult(manifest=manifest, report=Report(), document=Document(), fields=fields)
+    return offer_from_parse(folder, mtime_ns, size, parsed)
 
 
 def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult) -> Offer:
@@ -153,22 +144,28 @@ def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult)
         | (OfferFlag.HIDDEN_FROM_MODEL if extensions.disable_model_invocation else 0)
     )
     needs = encoded_needs(manifest.compatibility or "", " ".join(extensions.requires))
-    frontmatter = parsed.document.frontmatter
-    return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, frontmatter, _encoded(report))
+    fields, problems = _encode_fields(parsed.fields), _encode_report(report)
+    return Offer(folder, mtime_ns, size, manifest.name, manifest.description, flags, needs, fields, problems)
 
 
 def offer_from_report(folder: str, mtime_ns: int, size: int, report: Report) -> Offer:
     """Returns the offer of a folder that is not a usable skill: it is listed as skipped, with its reason."""
     name = folder.rpartition("/")[2]
-    return Offer(folder, mtime_ns, size, name, "", OfferFlag.BAD, problems=_encoded(report))
+    return Offer(folder, mtime_ns, size, name, "", OfferFlag.BAD, problems=_encode_report(report))
 
 
-_EMPTY: dict[str, str] = {}
+_EMPTY: dict[str, Json] = {}
 # The extensions that can change flags or needs.
 _DECIDING_KEYS = EXTENSION_KEYS - {"author", "version", "tags", "keywords"}
 
 
-def _encoded(report: Report) -> str:
+def _encode_report(report: Report) -> str:
     if not report.problems:
         return ""
     return json.dumps([{slot: getattr(problem, slot) for slot in Problem.__slots__} for problem in report], ensure_ascii=False)
+
+
+def _encode_fields(fields: Mapping[str, Json]) -> str:
+    # ASCII, so that SQLite stores any text, even one with a lone surrogate.
+    others = {key: value for key, value in fields.items() if key not in ("name", "description")}
+    return json.dumps(others) if others else ""

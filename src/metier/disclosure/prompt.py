@@ -92,9 +92,7 @@ def render_prompt(
         case Preset.SUMMARY:
             return render_section(shown, visibility=SectionVisibility.SUMMARY, count=count)
         case Preset.TRIGGERS:
-            has_triggers = any(
-                "triggers" in entry.offer.frontmatter and entry.manifest.extensions.triggers.any for entry in shown
-            )
+            has_triggers = any(map(_has_triggers, shown))
             activated = _load_activated(shown, request, selector, loader)
             return render_by_trigger(request, shown, activated, has_triggers=has_triggers, count=count)
         case Preset.ACTIVE:
@@ -106,7 +104,7 @@ def render_prompt(
 
 
 def _has_triggers(entry: Entry) -> bool:
-    return "triggers" in entry.offer.frontmatter and entry.manifest.extensions.triggers.any
+    return "triggers" in entry.offer.fields and entry.manifest.extensions.triggers.any
 
 
 def _rank(entries: Sequence[Entry], request: str, selector: RequestSelector | None) -> Sequence[Entry]:

@@ -122,14 +122,12 @@ def offer_of_remote(skill: RemoteSkill) -> Offer:
     """As a catalog has it. Of the frontmatter only what describes is taken: a stranger grants itself nothing."""
     head = {key: value for key in ("license", "compatibility") if isinstance(value := skill.frontmatter.get(key), str)}
     about = f"{str(skill.frontmatter['description']).strip()} (From the MCP server {skill.server}.)"
-    lines = {"name": skill.label, "description": about, **head}
-    # A text of JSON is a text of YAML.
-    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
+    fields = json.dumps(head) if head else ""
     flags = OfferFlag.HIDDEN_FROM_MODEL if skill.frontmatter.get("disable-model-invocation") in (True, "true") else 0
     number = int(skill.digest.rpartition(":")[2][:15] or "0", 16)
     needs = encoded_needs(head.get("compatibility", ""), "")
     # The number stands where a file's time would: another digest is another skill to every cache.
-    return Offer(skill.folder, number, len(text), skill.label, about, flags, needs, text)
+    return Offer(skill.folder, number, len(fields), skill.label, about, flags, needs, fields)
 
 
 def _files(server: str, uri: str, root: str, resources: object) -> tuple[dict[str, ListedFile], dict[str, str]]:

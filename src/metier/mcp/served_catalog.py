@@ -98,9 +98,9 @@ def served(catalog: Catalog) -> Iterable[Entry]:
 
 
 def _about(entry: Entry) -> Manifest:
-    if any(key in entry.offer.frontmatter for key in _ABOUT_PEOPLE):
+    if any(key in entry.offer.fields for key in _ABOUT_PEOPLE):
         return entry.manifest
-    # Nearly no skill says anything here, and parsing a thousand heads to learn that takes longer than the answer.
+    # Few skills have any of these, and reading a thousand manifests takes longer than the answer.
     return Manifest(name=entry.name, description=entry.description)
 
 

@@ -145,7 +145,7 @@ class _Dependencies(Mapping[str, tuple[str, ...]]):
         if entry is None or entry.state is not State.ENABLED:
             raise KeyError(name)
         # Few skills have any, and parsing the frontmatter to find out takes longer than the rest of an activation.
-        return entry.manifest.extensions.dependencies if "dependencies" in entry.offer.frontmatter else ()
+        return entry.manifest.extensions.dependencies if "dependencies" in entry.offer.fields else ()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._catalog.names)

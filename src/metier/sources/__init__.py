@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .source_folders import BUNDLED, SourceFolder, standard_folders
     from .trust import Trust
-    from .watcher import CatalogChange, CatalogUpdate, ChangeKind, changes, watch
+    from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
 
 __all__ = [
     "BUNDLED",
@@ -34,8 +34,8 @@ __all__ = [
     "SourceFolder",
     "Trust",
     "build_catalog",
-    "changes",
     "create_private_file",
+    "diff_catalogs",
     "discover",
     "file_lock",
     "find_skill_folders",
@@ -63,6 +63,6 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.trust": ("Trust",),
-            "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "changes", "watch"),
+            "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),
         },
     )

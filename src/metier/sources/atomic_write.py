@@ -1,4 +1,4 @@
-"""Files that change whole or not at all, also with two of us writing at once."""
+"""Atomic, private writes of files, and a lock for read-modify-write. The one way in which metier writes a file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def replace_text(file: str, text: str) -> None:
 
 
 def replace_bytes(file: str, data: bytes, *, mode: int = 0o600) -> None:
-    """Write beside the file and rename over it: a reader sees the old bytes or the new ones, never a part.
+    """Writes a temporary file and renames it over `file`, so that a reader sees the old bytes or the new ones.
 
-    An existing file keeps its permissions; a new one has `mode`, by default its owner's alone.
+    An existing file keeps its permissions; a new one gets `mode`, which is private by default.
     """
-    # Through the link, if the file is one: people keep their configuration in a dotfiles repository.
+    # A link is followed, because many users keep their configuration in a dotfiles repository.
     file = os.path.realpath(file)
     mode = stat.S_IMODE(os.stat(file).st_mode) if os.path.exists(file) else mode
     folder = os.path.dirname(file)
@@ -42,7 +42,10 @@ def replace_bytes(file: str, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def create_private_file(folder: str, prefix: str) -> tuple[int, str]:
-    """A file that nobody else has, or may read: open for writing, and its path. `tempfile` would cost 3 ms of imports."""
+    """Creates a file that only its owner can read; returns a descriptor for writing and the path.
+
+    `tempfile` does the same but takes 3 ms to import.
+    """
     while True:
         path = os.path.join(folder, prefix + os.urandom(8).hex())
         with contextlib.suppress(FileExistsError):
@@ -51,7 +54,7 @@ def create_private_file(folder: str, prefix: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def file_lock(file: str) -> Iterator[None]:
-    """Only one process at a time between reading and writing `file`. Held in a file beside it, which stays."""
+    """Lets one process at a time read and write `file`. The lock is a file next to it, which is not deleted."""
     os.makedirs(os.path.dirname(file) or ".", mode=0o700, exist_ok=True)
     descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,6 +1,6 @@
-"""Disk to catalog: search each place, read what is new, remember it, merge.
+"""Discovery: search the source folders, read the frontmatter of new and changed skills, and merge all into a catalog.
 
-Only the heads of files are read here; bodies wait until somebody activates a skill.
+Bodies are not read here, but when a skill is activated.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from metier.catalog import (
     Catalog,
@@ -18,7 +18,7 @@ from metier.catalog import (
     Source,
     SourceOffers,
     merge,
-    offer_from_fast_fields,
+    offer_from_fields,
     offer_from_parse,
     offer_from_report,
 )
@@ -49,7 +49,7 @@ _CLOSING = re.compile(rb"(?<=[\r\n])---[ \t]*(?=[\r\n]|\Z)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryLimits:
-    """How far a search goes in each place."""
+    """Bounds of the search in each source folder."""
 
     depth: int = DEPTH
     directories: int = DIRECTORIES
@@ -62,10 +62,9 @@ def discover(
     cache: str | os.PathLike[str] | None = None,
     limits: DiscoveryLimits | None = None,
 ) -> Catalog:
-    """The skills in these folders, later ones winning. Naming a folder trusts it. `cache` is a file to remember heads in."""
-    places = [SourceFolder(Source.PROJECT, os.fspath(folder)) for folder in folders]
+    """Returns the catalog of these folders; a later folder wins. A named folder is trusted. `cache` is a file for metadata."""
     return build_catalog(
-        places,
+        [SourceFolder(Source.PROJECT, os.fspath(folder)) for folder in folders],
         filters=CatalogFilters(allow=tuple(allow), deny=tuple(deny)),
         machine=LocalMachine(),
         cache=MetadataCache(os.fspath(cache)) if cache is not None else None,
@@ -74,7 +73,7 @@ def discover(
 
 
 def build_catalog(
-    places: Sequence[SourceFolder],
+    folders: Sequence[SourceFolder],
     *,
     filters: CatalogFilters | None = None,
     machine: Environment,
@@ -82,48 +81,46 @@ def build_catalog(
     limits: DiscoveryLimits | None = None,
     below: Sequence[SourceOffers] = (),
 ) -> Catalog:
-    """The catalog of these places. `below` is what is offered besides, by whoever must not hide anything in them."""
+    """Returns the catalog of these folders, from lowest to highest precedence. `below` are offers that hide nothing in them."""
     limits = limits or DiscoveryLimits()
     warnings: list[str] = []
     offers: list[SourceOffers] = list(below)
-    walks = [(place, find_skill_folders(place.root, depth=limits.depth, directories=limits.directories)) for place in places]
-    real = {folder for _, found in walks for folder, _, _ in found.found}
-    for place, found in walks:
-        # A link to a skill of another place is how installers show one copy to several agents: that skill is listed once.
-        found.odd = [odd for odd in found.odd if odd[1] != "SK017" or os.path.realpath(odd[0]) not in real]
-        warnings += found.cut
-        if found.found or found.odd:
-            offers.append(SourceOffers(place.source, _read_all(place.root, found, cache), place.trusted))
+    searches = [
+        (folder, find_skill_folders(folder.root, depth=limits.depth, directories=limits.directories)) for folder in folders
+    ]
+    found = {skill for _, search in searches for skill, _, _ in search.found}
+    for folder, search in searches:
+        # Installers link one copy of a skill into the folders of several agents; such a skill is listed once.
+        search.invalid = [one for one in search.invalid if one[1] != "SK017" or os.path.realpath(one[0]) not in found]
+        warnings += search.warnings
+        if search.found or search.invalid:
+            offers.append(SourceOffers(folder.source, _read_all(folder.root, search, cache), folder.trusted))
     return merge(offers, filters=filters, machine=machine, warnings=warnings)
 
 
-def _read_all(root: str, found: FolderSearch, cache: MetadataCache | None) -> list[Offer]:
-    root = os.path.realpath(root)
-    remembered = cache.under(root) if cache else []
-    odd = [_bad(folder, code, message) for folder, code, message in found.odd]
-    if remembered and [offer[:3] for offer in remembered] == found.found:
-        # Both are in the order of folders: one comparison for all of them, which is how most starts go.
-        return remembered + odd
-    known = {offer.folder: offer for offer in remembered}
+def _read_all(root: str, search: FolderSearch, cache: MetadataCache | None) -> list[Offer]:
+    cached = cache.load(os.path.realpath(root)) if cache else []
+    invalid = [_invalid(folder, code, message) for folder, code, message in search.invalid]
+    if cached and [offer[:3] for offer in cached] == search.found:
+        # Both are sorted by folder, so one comparison finds that nothing has changed, which is the usual case.
+        return cached + invalid
+    known = {offer.folder: offer for offer in cached}
     offers: list[Offer] = []
-    fresh: list[Offer] = []
-    for folder, mtime, size in found.found:
-        row = known.get(folder)
-        if row is not None and row[1] == mtime and row[2] == size:
-            offers.append(row)
-        else:
+    changed: list[Offer] = []
+    for folder, mtime, size in search.found:
+        offer = known.pop(folder, None)
+        if offer is None or offer.mtime_ns != mtime or offer.size != size:
             offer = _read_one(folder, mtime, size)
-            offers.append(offer)
-            fresh.append(offer)
+            changed.append(offer)
+        offers.append(offer)
     if cache:
-        gone = known.keys() - {folder for folder, _, _ in found.found} if len(known) + len(fresh) > len(offers) else ()
-        cache.keep(fresh, gone)
-    return offers + odd
+        cache.save(changed, removed=known)
+    return offers + invalid
 
 
 def _read_one(folder: str, mtime: int, size: int) -> Offer:
     if size > MAX_SKILL_FILE_BYTES:
-        return _bad(folder, "SK016", f"SKILL.md is larger than {MAX_SKILL_FILE_BYTES:,} bytes", mtime, size)
+        return _invalid(folder, "SK016", f"SKILL.md is larger than {MAX_SKILL_FILE_BYTES:,} bytes", mtime, size)
     try:
         descriptor = _open(folder)
     except OSError as error:
@@ -133,12 +130,11 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
         name = folder[folder.rfind("/") + 1 :]
         end = data.find(b"\n---\n", 3)
         if end > 0 and data[:4] == b"---\n":
-            # Where it is not UTF-8 the mark of that is not printable, so the quick road refuses it.
-            head = data[4 : end + 1].decode("utf-8", "surrogateescape")
-            quick = fast_fields(head, name)
-            if quick is not None:
-                return offer_from_fast_fields(folder, mtime, size, quick, head)
-        parsed = parse(_head_bytes(descriptor, data), folder=name, verdict=Verdict.LENIENT)
+            # The fast parser refuses bytes that are not UTF-8, because surrogates are not printable.
+            fast = fast_fields(data[4 : end + 1].decode("utf-8", "surrogateescape"), name)
+            if fast is not None and not fast.warned:
+                return offer_from_fields(folder, mtime, size, fast.fields)
+        parsed = parse(_read_frontmatter(descriptor, data), folder=name, verdict=Verdict.LENIENT)
     except OSError as error:
         return _unreadable(folder, error)
     finally:
@@ -147,7 +143,7 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
 
 
 def _open(folder: str) -> int:
-    """SKILL.md as the walk saw it; a link is only followed where it stays inside the skill, also one planted meanwhile."""
+    """Opens SKILL.md; follows a link only inside the skill, even if the link was created after the search."""
     try:
         return os.open(f"{folder}/SKILL.md", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -156,15 +152,15 @@ def _open(folder: str) -> int:
     return DiskFiles(folder).open(SKILL_FILE)
 
 
-def _head_bytes(descriptor: int, data: bytes) -> bytes:
-    """The file up to the end of its frontmatter, so that what is wrong with a body waits for whoever reads the body."""
+def _read_frontmatter(descriptor: int, data: bytes) -> bytes:
+    """Reads the file up to the end of its frontmatter. Problems of the body are found when the body is read."""
     while True:
         closing = _CLOSING.search(data, 3)
-        # At the very end of what was read, `---` may be the start of a longer line.
+        # At the end of the data, `---` may be the start of a longer line.
         if closing and closing.end() < len(data):
             return data[: closing.end()]
         if len(data) > MAX_FRONTMATTER_BYTES + _FIRST_READ:
-            # Never closed, or far too long; a cut in the middle of a character would look like bad UTF-8.
+            # Not closed, or too long. The cut is at a line end, because half a character would look like bad UTF-8.
             return data[: data.rfind(b"\n") + 1] or data[:1]
         more = os.read(descriptor, 1 << 16)
         if not more:
@@ -173,15 +169,10 @@ def _head_bytes(descriptor: int, data: bytes) -> bytes:
 
 
 def _unreadable(folder: str, error: OSError) -> Offer:
-    # Without time and size the cache never takes this for the file's last word: permissions change neither.
-    return _bad(folder, "SK015", f"SKILL.md cannot be read: {(error.strerror or 'error').lower()}")
+    # Without time and size, which a chmod does not change, the cache reads the file again next time.
+    return _invalid(folder, "SK015", f"SKILL.md cannot be read: {(error.strerror or 'error').lower()}")
 
 
-def _bad(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) -> Offer:
+def _invalid(folder: str, code: str, message: str, mtime: int = 0, size: int = 0) -> Offer:
     judged = apply_verdict(problem(code, message), Verdict.LENIENT)
     return offer_from_report(folder, mtime, size, Report((judged,) if judged else ()))
-
-
-def folders_of(places: Iterable[SourceFolder]) -> Iterator[str]:
-    """The places that exist, for whoever wants to watch them."""
-    return (place.root for place in places if os.path.isdir(place.root))

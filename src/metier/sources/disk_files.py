@@ -1,8 +1,8 @@
-"""A skill's files on disk, read so that no link can lead out of the folder, not even one swapped in meanwhile.
+"""The files of a skill on disk, read so that no link leads out of the folder, even if it is created during the read.
 
-Checking a path and then opening it leaves a gap in which a link can be planted. So every read walks from the skill's folder
-down one directory descriptor at a time with O_NOFOLLOW: what was checked is what is opened. A link that stays inside
-the skill is resolved by walking again from the top, a few times at most.
+Between a check of a path and its open, an attacker can create a link. So every read opens one directory after the other with
+O_NOFOLLOW, from the skill's folder down. A link that stays inside the skill is resolved by starting again from the top, a few
+times at most.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .skill_folders import SKIPPED_NAMES
 
 __all__ = ["DiskFiles"]
 
-_MOST_LINKS = 8
-_MOST_FILES = 20_000
+_MAX_LINKS = 8
+_MAX_FILES = 20_000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
+# O_NONBLOCK, because opening a FIFO without a writer would hang.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class DiskFiles:
-    """The Files of one folder. The folder itself may be reached through links; nothing below it may leave it."""
+    """The `Files` of one folder. The path to the folder may contain links; no link below it may leave it."""
 
     __slots__ = ("folder",)
 
@@ -49,17 +49,17 @@ class DiskFiles:
         finally:
             os.close(descriptor)
         if len(data) > limit:
-            # It grew while we read.
+            # It grew during the read.
             raise too_large_error(path, limit)
         return data
 
     def list(self) -> Iterator[FileEntry]:
         entries = sorted(self._entries(self.folder, ""), key=lambda entry: entry.path)
-        return iter(entries[:_MOST_FILES])
+        return iter(entries[:_MAX_FILES])
 
     def open(self, path: str) -> int:
-        """A descriptor of a file that is certainly inside; the caller closes it."""
-        for _ in range(_MOST_LINKS):
+        """Returns a descriptor of a file inside the folder; the caller closes it."""
+        for _ in range(_MAX_LINKS):
             opened = self._walk(path)
             if isinstance(opened, int):
                 return opened
@@ -69,7 +69,7 @@ class DiskFiles:
         )
 
     def _walk(self, path: str) -> int | str:
-        """A descriptor of the file, or another path to try where a link inside the skill points."""
+        """Returns a descriptor of the file, or the target of a link inside the skill as the next path to try."""
         here = self._root()
         try:
             parts = path.split("/")
@@ -92,14 +92,14 @@ class DiskFiles:
                 here = below
         finally:
             os.close(here)
-        raise AssertionError("a gated path has at least one part")
+        raise AssertionError("a checked path has at least one part")
 
     def _target(self, path: str, above: Sequence[str], part: str, below: Sequence[str], here: int) -> str:
-        """Where the link `part` points, as a path inside the skill; RefusedError if that is elsewhere."""
+        """Returns the target of the link `part` as a path inside the skill. Raises RefusedError if it is outside."""
         try:
             target = os.readlink(part, dir_fd=here)
         except OSError:
-            # Not a link, so it is a device, a socket, or a file in the way of a folder.
+            # Not a link: a device, a socket, or a file where a folder is expected.
             raise RefusedError(f"{path!r} is not a file", rule="not-a-file", hint="name a file inside the skill") from None
         if target.startswith(f"{self.folder}/"):
             above, target = (), target[len(self.folder) + 1 :]
@@ -114,17 +114,17 @@ class DiskFiles:
         try:
             return os.open(self.folder, _DIRECTORY)
         except FileNotFoundError:
-            raise NotFoundError(f"the folder {self.folder!r} is gone", hint="see `metier skill list`") from None
+            raise NotFoundError(f"the folder {self.folder!r} does not exist", hint="see `metier skill list`") from None
         except OSError as error:
             why = (error.strerror or "error").lower()
             raise RefusedError(
-                f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="name a skill's folder"
+                f"{self.folder!r} cannot be opened: {why}", rule="unreadable", hint="use the folder of a skill"
             ) from None
 
     def _entries(self, folder: str, prefix: str) -> Iterator[FileEntry]:
         pending = [(folder, prefix)]
         seen = 0
-        while pending and seen < _MOST_FILES:
+        while pending and seen < _MAX_FILES:
             folder, prefix = pending.pop()
             try:
                 with os.scandir(folder) as children:
@@ -139,7 +139,7 @@ class DiskFiles:
                                 path=prefix + child.name, size=status.st_size, executable=bool(status.st_mode & 0o111)
                             )
             except OSError:
-                # A folder that vanished or may not be read has no files for us.
+                # A folder that was removed or is not readable has no files.
                 continue
 
 

@@ -1,4 +1,4 @@
-"""Skills by name, one tier at a time: metadata, then instructions, then single files."""
+"""Loads a skill by name, one tier at a time: metadata, then instructions, then single files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["SkillLoader", "load_folder"]
 
 
 class SkillLoader:
-    """Reads what a catalog lists. It refuses what the catalog says may not be used, and says why."""
+    """Reads the skills of a catalog. Raises an error with the reason for a skill that is not enabled."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
 
     def load_metadata(self, name: str) -> Manifest:
-        """Tier one: only the frontmatter."""
+        """Returns tier one, the frontmatter."""
         return self._usable(name).manifest
 
     def load_full(self, name: str) -> Skill:
-        """Tier two: the whole skill, read from disk now, so that an edit since discovery is seen."""
+        """Returns tier two, the whole skill, read from disk now, so that it includes changes since discovery."""
         entry = self._usable(name)
         return replace(load_folder(entry.folder), source=entry.source, source_ref=entry.location)
 
     def load_resource(self, name: str, path: str, *, limit: int = MAX_RESOURCE_BYTES) -> bytes:
-        """Tier three: one file of the skill."""
+        """Returns tier three, one file of the skill."""
         return DiskFiles(self._usable(name).folder).read(resource_path(path), limit=limit)
 
     def _usable(self, name: str) -> Entry:
@@ -49,7 +49,7 @@ class SkillLoader:
 
 
 def load_folder(folder: str | os.PathLike[str]) -> Skill:
-    """The skill in a folder on disk, leniently; InvalidSkillError if no model could use it."""
+    """Loads the skill in a folder, with the lenient verdict. Raises InvalidSkillError if no model could use it."""
     files = DiskFiles(folder)
     skill = load(files, folder=os.path.basename(files.folder))
     return replace(skill, folder=files.folder, source="local", source_ref=os.fspath(folder))

@@ -1,4 +1,4 @@
-"""Facts about this machine, each looked up once."""
+"""Commands, packages and versions on this machine, each looked up once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LocalMachine:
 
     def __init__(self, path: str | None = None) -> None:
         self._path = path
-        # `which` costs a stat for every PATH entry, and fifty skills tend to need the same three commands.
+        # `which` costs a stat per PATH entry, and fifty skills usually need the same three commands.
         self.commands: dict[str, str | None] = {}
         self.packages: dict[str, bool] = {}
 
@@ -41,7 +41,7 @@ class LocalMachine:
         return self.packages[name]
 
 
-# Where the name to install differs from the name to import.
+# Packages whose import name differs from their install name.
 _IMPORTS = {
     "pillow": "PIL",
     "pyyaml": "yaml",
@@ -52,7 +52,7 @@ _IMPORTS = {
 
 
 def _is_installed(name: str) -> bool:
-    # Imported here: only a package that nothing can be imported by the name of pays for it.
+    # Imported here, because few packages get this far.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

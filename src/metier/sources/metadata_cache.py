@@ -1,8 +1,7 @@
-"""What SKILL.md files said last time, so that an unchanged file is never read again.
+"""The metadata cache: the parsed frontmatter of every SKILL.md, so that an unchanged file is not read or parsed again.
 
-One SQLite file, one row for each skill folder, good as long as the file's time and size are the same. It is only a
-cache: two processes may use it at once, and whatever goes wrong with it (locked, corrupt, read-only, written by
-another version) costs time and never an answer.
+It is one SQLite file with one row per skill folder, valid while the file's time and size are the same. Several processes
+may use it at once. If it is locked, corrupt, read-only or of another version, discovery is slower and the result the same.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from metier.catalog import Offer
 
 __all__ = ["MetadataCache"]
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 create table if not exists skill (
     folder text primary key, mtime integer not null, size integer not null, name text not null, description text not null,
-    flags integer not null, needs text not null, head text not null, problems text not null
+    flags integer not null, needs text not null, fields text not null, problems text not null
 ) without rowid;
 """
 _ROWS = """
-select folder, mtime, size, name, description, flags, needs, head, problems
+select folder, mtime, size, name, description, flags, needs, fields, problems
 from skill where folder > ? and folder < ? order by folder
 """
 _FRESH_NS = 50_000_000
-"""A file this young may change again within the same tick of its clock, and we would not see it: do not remember it yet."""
+"""A younger file is not cached, because another change within the same clock tick would not show in its time."""
 
 T = TypeVar("T")
 
@@ -39,36 +38,36 @@ class MetadataCache:
     def __init__(self, file: str) -> None:
         self.file = file
 
-    def under(self, root: str) -> list[Offer]:
-        """Everything remembered below `root`, in the order of folders."""
+    def load(self, root: str) -> list[Offer]:
+        """Returns the cached offers below `root`, sorted by folder."""
         if not os.path.exists(self.file):
             return []
         root = root.rstrip("/")
         try:
-            # "0" is the character after "/": a range scan over the primary key.
+            # "0" is the character after "/", so this is a range scan over the primary key.
             rows: list[tuple[Any, ...]] = self._try(lambda db: db.execute(_ROWS, (f"{root}/", f"{root}0")).fetchall(), [])
         except UnicodeEncodeError:
-            # A folder whose name is not UTF-8 has no rows.
+            # A folder whose path is not UTF-8 has no rows.
             return []
         return list(map(Offer._make, rows))
 
-    def keep(self, offers: Iterable[Offer], gone: Iterable[str]) -> None:
-        """Remember these and forget those, all or nothing."""
+    def save(self, offers: Iterable[Offer], *, removed: Iterable[str]) -> None:
+        """Stores these offers and deletes the rows of removed folders, in one transaction."""
         limit = time.time_ns() - _FRESH_NS
-        rows = [offer for offer in offers if offer[1] < limit]
-        removed = [(folder,) for folder in gone]
-        if not rows and not removed:
+        rows = [offer for offer in offers if offer.mtime_ns < limit]
+        deleted = [(folder,) for folder in removed]
+        if not rows and not deleted:
             return
 
         def write(db: sqlite3.Connection) -> None:
             with db:
-                db.executemany("delete from skill where folder = ?", removed)
+                db.executemany("delete from skill where folder = ?", deleted)
                 db.executemany("insert or replace into skill values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
         try:
             self._try(write, None)
         except UnicodeEncodeError:
-            # A folder whose name is not UTF-8 cannot be a row; the others can.
+            # A folder whose path is not UTF-8 cannot be stored; the others can.
             rows = [offer for offer in rows if _is_storable(offer)]
             self._try(write, None)
 
@@ -77,7 +76,7 @@ class MetadataCache:
             with closing(self._open()) as db:
                 return use(db)
         except sqlite3.OperationalError:
-            # Locked by another process, read-only, or a full disk: somebody else's cache, or none, is fine.
+            # Locked by another process, read-only, or a full disk.
             return otherwise
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             self._discard()
@@ -104,19 +103,19 @@ class MetadataCache:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    # Derived data: losing it in a power cut costs one slow start, and waiting for the disk would cost every start.
+    # A power cut may lose the cache, which costs one slow start; waiting for the disk would slow down every start.
     db.execute("pragma synchronous = off")
     db.execute("pragma journal_mode = memory")
     version = db.execute("pragma user_version").fetchone()[0]
     if version != _VERSION:
-        # Larger pages write ten thousand rows a quarter faster; it only counts before the first table.
+        # Larger pages write ten thousand rows 25 % faster; the pragma works only before the first table.
         db.execute("pragma page_size = 16384")
         db.executescript(f"drop table if exists skill; {_SCHEMA} pragma user_version = {_VERSION};")
 
 
 def _is_storable(offer: Offer) -> bool:
     try:
-        "".join((offer[0], offer[3], offer[4], offer[7])).encode()
+        f"{offer.folder}{offer.name}{offer.description}".encode()
     except UnicodeEncodeError:
         return False
     return True

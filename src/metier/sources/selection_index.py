@@ -64,7 +64,7 @@ class IndexedSkill:
     @property
     def triggers(self) -> Mapping[str, tuple[str, ...]] | None:
         # Nearly no skill has any, and parsing a head to learn that costs more than ranking it.
-        if "triggers" not in self.entry.offer.frontmatter:
+        if "triggers" not in self.entry.offer.fields:
             return None
         triggers = self.extensions.triggers
         return {"keywords": triggers.keywords, "verbs": triggers.verbs, "patterns": triggers.patterns}

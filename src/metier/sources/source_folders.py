@@ -1,7 +1,7 @@
-"""The folders that are searched, from lowest to highest precedence.
+"""The folders that are searched for skills, from lowest to highest precedence.
 
-Inside one scope metier's own folder wins, then the shared `.agents`, then those of other clients: whoever writes into
-metier's folder means metier.
+Within one scope metier's own folder wins, then the shared `.agents`, then the folders of other agents, because a skill in
+metier's folder is meant for metier.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bundled")
 
 
 class SourceFolder(NamedTuple):
+    """A folder with skills of one source."""
+
     source: Source
     root: str
     trusted: bool = True
@@ -31,33 +33,33 @@ def standard_folders(
     project_trusted: bool,
     skills_dir: str | None = None,
 ) -> tuple[SourceFolder, ...]:
-    """Every place, whether its folder exists or not. `skills_dir` replaces the project's, and is trusted by being named."""
-    places = [
+    """Returns every folder, whether it exists or not. `skills_dir` replaces the project's folders and is trusted."""
+    folders = [
         SourceFolder(Source.BUNDLED, BUNDLED),
         SourceFolder(Source.USER, os.path.join(home, ".claude", "skills")),
         SourceFolder(Source.USER, os.path.join(home, ".agents", "skills")),
         SourceFolder(Source.USER, user_dir),
     ]
     if skills_dir is not None:
-        places.append(SourceFolder(Source.PROJECT, skills_dir))
+        folders.append(SourceFolder(Source.PROJECT, skills_dir))
     elif project is not None:
-        places += [
+        folders += [
             SourceFolder(Source.CLAUDE, os.path.join(project, ".claude", "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".agent", "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".agents", "skills"), project_trusted),
             SourceFolder(Source.PROJECT, os.path.join(project, ".metier", "skills"), project_trusted),
         ]
-    places.append(SourceFolder(Source.PLUGIN, plugins_dir))
-    return _without_repeats(places)
+    folders.append(SourceFolder(Source.PLUGIN, plugins_dir))
+    return _without_repeats(folders)
 
 
-def _without_repeats(places: list[SourceFolder]) -> tuple[SourceFolder, ...]:
-    # In the home folder `./.claude/skills` is `~/.claude/skills`: the first mention, which is the trusted one, stays.
+def _without_repeats(folders: list[SourceFolder]) -> tuple[SourceFolder, ...]:
+    # In the home folder `./.claude/skills` is `~/.claude/skills`; the first one, which is trusted, stays.
     seen: set[str] = set()
     kept: list[SourceFolder] = []
-    for place in places:
-        real = os.path.realpath(place.root)
+    for folder in folders:
+        real = os.path.realpath(folder.root)
         if real not in seen:
             seen.add(real)
-            kept.append(place)
+            kept.append(folder)
     return tuple(kept)

@@ -1,7 +1,7 @@
-"""Which project folders the user has trusted.
+"""The list of project folders that the user trusts.
 
-Trust is given to a folder and holds for everything below it. It is a list that only the tool writes, so it has its own
-small file; every change is made under a lock and lands whole.
+Trust covers a folder and everything below it. The list is in a file of its own that only metier writes, under a lock and
+atomically.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Trust:
             with open(self.file, encoding="utf-8") as stream:
                 folders = json.load(stream)["folders"]
             if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
-                raise ValueError("folders is not a list of texts")
+                raise ValueError("folders is not a list of strings")
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            # A broken list must not read as "nothing is trusted", nor as "everything is".
+            # A broken file must read neither as "nothing is trusted" nor as "everything is".
             raise ConfigError(
-                f"not a list of trusted folders: {error}",
+                f"invalid list of trusted folders: {error}",
                 file=self.file,
-                hint="delete the file and trust your folders again",
+                hint="delete the file, then run `metier trust` in each folder",
             ) from error
         return tuple(folders)
 
@@ -43,7 +43,7 @@ class Trust:
         return any(real == trusted or real.startswith(trusted.rstrip("/") + "/") for trusted in self.folders)
 
     def add(self, folder: str) -> bool:
-        """False if it was trusted already."""
+        """Returns False if the folder is already in the list."""
         real = os.path.realpath(folder)
         with file_lock(self.file):
             if real in self.folders:
@@ -52,6 +52,7 @@ class Trust:
         return True
 
     def remove(self, folder: str) -> bool:
+        """Returns False if the folder is not in the list."""
         real = os.path.realpath(folder)
         with file_lock(self.file):
             if real not in self.folders:

@@ -1,4 +1,4 @@
-"""Hot reload: a stream of catalogs, each with what changed since the one before."""
+"""Watches source folders: a stream of catalogs, each with its changes since the previous one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .source_folders import SourceFolder
 if TYPE_CHECKING:
     from watchfiles import Change as FileChange
 
-__all__ = ["CatalogChange", "CatalogUpdate", "ChangeKind", "changes", "watch"]
+__all__ = ["CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"]
 
-_LOOK_AGAIN_MS = 1_000
-"""A place that does not exist cannot be watched; this often we look whether it has appeared."""
+_POLL_MS = 1_000
+"""Interval at which a missing folder is looked for; it cannot be watched before it exists."""
 
 
 class ChangeKind(StrEnum):
@@ -42,13 +42,13 @@ class CatalogUpdate:
 
 
 def watch(
-    places: Sequence[SourceFolder], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None, files: bool = False
+    folders: Sequence[SourceFolder], rebuild: Callable[[], Catalog], *, stop: threading.Event | None = None, files: bool = False
 ) -> Iterator[CatalogUpdate]:
-    """First the catalog as it is, then one update for each burst of changes, until `stop` is set.
+    """Yields the current catalog, then one update for each burst of changes, until `stop` is set.
 
-    A catalog holds what SKILL.md files say; with `files` a change of a skill's other files is an update too.
+    A catalog depends on the SKILL.md files only; with `files`, a change of another file of a skill is an update too.
     """
-    # Imported here: only watchers pay for the watcher.
+    # Imported here, because only watching needs it.
     from watchfiles import watch as watch_files
 
     stop = stop or threading.Event()
@@ -56,34 +56,34 @@ def watch(
     catalog = rebuild()
     yield CatalogUpdate(catalog, ())
     while not stop.is_set():
-        roots = _existing(places)
+        roots = _existing_roots(folders)
         if not roots:
-            stop.wait(_LOOK_AGAIN_MS / 1000)
+            stop.wait(_POLL_MS / 1000)
             burst: Iterator[set[tuple[FileChange, str]]] = iter((set(),))
         else:
             burst = watch_files(
-                *roots, stop_event=stop, rust_timeout=_LOOK_AGAIN_MS, yield_on_timeout=True, raise_interrupt=True,
+                *roots, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True, raise_interrupt=True,
                 step=20, debounce=200, watch_filter=None, ignore_permission_denied=True,
             )  # fmt: skip
-        # What changed before the watcher was up, it never tells: so look once when it first answers.
-        missed = True
+        # The watcher does not report changes from before it started, so its first answer always rebuilds the catalog.
+        is_first = True
         for changed in burst:
-            if missed or changed or roots != _existing(places):
-                if missed and files:
-                    changed = changed | _younger(catalog, started)
-                missed = False
+            if is_first or changed or roots != _existing_roots(folders):
+                if is_first and files:
+                    changed = changed | _modified_since(catalog, started)
+                is_first = False
                 before, catalog = catalog, rebuild()
-                differences = changes(before, catalog)
+                differences = diff_catalogs(before, catalog)
                 if files:
-                    differences += _touched(changed, catalog, differences)
+                    differences += _changed_files(changed, catalog, differences)
                 if differences:
                     yield CatalogUpdate(catalog, differences)
-            if stop.is_set() or roots != _existing(places) or _is_about(changed, roots):
+            if stop.is_set() or roots != _existing_roots(folders) or _has_root(changed, roots):
                 break
 
 
-def changes(before: Catalog, after: Catalog) -> tuple[CatalogChange, ...]:
-    """What happened between two catalogs, by folder."""
+def diff_catalogs(before: Catalog, after: Catalog) -> tuple[CatalogChange, ...]:
+    """Returns the changes between two catalogs, by folder."""
     old = {entry.folder: entry for entry in before.entries}
     new = {entry.folder: entry for entry in after.entries}
     return (
@@ -93,10 +93,10 @@ def changes(before: Catalog, after: Catalog) -> tuple[CatalogChange, ...]:
     )
 
 
-def _touched(
+def _changed_files(
     changed: Iterable[tuple[object, str]], catalog: Catalog, known: Sequence[CatalogChange]
 ) -> tuple[CatalogChange, ...]:
-    """The skills in which another file than SKILL.md has changed."""
+    """Returns the skills in which a file other than SKILL.md has changed."""
     folders = {entry.folder: entry for entry in catalog.entries}
     for change in known:
         folders.pop(change.entry.folder, None)
@@ -110,26 +110,26 @@ def _touched(
     return tuple(CatalogChange(ChangeKind.CHANGED, entry) for entry in found.values())
 
 
-def _younger(catalog: Catalog, than: float) -> set[tuple[FileChange, str]]:
-    """Files that may have changed before the watcher was up, as it would have told them."""
+def _modified_since(catalog: Catalog, then: float) -> set[tuple[FileChange, str]]:
+    """Returns the files that may have changed before the watcher started, in its own form."""
     from watchfiles import Change as FileChange
 
-    # Clocks of file systems are coarse; a file too many costs a look at it.
+    # One second earlier, because the clocks of file systems are coarse.
     found = (os.path.join(here, name) for entry in catalog for here, _, names in os.walk(entry.folder) for name in names)
-    return {(FileChange.modified, path) for path in found if _modified(path) > than - 1}
+    return {(FileChange.modified, path) for path in found if _modification_time(path) > then - 1}
 
 
-def _modified(path: str) -> float:
+def _modification_time(path: str) -> float:
     try:
         return os.lstat(path).st_mtime
     except OSError:
         return 0.0
 
 
-def _is_about(changed: Iterable[tuple[object, str]], roots: Sequence[str]) -> bool:
-    """Did something happen to a place itself? One that was removed and made again is another folder to the watcher."""
+def _has_root(changed: Iterable[tuple[object, str]], roots: Sequence[str]) -> bool:
+    """Returns True if a root itself changed: one that was removed and created again must be watched anew."""
     return any(path.rstrip("/") in roots for _, path in changed)
 
 
-def _existing(places: Sequence[SourceFolder]) -> list[str]:
-    return [place.root for place in places if os.path.isdir(place.root)]
+def _existing_roots(folders: Sequence[SourceFolder]) -> list[str]:
+    return [folder.root for folder in folders if os.path.isdir(folder.root)]

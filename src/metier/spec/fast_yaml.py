@@ -68,8 +68,8 @@ def fast_fields(frontmatter: str, folder: str | None) -> FastFields | None:
     return FastFields(fields, warned)
 
 
-def fast_manifest(frontmatter: str, folder: str | None, *, strict: bool = False) -> Manifest | None:
-    """Returns the manifest of a frontmatter without any problem, or None if the slow parser must decide."""
+def fast_manifest(frontmatter: str, folder: str | None, *, strict: bool = False) -> tuple[Manifest, Fields] | None:
+    """Returns the manifest and the fields of a frontmatter without any problem, or None if the slow parser must decide."""
     fast = fast_fields(frontmatter, folder)
     if fast is None or fast.warned:
         return None
@@ -77,7 +77,8 @@ def fast_manifest(frontmatter: str, folder: str | None, *, strict: bool = False)
         fast.fields.keys() <= _STANDARD and not any(map(looks_like_a_date, fast.fields.get("metadata", _EMPTY).values()))
     ):
         return None
-    return manifest_from(fast.fields, name=fast.fields["name"], description=fast.fields["description"].strip())[0]
+    fields = fast.fields
+    return manifest_from(fields, name=fields["name"], description=fields["description"].strip())[0], fields
 
 
 def _is_unusual(frontmatter: str) -> bool:

@@ -7,9 +7,9 @@ description and a name. No content of a file makes this raise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from metier.values import dataclass, replace
+from metier.values import dataclass, field, replace
 
 from .codes import Verdict, apply_verdict, problem
 from .document import Document, split_document
@@ -33,6 +33,8 @@ class ParseResult:
     """None if no client could use the file; the report says why."""
     report: Report
     document: Document
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """The frontmatter as JSON values, from which `manifest_from` makes the manifest."""
 
     @property
     def body(self) -> str:
@@ -46,9 +48,10 @@ def parse(data: bytes, *, folder: str | None = None, verdict: Verdict = Verdict.
         # Imported here: splitting a file into its parts needs no YAML parser.
         from .fast_yaml import fast_manifest
 
-        manifest = fast_manifest(document.frontmatter, folder, strict=verdict is Verdict.STRICT)
-        if manifest is not None:
-            return ParseResult(manifest=manifest, report=Report(), document=document)
+        fast = fast_manifest(document.frontmatter, folder, strict=verdict is Verdict.STRICT)
+        if fast is not None:
+            manifest, fields = fast
+            return ParseResult(manifest=manifest, report=Report(), document=document, fields=fields)
     return parse_with_positions(document, folder, verdict)
 
 
@@ -56,6 +59,7 @@ def parse_with_positions(document: Document, folder: str | None, verdict: Verdic
     """Parses with PyYAML, which gives every problem its line and column."""
     found = list(document.problems)
     manifest = None
+    fields: dict[str, Json] = {}
     if document.has_frontmatter:
         tree, colons = _tree(document)
         found += colons
@@ -63,7 +67,8 @@ def parse_with_positions(document: Document, folder: str | None, verdict: Verdic
         if isinstance(tree.root, MapNode):
             found += check_fields(tree.root, folder)
             found += _description_cut_by_comment(tree.root, document.frontmatter)
-            manifest, odd = _manifest(tree.root, folder)
+            fields = _fields(tree.root)
+            manifest, odd = _manifest(tree.root, fields, folder)
             found += odd
         elif not tree.problems:
             found.append(problem("SK009", "the frontmatter is not a list of `key: value` lines", line=_FRONTMATTER_LINE,
@@ -74,7 +79,7 @@ def parse_with_positions(document: Document, folder: str | None, verdict: Verdic
     if manifest is None:
         # No folder gives the skill a name, so the missing name is an error.
         judged = [replace(one, severity=Severity.ERROR) if one.code in ("SK101", "SK106") else one for one in judged]
-    return ParseResult(manifest=manifest, report=Report.of(judged), document=document)
+    return ParseResult(manifest=manifest, report=Report.of(judged), document=document, fields=fields)
 
 
 _TEXT_KEYS = TEXT_KEYS.union(STANDARD_KEYS)
@@ -106,10 +111,11 @@ def _tree(document: Document) -> tuple[YamlTree, tuple[Problem, ...]]:
     )
 
 
-def _manifest(root: MapNode, folder: str | None) -> tuple[Manifest | None, tuple[Problem, ...]]:
-    fields: dict[str, Json] = {
-        key.text: to_text(value) if key.text in _TEXT_KEYS else to_json(value) for key, value in root.entries
-    }
+def _fields(root: MapNode) -> dict[str, Json]:
+    return {key.text: to_text(value) if key.text in _TEXT_KEYS else to_json(value) for key, value in root.entries}
+
+
+def _manifest(root: MapNode, fields: Mapping[str, Json], folder: str | None) -> tuple[Manifest | None, tuple[Problem, ...]]:
     name, description = fields.get("name"), fields.get("description")
     label = name.strip() if isinstance(name, str) else ""
     if not (label or folder) or not isinstance(description, str):

@@ -206,7 +206,7 @@ def _fingerprint(root: str, bounds: str) -> tuple[str, int]:
     import zlib
 
     data = "\n".join([f"{folder}\0{mtime}\0{size}" for folder, mtime, size in result.found]).encode("utf-8", "surrogateescape")
-    rest = f"{sorted(result.odd)}\0{sorted(result.cut)}"
+    rest = f"{sorted(result.invalid)}\0{sorted(result.warnings)}"
     newest = max((mtime for _, mtime, _ in result.found), default=0)
     return f"{len(result.found)}:{zlib.crc32(data)}:{zlib.adler32(data)}:{len(data)}:{rest}", newest
 

@@ -91,7 +91,7 @@ def _below(path: str, target: str) -> Iterator[str]:
         yield path
         return
     result = find_skill_folders(path)
-    folders = sorted({folder for folder, *_ in (*result.found, *result.odd)})
+    folders = sorted({folder for folder, *_ in (*result.found, *result.invalid)})
     if not folders:
         raise NotFoundError(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
     yield from folders
