@@ -10,11 +10,11 @@ from typing import Any
 from builders import skill_text
 from metier.archive import Contents, Link, Member, digest
 from metier.errors import NotFoundError
-from metier.install.fetch.results import Fetched, FetchedSkill, Origin
-from metier.install.lock.lock_file import LockEntry
+from metier.install.lock.lock_file import LockEntry, Origin
+from metier.install.options import InstallOptions, InstallResult
 from metier.install.prepare import PreparedSkill, prepare
-from metier.install.protocols import FetchResult, NewestVersion
-from metier.install.store import InstallOptions, InstallResult, SkillStore
+from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
+from metier.install.store import SkillStore
 from metier.install.targets.scope import InstallScope, ScopeLevel
 
 __all__ = ["FakeFetcher", "contents", "fetched", "installed", "prepared", "scope_in", "snapshot", "store_in"]

@@ -26,9 +26,8 @@ if __name__ == "__main__":
 
 from install.builders import installed, prepared, snapshot, store_in
 from metier.install.lock.verify import LockCondition, verify
-from metier.install.transaction.apply import nowhere
 from metier.install.transaction.doctor import find_leftovers, repair
-from metier.install.transaction.journal import At
+from metier.install.transaction.journal import Checkpoint, ignore_checkpoint
 from metier.install.transaction.steps import Edits
 
 __all__ = ["SCENARIOS", "Crash", "crashes"]
@@ -51,34 +50,44 @@ def _for_metier_alone(root: Path) -> None:
     installed(store_in(root), prepared("pdf"))
 
 
-def _install(root: Path, at: At) -> None:
+def _install(root: Path, checkpoint: Checkpoint) -> None:
     installed(
-        store_in(root, at=at), prepared("pdf"), prepared("docx", links=[("l.md", "SKILL.md")]), targets=("claude-code", "codex")
+        store_in(root, checkpoint=checkpoint),
+        prepared("pdf"),
+        prepared("docx", links=[("l.md", "SKILL.md")]),
+        targets=("claude-code", "codex"),
     )
 
 
-def _update(root: Path, at: At) -> None:
+def _update(root: Path, checkpoint: Checkpoint) -> None:
     new = {"references/new.md": b"new\n"}
-    installed(store_in(root, at=at), prepared("pdf", body="Newer.\n", files=new), prepared("docx", body="Newer.\n"))
+    installed(
+        store_in(root, checkpoint=checkpoint), prepared("pdf", body="Newer.\n", files=new), prepared("docx", body="Newer.\n")
+    )
 
 
-def _update_and_keep(root: Path, at: At) -> None:
-    installed(store_in(root, at=at), prepared("pdf", body="Newer.\n"), prepared("docx", body="Newer.\n"), edits=Edits.KEEP)
+def _update_and_keep(root: Path, checkpoint: Checkpoint) -> None:
+    installed(
+        store_in(root, checkpoint=checkpoint),
+        prepared("pdf", body="Newer.\n"),
+        prepared("docx", body="Newer.\n"),
+        edits=Edits.KEEP,
+    )
 
 
-def _move(root: Path, at: At) -> None:
-    installed(store_in(root, at=at), prepared("pdf"), targets=("claude-code",))
+def _move(root: Path, checkpoint: Checkpoint) -> None:
+    installed(store_in(root, checkpoint=checkpoint), prepared("pdf"), targets=("claude-code",))
 
 
-def _remove(root: Path, at: At) -> None:
-    store_in(root, at=at).remove(["pdf", "docx"])
+def _remove(root: Path, checkpoint: Checkpoint) -> None:
+    store_in(root, checkpoint=checkpoint).remove(["pdf", "docx"])
 
 
-def _pin(root: Path, at: At) -> None:
-    store_in(root, at=at).change(["pdf"], lambda entry: replace(entry, pinned=True))
+def _pin(root: Path, checkpoint: Checkpoint) -> None:
+    store_in(root, checkpoint=checkpoint).change(["pdf"], lambda entry: replace(entry, pinned=True))
 
 
-Scenario = tuple[Callable[[Path], None], Callable[[Path, At], None]]
+Scenario = tuple[Callable[[Path], None], Callable[[Path, Checkpoint], None]]
 SCENARIOS: dict[str, Scenario] = {
     "install two skills for two agents": (_nothing, _install),
     "update two skills": (_two_skills, _update),
@@ -166,7 +175,7 @@ def _in_place(base: Path, folder: Path, name: str, act: Callable[[Path], int | N
     return act(target) or 0
 
 
-def _dying(root: Path, act: Callable[[Path, At], None], number: int, by: int) -> int:
+def _dying(root: Path, act: Callable[[Path, Checkpoint], None], number: int, by: int) -> int:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -177,7 +186,7 @@ def _dying(root: Path, act: Callable[[Path, At], None], number: int, by: int) ->
         if count == number:
             os.kill(os.getpid(), by)
         count += 1
-        nowhere(point)
+        ignore_checkpoint(point)
 
     try:
         act(root, at)

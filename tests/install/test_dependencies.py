@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from metier.errors import NotFoundError, RefusedError
-from metier.install.dependencies import dependents, in_order
+from metier.install.dependencies import in_order
 
 SHELF = {
     "report": ("pdf", "charts"),
@@ -29,10 +29,6 @@ def test_a_circle_is_refused_and_drawn(root: str, circle: str) -> None:
 
 
 def test_a_skill_that_nobody_has_is_named_with_who_needs_it() -> None:
-    with pytest.raises(NotFoundError, match="x needs the skill 'y'"):
+    with pytest.raises(NotFoundError, match="x depends on 'y'"):
         in_order(["x"], {"x": ("y",)}.get)
     assert in_order(["x"], {"x": ("y",)}.get, present={"y"}) == ("x",)
-
-
-def test_who_needs_a_skill_is_known() -> None:
-    assert dependents("pdf", SHELF) == ("report",)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metier.config import Settings, SettingValue, read_settings
+from metier.values import replace
 
 from .paths import Paths
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog
+    from metier.install import InstallResult, SkillStore, SkillUpdate
     from metier.mcp import RemoteServers
     from metier.sources import Trust
 
@@ -83,6 +85,32 @@ class App:
         from .installation import Installation
 
         return Installation(paths=self.paths, settings=self.settings, environment=self.environment, registries=self.registries)
+
+    def install(self, *refs: str, project: bool | None = None, **more: Any) -> InstallResult:
+        """Installs skills for the user, or for the project if `project`; `more` are the options of `Installation.install`.
+
+        Without refs it restores the lock (by default the project's if there is one, else the user's) and installs the
+        configured plugins.
+        """
+        # Any: checked by `Installation.install`.
+        result = self.installation.install(
+            refs, project=project, available=lambda: [entry.name for entry in self.catalog.entries], **more
+        )
+        if refs and project and not self.is_trusted:
+            note = f"{self.folder} is not trusted, so metier does not use these skills yet; run `metier trust`"
+            result = replace(result, notes=(*result.notes, note))
+        return result
+
+    def update(
+        self, *names: str, project: bool | None = None, **more: Any
+    ) -> tuple[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult], ...]:
+        """Updates installed skills, or all that are not pinned; `more` are the options of `Installation.update`."""
+        # Any: checked by `Installation.update`.
+        return self.installation.update(names, project=project, **more)
+
+    def remove(self, *names: str, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
+        """Removes installed skills."""
+        return self.installation.remove(names, project=project, force=force)
 
     @cached_property
     def registries(self) -> Registries:

@@ -74,8 +74,7 @@ class Conversations:
         if is_name(ref):
             return (catalog[ref].name,)
         # Imported here: an agent with plain names needs none of it.
-        from metier.install.refs.parsing import parse_ref
-        from metier.install.targets.scope import ScopeLevel
+        from metier.install import ScopeLevel, parse_ref
 
         aliases = tuple({"r9s", *(source.name for source in self.installation.registries.sources)})
         text = parse_ref(ref, aliases=aliases).text

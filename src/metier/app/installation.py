@@ -1,9 +1,9 @@
-"""Installed skills: their folders and locks, the configured plugins, and what fetching may use."""
+"""Installed skills: installing, updating and removing them; their stores, the configured plugins, and what fetching may use."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,20 @@ from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.install.configured_plugins import ConfiguredPlugin
-    from metier.install.fetch.cache import SkillCache
-    from metier.install.fetch.job import Access
-    from metier.install.protocols import Scan
-    from metier.install.store import SkillStore
-    from metier.install.targets.agent_visibility import AgentVisibility
-    from metier.install.targets.scope import InstallScope, ScopeLevel
+    from metier.install import (
+        Access,
+        AgentVisibility,
+        ConfiguredPlugin,
+        InstallOptions,
+        InstallResult,
+        InstallScope,
+        Progress,
+        Scan,
+        ScopeLevel,
+        SkillCache,
+        SkillStore,
+        SkillUpdate,
+    )
 
     from .paths import Paths
     from .registries import Registries
@@ -42,7 +49,7 @@ class Installation:
 
     def scope(self, level: ScopeLevel) -> InstallScope:
         """Returns the folders of the user's, or of this project's, installed skills."""
-        from metier.install.targets.scope import InstallScope, ScopeLevel
+        from metier.install import InstallScope, ScopeLevel
 
         return InstallScope(
             level=level, root=self.paths.home if level is ScopeLevel.USER else self.paths.folder, home=self.paths.user_home,
@@ -50,9 +57,95 @@ class Installation:
         )  # fmt: skip
 
     def store(self, level: ScopeLevel) -> SkillStore:
-        from metier.install.store import SkillStore
+        from metier.install import SkillStore
 
         return SkillStore(self.scope(level))
+
+    def stores(self, *, project: bool | None = None) -> list[SkillStore]:
+        """Returns the store of one scope; with None, every store that has a lock, the project's first."""
+        from metier.install import ScopeLevel
+
+        if project is not None:
+            return [self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)]
+        return [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := self.store(level)).exists]
+
+    def install(
+        self,
+        refs: Sequence[str],
+        *,
+        project: bool | None = None,
+        options: InstallOptions | None = None,
+        access: Access | None = None,
+        progress: Progress | None = None,
+        available: Callable[[], Iterable[str]] = tuple,
+    ) -> InstallResult:
+        """Installs these skills; without refs, restores the lock and installs the configured plugins."""
+        from metier.install import InstallOptions, ScopeLevel, ignore_progress, install, restore_and_install
+
+        if project is None:
+            project = not refs and self.store(ScopeLevel.PROJECT).exists
+        store = self.store(ScopeLevel.PROJECT if project else ScopeLevel.USER)
+        options, access, progress = options or InstallOptions(), access or self.access(), progress or ignore_progress
+        if refs:
+            return install(
+                refs, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
+            )
+        plugins = self.plugins if self.plugins and self.plugins_level is store.scope.level else ()
+        return restore_and_install(
+            plugins, store=store, access=access, options=options, scan=self.scan, available=available, progress=progress
+        )
+
+    def update(
+        self,
+        names: Sequence[str] = (),
+        *,
+        project: bool | None = None,
+        options: InstallOptions | None = None,
+        access: Access | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult], ...]:
+        """Updates these skills, or all that are not pinned; one result for each scope."""
+        from metier.install import InstallOptions, LockFetcher, group_by_store, ignore_progress, update
+
+        fetcher = LockFetcher(access or self.access(), progress=progress or ignore_progress)
+        return tuple(
+            (store, *update(store, fetcher, chosen, options or InstallOptions(), scan=self.scan))
+            for store, chosen in group_by_store(self.stores(project=project), names)
+        )
+
+    def remove(self, names: Sequence[str], *, project: bool | None = None, force: bool = False) -> tuple[InstallResult, ...]:
+        """Removes these skills, and plugins from the user's configuration that provide no other; one result for each scope."""
+        from metier.install import group_by_store, remove
+
+        groups = group_by_store(self.stores(project=project), names) if names else []
+        providers = self._plugins_of(names)
+        results = tuple(remove(store, chosen, force=force) for store, chosen in groups)
+        self._forget(providers)
+        return results
+
+    def _plugins_of(self, names: Sequence[str]) -> list[ConfiguredPlugin]:
+        """Returns the plugins of the user's own configuration that provide one of these skills."""
+        from metier.install import ScopeLevel
+
+        if not self.plugins or self.plugins_level is not ScopeLevel.USER:
+            return []
+        lock = self.store(ScopeLevel.USER).lock()
+        entries = [entry for name in names if (entry := lock.get(name))]
+        return [plugin for plugin in self.plugins if plugin.name in names or any(map(plugin.provides, entries))]
+
+    def _forget(self, plugins: Sequence[ConfiguredPlugin]) -> None:
+        """Deletes plugins from the configuration of which nothing is installed; the next restore would install them again."""
+        if not plugins:
+            return
+        from metier.config import KEYS, change_rows
+        from metier.install import ScopeLevel
+
+        lock = self.store(ScopeLevel.USER).lock()
+        gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.provides, lock))}
+        if gone:
+            change_rows(
+                self.paths.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone
+            )
 
     @cached_property
     def plugins(self) -> tuple[ConfiguredPlugin, ...]:
@@ -60,14 +153,14 @@ class Installation:
         listed = self.settings["skills.plugins"]
         if listed.value is None:
             return ()
-        from metier.install.configured_plugins import read_plugins
+        from metier.install import read_plugins
 
         return read_plugins(listed.value, where=listed.origin)
 
     @cached_property
     def plugins_level(self) -> ScopeLevel:
         """The scope that the list of plugins belongs to."""
-        from metier.install.targets.scope import ScopeLevel
+        from metier.install import ScopeLevel
 
         # In the home folder itself, the project's file is the user's.
         is_users = self.settings["skills.plugins"].origin.startswith(f"{self.paths.config_file}:")
@@ -81,19 +174,18 @@ class Installation:
             return named
         # For a plugin without a name, only the lock knows which skills came from it.
         lock = self.store(self.plugins_level).lock()
-        return named | {entry.name for entry in lock for plugin in off if plugin.brought(entry)}
+        return named | {entry.name for entry in lock for plugin in off if plugin.provides(entry)}
 
     @cached_property
     def visibility(self) -> AgentVisibility:
-        from metier.install.targets.agent_visibility import AgentVisibility
+        from metier.install import AgentVisibility
 
         return AgentVisibility(self.paths.user_home, self.paths.folder, self.environment)
 
     def access(self, *, offline: bool = False, insecure: bool = False, headers: Sequence[str] = (), **more: Any) -> Access:
         """Returns what fetching may use: the network unless `offline`, the user's registries, and the shared cache."""
         # Any: the fields of Access that only a test or an option sets.
-        from metier.install.fetch.credentials import parse_header
-        from metier.install.fetch.job import Access
+        from metier.install import Access, parse_header
 
         shared = (os.path.join(self.paths.user_home, name, "skills") for name in (".agents", ".claude"))
         return Access(
@@ -105,13 +197,13 @@ class Installation:
 
     @property
     def cache(self) -> SkillCache:
-        from metier.install.fetch.cache import SkillCache
+        from metier.install import SkillCache
 
         return SkillCache(self.paths.cache("skills"))
 
     @property
     def scan(self) -> Scan:
         """Scans what is installed. A pass is cached by the content that was scanned."""
-        from metier.install.scan_cache import cached_scan
+        from metier.install import cached_scan
 
         return cached_scan(self.cache)

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from metier.errors import MetierError
 from metier.evals import run_parallel
-from metier.install.fetch.cache import SkillCache
+from metier.install import SkillCache
 from metier.models import ChatMessage, ChatModel, ModelChoice
 from metier.scan import PROMPT_VERSION, JudgeQuestion, NoOpinionError, ScanReport, add_opinion, judge_question
 from metier.spec import Files

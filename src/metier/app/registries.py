@@ -10,7 +10,7 @@ from metier.values import dataclass
 
 if TYPE_CHECKING:
     from metier.config import Settings
-    from metier.install.fetch.credentials import RegistrySource
+    from metier.install import RegistrySource
     from metier.registry import PublishOptions, PublishResult, SearchOptions, SearchResult
     from metier.registry.client import Logins, RegistryClient, SigningKeyFile
 
@@ -34,7 +34,7 @@ class Registries:
     @cached_property
     def sources(self) -> tuple[RegistrySource, ...]:
         """The sources that `ALIAS:name` may name, each with the token that the user has logged in with."""
-        from metier.install.fetch.credentials import read_sources
+        from metier.install import read_sources
         from metier.values import replace
 
         settings = self.settings

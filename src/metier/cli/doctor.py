@@ -14,9 +14,8 @@ from metier import __version__
 from metier.app import App
 from metier.catalog import State
 from metier.errors import MetierError
-from metier.install.targets.scope import ScopeLevel
-from metier.install.transaction.doctor import Leftover, find_leftovers
-from metier.install.transaction.doctor import repair as repair_scope
+from metier.install import Leftover, ScopeLevel, find_leftovers
+from metier.install import repair as repair_scope
 from metier.runtime import check_health
 from metier.values import dataclass
 

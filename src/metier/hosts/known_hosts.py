@@ -1,8 +1,8 @@
-"""The agents that people use, and the folders in which each one looks for skills.
+"""The known hosts, and the folders in which each one looks for skills.
 
-A table and nothing else: where they read from in a project, where under the user's home, and which folder shows that the
-agent is on this machine. Most agents read the shared `.agents/skills` of a project, so there one copy serves them all; the
-others are given a link to it. The table is that of the Agent Skills installers (see docs/targets.md).
+For each host: its folder in a project, its folder under the user's home, and the folder that shows that it is installed. Most
+hosts read the shared `.agents/skills` of a project, so one copy serves them all; the others get a link to it. The folders are
+those of the other Agent Skills installers (see docs/targets.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ALIASES", "HOSTS", "SHARED_FOLDER", "Host"]
+__all__ = ["HOSTS", "HOST_ALIASES", "SHARED_FOLDER", "Host", "detect_hosts"]
 
 SHARED_FOLDER = ".agents/skills"
 
@@ -26,37 +26,37 @@ class Host(NamedTuple):
     project: str
     """Relative to the project."""
     user: str | None
-    """None where the agent has no folder of its own under the home."""
-    mark: str
-    """It exists where the agent is installed; empty where nothing tells."""
+    """None if the host has no user folder."""
+    marker: str
+    """A folder that exists where the host is installed; empty if there is none."""
     variable: str = ""
-    """An environment variable that takes the place of `mark`, also at the start of `user`."""
+    """An environment variable that replaces `marker`, also at the start of `user`."""
 
     def user_folder(self, home: str, environment: Mapping[str, str]) -> str | None:
         if self.user is None:
             return None
         moved = environment.get(self.variable) if self.variable else None
-        if moved and self.user.startswith(f"{self.mark}/"):
-            return os.path.join(_expanded(moved, home, environment), self.user[len(self.mark) + 1 :])
-        return _expanded(self.user, home, environment)
+        if moved and self.user.startswith(f"{self.marker}/"):
+            return os.path.join(_expand(moved, home, environment), self.user[len(self.marker) + 1 :])
+        return _expand(self.user, home, environment)
 
     def project_folder(self, project: str) -> str:
         return os.path.join(project, self.project)
 
-    def marked_folder(self, home: str, environment: Mapping[str, str]) -> str | None:
+    def marker_folder(self, home: str, environment: Mapping[str, str]) -> str | None:
         moved = environment.get(self.variable) if self.variable else None
-        text = moved or self.mark
-        return _expanded(text, home, environment) if text else None
+        text = moved or self.marker
+        return _expand(text, home, environment) if text else None
 
 
-def _expanded(text: str, home: str, environment: Mapping[str, str]) -> str:
+def _expand(text: str, home: str, environment: Mapping[str, str]) -> str:
     if text.startswith("~c/"):
         return os.path.join(environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), text[3:])
     return os.path.join(home, text[2:]) if text.startswith("~/") else os.path.join(home, text)
 
 
-def _shared(name: str, user: str | None, mark: str, variable: str = "") -> Host:
-    return Host(name, SHARED_FOLDER, user, mark, variable)
+def _shared(name: str, user: str | None, marker: str, variable: str = "") -> Host:
+    return Host(name, SHARED_FOLDER, user, marker, variable)
 
 
 def _own(folder: str, name: str = "", variable: str = "") -> Host:
@@ -65,8 +65,8 @@ def _own(folder: str, name: str = "", variable: str = "") -> Host:
 
 
 HOSTS: dict[str, Host] = {
-    client.name: client
-    for client in (
+    host.name: host
+    for host in (
         Host("claude-code", ".claude/skills", "~/.claude/skills", "~/.claude", "CLAUDE_CONFIG_DIR"),
         _shared("amp", "~c/agents/skills", "~c/amp"),
         _shared("replit", "~c/agents/skills", ""),
@@ -121,10 +121,16 @@ HOSTS: dict[str, Host] = {
         Host("eve", "agent/skills", None, ""),
     )
 }  # fmt: skip
-ALIASES = {
+HOST_ALIASES = {
     "claude": "claude-code",
     "copilot": "github-copilot",
     "gemini": "gemini-cli",
     "factory": "droid",
     "qwen-code": "qwen",
 }
+
+
+def detect_hosts(home: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the names of the hosts on this machine, by their marker folders."""
+    markers = ((name, host.marker_folder(home, environment)) for name, host in HOSTS.items())
+    return tuple(name for name, marker in markers if marker and os.path.isdir(marker))

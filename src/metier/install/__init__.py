@@ -1,1 +1,242 @@
-"""Skills from anywhere: refs, fetchers, plan, apply, lock."""
+"""Installs skills from anywhere: refs, fetchers, git, transactions, the lock and the folders of other agents.
+
+The use cases are `install`, `restore`, `update`, `outdated`, `remove` and `verify`; each works on a `SkillStore`.
+"""
+
+from __future__ import annotations
+
+from metier.lazy import lazy_exports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .configured_plugins import ConfiguredPlugin, not_installed, read_plugins
+    from .fetch.cache import CacheSize, SkillCache
+    from .fetch.credentials import RegistrySource, parse_header, read_sources
+    from .fetch.dispatch import fetch_ref
+    from .fetch.job import Access, Choose, FetchProgress, FetchStage, Progress, ignore_progress
+    from .fetch.lock_fetcher import LockFetcher
+    from .fetch.repository import FoundSkill, select_skills
+    from .installation import install, list_source, parse_source_ref, restore_and_install
+    from .lock.lock_file import Lock, LockEntry, Origin
+    from .lock.restore import restore
+    from .lock.verify import LockCondition, LockVerdict, verify
+    from .options import ConflictAction, ConflictAnswer, InstallOptions, InstallResult
+    from .prepare import PreparedSkill, cached_scan
+    from .protocols import Fetched, FetchedSkill, Fetcher, FetchResult, NewestVersion, Scan
+    from .refs.parsing import parse_ref
+    from .refs.ref_types import (
+        ArchiveFile,
+        GitRef,
+        HttpArchive,
+        HttpSkillFile,
+        LocalName,
+        LocalPath,
+        Ref,
+        RegistryRef,
+        WellKnown,
+    )
+    from .removal import remove
+    from .store import SkillStore, group_by_store, store_of
+    from .targets.agent_visibility import AgentVisibility
+    from .targets.agents_md import AgentsMd, write_agents_md
+    from .targets.scope import InstallMode, InstallScope, ScopeLevel, read_targets
+    from .transaction.doctor import Leftover, find_leftovers, repair
+    from .transaction.steps import Edits, InstallStep, StepReason, Verb, changes
+    from .updates import SkillUpdate, UpdateState, UpdateStatus, outdated, update
+
+__all__ = [
+    "Access",
+    "AgentVisibility",
+    "AgentsMd",
+    "ArchiveFile",
+    "CacheSize",
+    "Choose",
+    "ConfiguredPlugin",
+    "ConflictAction",
+    "ConflictAnswer",
+    "Edits",
+    "FetchProgress",
+    "FetchResult",
+    "FetchStage",
+    "Fetched",
+    "FetchedSkill",
+    "Fetcher",
+    "FoundSkill",
+    "GitRef",
+    "HttpArchive",
+    "HttpSkillFile",
+    "InstallMode",
+    "InstallOptions",
+    "InstallResult",
+    "InstallScope",
+    "InstallStep",
+    "Leftover",
+    "LocalName",
+    "LocalPath",
+    "Lock",
+    "LockCondition",
+    "LockEntry",
+    "LockFetcher",
+    "LockVerdict",
+    "NewestVersion",
+    "Origin",
+    "PreparedSkill",
+    "Progress",
+    "Ref",
+    "RegistryRef",
+    "RegistrySource",
+    "Scan",
+    "ScopeLevel",
+    "SkillCache",
+    "SkillStore",
+    "SkillUpdate",
+    "StepReason",
+    "UpdateState",
+    "UpdateStatus",
+    "Verb",
+    "WellKnown",
+    "cached_scan",
+    "changes",
+    "fetch_ref",
+    "find_leftovers",
+    "group_by_store",
+    "ignore_progress",
+    "install",
+    "list_source",
+    "not_installed",
+    "outdated",
+    "parse_header",
+    "parse_ref",
+    "parse_source_ref",
+    "read_plugins",
+    "read_sources",
+    "read_targets",
+    "remove",
+    "repair",
+    "restore",
+    "restore_and_install",
+    "select_skills",
+    "store_of",
+    "update",
+    "verify",
+    "write_agents_md",
+]
+
+# A type checker reads the imports above.
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "metier.install.configured_plugins": (
+                "ConfiguredPlugin",
+                "not_installed",
+                "read_plugins",
+            ),
+            "metier.install.fetch.cache": (
+                "CacheSize",
+                "SkillCache",
+            ),
+            "metier.install.fetch.credentials": (
+                "RegistrySource",
+                "parse_header",
+                "read_sources",
+            ),
+            "metier.install.fetch.dispatch": ("fetch_ref",),
+            "metier.install.fetch.job": (
+                "Access",
+                "Choose",
+                "FetchProgress",
+                "FetchStage",
+                "Progress",
+            ),
+            "metier.install.fetch.lock_fetcher": ("LockFetcher",),
+            "metier.install.fetch.repository": (
+                "FoundSkill",
+                "select_skills",
+            ),
+            "metier.install.installation": (
+                "install",
+                "list_source",
+                "parse_source_ref",
+                "restore_and_install",
+            ),
+            "metier.install.lock.lock_file": (
+                "Lock",
+                "LockEntry",
+                "Origin",
+            ),
+            "metier.install.lock.restore": ("restore",),
+            "metier.install.lock.verify": (
+                "LockCondition",
+                "LockVerdict",
+                "verify",
+            ),
+            "metier.install.options": (
+                "ConflictAction",
+                "ConflictAnswer",
+                "InstallOptions",
+                "InstallResult",
+            ),
+            "metier.install.prepare": (
+                "PreparedSkill",
+                "cached_scan",
+            ),
+            "metier.install.protocols": (
+                "Fetched",
+                "FetchedSkill",
+                "Fetcher",
+                "FetchResult",
+                "NewestVersion",
+                "Scan",
+            ),
+            "metier.install.refs.parsing": ("parse_ref",),
+            "metier.install.refs.ref_types": (
+                "ArchiveFile",
+                "GitRef",
+                "HttpArchive",
+                "HttpSkillFile",
+                "LocalName",
+                "LocalPath",
+                "Ref",
+                "RegistryRef",
+                "WellKnown",
+            ),
+            "metier.install.removal": ("remove",),
+            "metier.install.store": (
+                "SkillStore",
+                "group_by_store",
+                "ignore_progress",
+                "store_of",
+            ),
+            "metier.install.targets.agent_visibility": ("AgentVisibility",),
+            "metier.install.targets.agents_md": (
+                "AgentsMd",
+                "write_agents_md",
+            ),
+            "metier.install.targets.scope": (
+                "InstallMode",
+                "InstallScope",
+                "ScopeLevel",
+                "read_targets",
+            ),
+            "metier.install.transaction.doctor": (
+                "Leftover",
+                "find_leftovers",
+                "repair",
+            ),
+            "metier.install.transaction.steps": (
+                "Edits",
+                "InstallStep",
+                "StepReason",
+                "Verb",
+                "changes",
+            ),
+            "metier.install.updates": (
+                "SkillUpdate",
+                "UpdateState",
+                "UpdateStatus",
+                "outdated",
+                "update",
+            ),
+        },
+    )

@@ -1,7 +1,7 @@
-"""Plugins that a configuration lists: `[[skills.plugins]]` with a url, and perhaps a ref, a name, and whether it is on.
+"""The plugins of the configuration: `[[skills.plugins]]` with a url, and optionally a ref, a name and `enabled`.
 
-The list is what somebody wants; the lock is what was installed of it. A plugin of one skill is installed under `name`; of a
-repository with several, `name` is the one that is meant.
+The configuration says what should be installed; the lock says what is. A source with one skill is installed under `name`; of a
+source with several, `name` selects one.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _FIELDS = {"url": str, "ref": str, "name": str, "enabled": bool, "installed_at":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredPlugin:
-    """One row of the list."""
+    """One `[[skills.plugins]]` table."""
 
     url: str
     ref: str = ""
     name: str = ""
     enabled: bool = True
 
-    def wanted(self, aliases: Iterable[str] = ("r9s",)) -> Ref:
+    def to_ref(self, aliases: Iterable[str] = ("r9s",)) -> Ref:
         parsed = parse_ref(self.url, aliases=tuple(aliases))
         if self.ref and isinstance(parsed, GitRef):
             return replace(parsed, ref=self.ref, tail="")
         return replace(parsed, version=self.ref) if self.ref and isinstance(parsed, RegistryRef) else parsed
 
-    def brought(self, entry: LockEntry) -> bool:
-        """Is this installed skill from here, whatever version it is?"""
+    def provides(self, entry: LockEntry) -> bool:
+        """Returns True if this installed skill comes from the plugin, in any version."""
         try:
             parsed = parse_ref(self.url)
         except MetierError:
@@ -48,7 +48,7 @@ class ConfiguredPlugin:
 
 
 def read_plugins(table: object, *, where: str) -> tuple[ConfiguredPlugin, ...]:
-    """The rows of a configuration, or ConfigError that names the one that is wrong."""
+    """Reads the configuration's tables. Raises ConfigError."""
     if table is None:
         return ()
     if not isinstance(table, list):
@@ -57,12 +57,12 @@ def read_plugins(table: object, *, where: str) -> tuple[ConfiguredPlugin, ...]:
 
 
 def not_installed(plugins: Iterable[ConfiguredPlugin], lock: Lock) -> tuple[ConfiguredPlugin, ...]:
-    """Those of which nothing is installed, or not at the ref that the list has now."""
+    """Returns the plugins that are not installed, or not at the configured ref."""
 
-    def is_there(plugin: ConfiguredPlugin) -> bool:
-        return any(plugin.brought(entry) and plugin.ref in ("", entry.origin.ref, entry.origin.commit) for entry in lock)
+    def is_installed(plugin: ConfiguredPlugin) -> bool:
+        return any(plugin.provides(entry) and plugin.ref in ("", entry.origin.ref, entry.origin.commit) for entry in lock)
 
-    return tuple(plugin for plugin in plugins if not is_there(plugin))
+    return tuple(plugin for plugin in plugins if not is_installed(plugin))
 
 
 def _plugin(row: object, where: str) -> ConfiguredPlugin:

@@ -1,4 +1,4 @@
-"""What changed between two versions of a skill, for a person who decides whether to take it."""
+"""The differences between two versions of a skill."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metier.spec import Files, load
 
 from .transaction.plan import edited_files
 
-__all__ = ["changed_files", "diff", "grown_powers"]
+__all__ = ["changed_files", "diff", "new_permissions"]
 
 _LONGEST = 200_000
 _MOST_LINES = 400
@@ -23,12 +23,12 @@ def changed_files(before: Files, after: Files) -> tuple[str, ...]:
 
 
 def diff(before: Files, after: Files, name: str) -> str:
-    """A unified diff of every text file; of anything else, and of what is very long, only that it changed."""
+    """Returns a unified diff of the text files; binary and very long files are only named."""
     return "\n".join(line for change in changed_files(before, after) for line in _file_diff(before, after, name, change))
 
 
-def grown_powers(before: Files, after: Files) -> tuple[str, ...]:
-    """What the new version may do and the old one could not: a person should see this before any diff."""
+def new_permissions(before: Files, after: Files) -> tuple[str, ...]:
+    """Returns the tools that the new version asks for in addition, and its new and changed scripts."""
     found: list[str] = []
     try:
         old, new = load(before).manifest, load(after).manifest
@@ -36,11 +36,11 @@ def grown_powers(before: Files, after: Files) -> tuple[str, ...]:
         return ()
     more = [tool for tool in new.allowed_tools if tool not in old.allowed_tools]
     if more:
-        found.append(f"it asks for more tools: {' '.join(more)}")
+        found.append(f"asks for more tools: {' '.join(more)}")
     for change in changed_files(before, after):
         letter, _, path = change.partition(" ")
         if letter != "D" and path.startswith(("scripts/", "toolsets/")):
-            found.append(f"{'a new' if letter == 'A' else 'a changed'} script: {path}")
+            found.append(f"{'new' if letter == 'A' else 'changed'} script: {path}")
     return tuple(found)
 
 
@@ -58,11 +58,11 @@ def _file_diff(before: Files, after: Files, name: str, change: str) -> Iterator[
         yield f"... {len(lines) - _MOST_LINES} more lines of {path}"
 
 
-_WORDS = {"A": "is new", "D": "is gone", "M": "changed"}
+_WORDS = {"A": "added", "D": "removed", "M": "changed"}
 
 
 def _lines(files: Files, path: str) -> list[str] | None:
-    """The lines of a text; none for a file that is not there, None for what no person reads."""
+    """Returns the lines of a text; an empty list if the file does not exist, None if it is binary or too long."""
     try:
         data = files.read(path, limit=SKILL_LIMITS.file)
     except MetierError:

@@ -1,40 +1,36 @@
-"""A fetched skill to what would be written and locked: checked, named, and nothing on disk yet."""
+"""Checks, names and scans a fetched skill. The result is what will be written and locked; nothing is on disk yet."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from metier.archive import Contents, file_hashes, read_contents
+from metier import __version__
+from metier.archive import Contents, digest, file_hashes, read_contents
 from metier.errors import InvalidSkillError, RefusedError, suggested_name
 from metier.spec import SKILL_FILE, Files, ParseResult, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
 
-from .fetch.results import FetchedSkill
 from .lock.lock_file import LockEntry
-from .protocols import Scan
+from .protocols import FetchedSkill, Scan
 
 if TYPE_CHECKING:
     from metier.scan import ScanReport
 
-__all__ = ["PreparedSkill", "prepare", "refuse_blocked"]
+    from .fetch.cache import SkillCache
+
+__all__ = ["PreparedSkill", "cached_scan", "prepare", "refuse_blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedSkill:
     entry: LockEntry
-    """As the lock will have it, but for where it goes and when."""
+    """The lock entry, without targets and date."""
     files: Files
+    scanned: ScanReport | None = field(default=None, compare=False, repr=False)
+    """None if the skill was not scanned, or the same content passed before."""
     parsed: ParseResult | None = field(default=None, compare=False, repr=False)
-    """The parse of its SKILL.md under the strict verdict, where it still holds for these files."""
-    judged: Callable[[], ScanReport | None] = field(default=lambda: None, compare=False, repr=False)
-    """Called where the verdict decides: it may still be on its way."""
-
-    @property
-    def scanned(self) -> ScanReport | None:
-        """None where nobody looked, or where there is nothing new to say."""
-        return self.judged()
+    """The strict parse of its SKILL.md, where it still holds for these files."""
 
     @property
     def name(self) -> str:
@@ -45,13 +41,13 @@ class PreparedSkill:
         return self.scanned is not None and self.scanned.verdict == "block"
 
     @property
-    def is_doubtful(self) -> bool:
-        """Should a person read what the scan found?"""
+    def needs_review(self) -> bool:
+        """Returns True if the scan blocks the skill or wants a person to read it."""
         return self.scanned is not None and self.scanned.verdict != "pass"
 
     @property
     def worst(self) -> str:
-        """The gravest finding in one line, and how many more there are."""
+        """The gravest finding in one line, with the number of others."""
         grave = [one for one in self.scanned.findings if one.verdict != "pass"] if self.scanned else []
         if not grave:
             return ""
@@ -60,18 +56,24 @@ class PreparedSkill:
 
     @property
     def report(self) -> Report:
-        """Its problems under the strict verdict; it is installed all the same."""
+        """The strict verdict's problems. They do not prevent the installation."""
         if self.parsed and self.parsed.manifest and self.parsed.manifest.name == self.name:
-            # The folder that it was fetched from may have had another name; the folder here has the skill's name.
+            # Its folder in the source may have another name; its folder here has the skill's name.
             return Report(tuple(one for one in self.parsed.report if one.code != "SK105"))
         return check(self.files, folder=self.name, verdict=Verdict.STRICT)
 
+    def renamed(self, name: str) -> PreparedSkill:
+        entry = self.entry
+        fetched = FetchedSkill(name=entry.called or entry.name, files=self.files, digest=entry.digest, origin=entry.origin)
+        return replace(prepare(fetched, name=name, asked=entry.asked), scanned=self.scanned)
+
 
 def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", scan: Scan | None = None) -> PreparedSkill:
-    """InvalidSkillError where no model could use it. `name` is another one to have it under."""
-    manifest = load(skill.files, folder=_called(skill), parsed=skill.parsed).manifest
-    chosen = SkillName(name).text if name else _called(skill)
-    files = _renamed(skill.files, chosen) if name and name != skill.name else skill.files
+    """Raises InvalidSkillError if no model could use the skill. `name` installs it under another name."""
+    own_name = _folder_name(skill)
+    manifest = load(skill.files, folder=own_name, parsed=skill.parsed).manifest
+    chosen = SkillName(name).text if name else own_name
+    files = _rename(skill.files, chosen) if name and name != skill.name else skill.files
     entry = LockEntry(
         name=chosen,
         origin=skill.origin,
@@ -82,30 +84,54 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
         version=skill.origin.version or manifest.extensions.version or "",
         dependencies=manifest.extensions.dependencies,
     )
-    report = scan(files, folder=chosen) if scan else None
-    parsed = skill.parsed if files is skill.files else None
-    return PreparedSkill(entry=entry, files=files, parsed=parsed, judged=lambda: report)
+    return PreparedSkill(
+        entry=entry,
+        files=files,
+        scanned=scan(files, folder=chosen) if scan else None,
+        parsed=skill.parsed if files is skill.files else None,
+    )
 
 
 def refuse_blocked(skills: Iterable[PreparedSkill]) -> None:
-    """Refused for the first skill that the scan blocks, where there is nobody to ask."""
+    """Raises RefusedError for the first skill that the scan blocks."""
     for skill in skills:
         if skill.is_blocked:
             raise RefusedError(f"{skill.name} is blocked: {skill.worst}", rule="scan",
-                          hint="read it with `metier skill scan REF`; --unsafe installs it all the same")  # fmt: skip
+                               hint="read the report of `metier skill scan REF`; --unsafe installs it anyway")  # fmt: skip
 
 
-def _called(skill: FetchedSkill) -> str:
-    """A folder's name for the skill: its own where that is one, else the nearest."""
-    base = skill.origin.path.rpartition("/")[2] or os.path.basename(skill.origin.url.rstrip("/"))
-    for name in (skill.name, suggested_name(skill.name), suggested_name(base)):
+def cached_scan(cache: SkillCache, scan: Scan | None = None) -> Scan:
+    """Returns a scan that remembers content that passed, under this version of metier, and does not read it again."""
+
+    def scan_once(files: Files, *, folder: str) -> ScanReport | None:
+        # The folder is part of the key: some rules compare it with the text of the skill.
+        key = f"scan {__version__} {folder} {digest(files)}"
+        if (cache.recall(key) or {}).get("verdict") == "pass":
+            return None
+        if scan is None:
+            # Imported here: the rules take longer to load than most skills to read.
+            from metier.scan import scan as scan_files
+
+            report: ScanReport | None = scan_files(files, folder=folder)
+        else:
+            report = scan(files, folder=folder)
+        if report is not None and report.verdict == "pass":
+            cache.remember(key, {"verdict": "pass"})
+        return report
+
+    return scan_once
+
+
+def _folder_name(skill: FetchedSkill) -> str:
+    """Returns the skill's own name if that is valid, else the nearest valid one."""
+    for name in (skill.name, suggested_name(skill.name), suggested_name(skill.origin.folder_name)):
         if is_name(name):
             return name
-    raise InvalidSkillError(f"{skill.name!r} cannot be a folder's name", report=Report(), hint="give it one with --name")
+    raise InvalidSkillError(f"{skill.name!r} cannot be a folder's name", report=Report(), hint="choose one with --name NAME")
 
 
-def _renamed(files: Files, name: str) -> Files:
-    """The same skill, whose SKILL.md says the name it has here, for agents that go by the file and not by the folder."""
+def _rename(files: Files, name: str) -> Files:
+    """Returns the skill with the new name in its SKILL.md, for agents that go by the file and not by the folder."""
     # Imported here: few skills are renamed, and the repairs import PyYAML.
     from metier.spec import replace_name
 

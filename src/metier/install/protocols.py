@@ -1,4 +1,4 @@
-"""What installing asks of whoever brings skills and whoever judges them."""
+"""The values that fetchers return, and the protocols of fetchers and scanners that installing uses."""
 
 from __future__ import annotations
 
@@ -6,47 +6,74 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from metier.errors import MetierError
-from metier.spec import Files
-from metier.values import dataclass
-
-from .fetch.results import Fetched, FetchedSkill
-from .lock.lock_file import LockEntry
+from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     from metier.scan import ScanReport
+    from metier.spec import Files, ParseResult
 
-__all__ = ["FetchResult", "Fetcher", "NewestVersion", "Scan"]
+    from .fetch.repository import FoundSkill
+    from .lock.lock_file import LockEntry, Origin
+
+__all__ = ["FetchResult", "Fetched", "FetchedSkill", "Fetcher", "NewestVersion", "Scan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedSkill:
+    """A skill in memory; nothing is written to its target yet."""
+
+    name: str
+    """The name in its frontmatter, or the nearest valid one."""
+    files: Files
+    digest: str
+    """sha256:… over the contents; see `metier.archive.digest`."""
+    origin: Origin
+    parsed: ParseResult | None = field(default=None, compare=False, repr=False)
+    """The strict parse of its SKILL.md, where the search for skills made one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """The skills of one ref."""
+
+    skills: tuple[FetchedSkill, ...]
+    warnings: tuple[str, ...] = ()
+    offered: tuple[FoundSkill, ...] = ()
+    """Everything that the source has, of which `skills` were chosen."""
+    elsewhere: tuple[str, ...] = ()
+    """Refs of skills that a marketplace keeps in other repositories."""
+
 
 FetchResult = FetchedSkill | MetierError
-"""One of several: an error stands in its place, and the others still come."""
+"""One skill of several, or the error that replaces it; the other skills are fetched all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestVersion:
-    """What a source has now for one locked skill, as far as asking it once can tell."""
+    """The newest version of one locked skill, as far as its source tells without a download."""
 
     commit: str = ""
     digest: str = ""
-    """Empty where only the commit is known: then another commit may or may not mean another skill."""
+    """Empty where only the commit is known: a new commit may or may not change the skill."""
     version: str = ""
     problem: str = ""
-    """Why the source could not be asked, or no longer has the skill."""
+    """The reason why the source could not be asked, or no longer has the skill."""
 
 
 class Fetcher(Protocol):
     def exact(self, entries: Sequence[LockEntry]) -> Sequence[FetchResult]:
-        """The skills at the commits they were locked at, from the cache where it has them; each source is asked once."""
+        """Fetches the locked versions, from the cache where it has them. Each source is asked once."""
 
     def latest(self, entries: Sequence[LockEntry]) -> Sequence[FetchResult]:
-        """The skills as their sources have them now, for the refs that were asked for."""
+        """Fetches the current versions of the refs that the user asked for."""
 
     def newest(self, entries: Sequence[LockEntry]) -> Sequence[NewestVersion]:
-        """What the sources have, without bringing it. Each remote is asked once, all of them at the same time."""
+        """Looks up the newest versions without fetching them. Each source is asked once, all in parallel."""
 
     def beside(self, entry: LockEntry, names: Sequence[str]) -> Fetched:
-        """Those of these skills that the same source has, at the same commit."""
+        """Fetches those of the named skills that the same source has, at the same commit."""
 
 
 class Scan(Protocol):
     def __call__(self, files: Files, *, folder: str) -> ScanReport | None:
-        """What a skill could do and what looks bad about it; None if there is nothing to say."""
+        """Returns the scan report; None if this content already passed."""

@@ -1,55 +1,34 @@
-"""The installed skills of one scope: what the lock promises, what stands on disk, and how one becomes the other."""
+"""The installed skills of one scope: its lock, its folders on disk, and every change to them.
+
+Each change plans first, under a lock on the scope, and is then applied whole or not at all (`install.transaction`).
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 
-from metier.errors import ConfigError, ConflictError, MetierError, RefusedError, UsageError
+from metier.errors import ConfigError, ConflictError, RefusedError, SkillNotFoundError, UsageError
 from metier.spec import Files
-from metier.values import dataclass, field, replace
+from metier.values import replace
 
-from .fetch.results import FetchedSkill, Origin
-from .lock.lock_file import Lock, LockEntry, parse_lock
+from .lock.lock_file import Lock, LockEntry, Origin, parse_lock
+from .options import InstallOptions, InstallResult
 from .prepare import PreparedSkill
+from .protocols import FetchedSkill
 from .targets.scope import InstallMode, InstallScope
-from .transaction.apply import apply, held, nowhere
-from .transaction.journal import At
+from .transaction.apply import apply, hold_scope
+from .transaction.journal import Checkpoint, ignore_checkpoint
 from .transaction.plan import plan
-from .transaction.state import PathState, read_states
-from .transaction.steps import Edits, InstallStep, PlacedSkill, Verb, WantedSkill, changes, refuse_conflicts
+from .transaction.state import PathKind, PathState, read_states
+from .transaction.steps import InstallStep, PlacedSkill, Verb, WantedSkill, changes, refuse_conflicts
 
-__all__ = ["InstallOptions", "InstallResult", "SkillStore"]
+__all__ = ["SkillStore", "group_by_store", "store_of"]
 
 _WRITES = (Verb.INSTALL, Verb.UPDATE, Verb.COPY)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallOptions:
-    """The choices of one installation."""
-
-    targets: tuple[str, ...] = ()
-    mode: InstallMode = InstallMode.LINK
-    edits: Edits = Edits.REFUSE
-    force: bool = False
-    frozen: bool = False
-    """Refuse whatever would change the lock, or differ from it."""
-    dry_run: bool = False
-    answers: Mapping[str, Edits] = field(default_factory=dict)
-    """For single skills, where a person was asked."""
-    forced: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallResult:
-    steps: tuple[InstallStep, ...]
-    lock: Lock
-    saved: tuple[tuple[str, str], ...] = ()
-    """What was kept before it was replaced: from where, to where."""
-    done: bool = True
-    notes: tuple[str, ...] = field(default=())
 
 
 def utc_now() -> str:
@@ -57,10 +36,12 @@ def utc_now() -> str:
 
 
 class SkillStore:
-    def __init__(self, scope: InstallScope, *, now: Callable[[], str] = utc_now, at: At = nowhere) -> None:
+    def __init__(
+        self, scope: InstallScope, *, now: Callable[[], str] = utc_now, checkpoint: Checkpoint = ignore_checkpoint
+    ) -> None:
         self.scope = scope
-        self._now, self._at = now, at
-        self._known: tuple[tuple[int, int, int], Lock] | None = None
+        self._now, self._checkpoint = now, checkpoint
+        self._cached: tuple[tuple[int, int, int], Lock] | None = None
 
     @property
     def exists(self) -> bool:
@@ -68,18 +49,18 @@ class SkillStore:
 
     @property
     def is_interrupted(self) -> bool:
-        """An installation was decided and not finished; the next change finishes it."""
+        """Returns True if an installation was decided and not finished. The next change finishes it."""
         return os.path.lexists(self.scope.journal)
 
     def lock(self) -> Lock:
         try:
             with open(self.scope.lock_file, encoding="utf-8") as stream:
-                # Every change makes another file, so the same one says the same: planning and applying read it once.
+                # Every change writes a new file, so the same inode, time and size mean the same content.
                 status = os.fstat(stream.fileno())
                 key = (status.st_ino, status.st_mtime_ns, status.st_size)
-                if self._known is None or self._known[0] != key:
-                    self._known = (key, self._parsed(stream.read()))
-                return self._known[1]
+                if self._cached is None or self._cached[0] != key:
+                    self._cached = (key, self._parse(stream.read()))
+                return self._cached[1]
         except FileNotFoundError:
             return Lock()
         except UnicodeDecodeError as error:
@@ -87,122 +68,93 @@ class SkillStore:
                 "not UTF-8 text", file=self.scope.lock_file, hint="restore the file from version control"
             ) from error
 
-    def _parsed(self, text: str) -> Lock:
-        lock = parse_lock(text, file=self.scope.lock_file)
-        return Lock({entry.name: replace(entry, origin=self._absolute(entry.origin)) for entry in lock})
-
     def folder_of(self, entry: LockEntry) -> str:
-        """Of the canonical copy."""
+        """Returns the folder of the canonical copy."""
         return os.path.join(self.scope.copy_folder(entry.targets), entry.name)
 
-    def placed(self, entry: LockEntry) -> PlacedSkill:
-        """Where a skill is, going by its targets."""
-        return self.all_placed([entry])[entry.name]
+    def place(self, entry: LockEntry) -> PlacedSkill:
+        """Returns the paths that a skill with these targets has."""
+        return self.place_all([entry])[entry.name]
 
-    def all_placed(self, entries: Iterable[LockEntry]) -> dict[str, PlacedSkill]:
-        """The same for many, by name. The folders of those with the same targets are looked up once."""
-        ways = cache(self._ways)
-        return {entry.name: self._placed(entry, ways(entry.targets)) for entry in entries}
-
-    def _placed(self, entry: LockEntry, ways: Sequence[tuple[str, str]]) -> PlacedSkill:
-        others = [(os.path.join(other, entry.name), os.path.normpath(os.path.join(way, entry.name))) for other, way in ways]
-        if entry.mode is InstallMode.COPY:
-            return PlacedSkill(entry=entry, folder=self.folder_of(entry), copies=tuple(other for other, _ in others))
-        return PlacedSkill(entry=entry, folder=self.folder_of(entry), links=tuple(others))
-
-    def _ways(self, targets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Every other folder in which these agents look, and the way from there to the folder of canonical copies.
-
-        Relative, so that the tree can be moved; from where the folders really are, because a home may be a link itself.
-        """
-        copies = os.path.realpath(self.scope.copy_folder(targets))
-        return tuple((each, os.path.relpath(copies, os.path.realpath(each))) for each in self.scope.other_folders(targets))
-
-    def as_installed(self, entry: LockEntry) -> FetchedSkill:
-        """A skill of the lock as it stands here, as if its source had been asked; Conflict if it is not as it was."""
-        # Imported here: it brings all that fetches along, and a removal needs nothing of that.
-        from .fetch.local import read_folder
-
-        folder = self.folder_of(entry)
-        if read_states([folder])[folder].files != entry.files:
-            raise ConflictError(f"{entry.name} was edited here, or is gone", hint="see `metier skill verify`")
-        return FetchedSkill(
-            name=entry.called or entry.name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
-        )
+    def place_all(self, entries: Iterable[LockEntry]) -> dict[str, PlacedSkill]:
+        """Returns the paths of many skills, by name. Folders of equal targets are looked up once."""
+        folders = cache(self._target_folders)
+        return {entry.name: self._place(entry, folders(entry.targets)) for entry in entries}
 
     def on_disk(self, *placed: PlacedSkill) -> dict[str, PathState]:
         return read_states(sorted({path for each in placed for path in each.paths}))
 
-    def install(
-        self, skills: Sequence[PreparedSkill], how: InstallOptions, *, agreed: Callable[[], None] = lambda: None
-    ) -> InstallResult:
-        """Put these skills where they belong. A skill that is here already keeps its targets and gains the new ones.
+    def read_installed(self, entry: LockEntry) -> FetchedSkill:
+        """Reads an installed skill from disk as if it had been fetched. Raises ConflictError if it was edited."""
+        # Imported here: a removal reads no skill.
+        from .fetch.tree import read_folder
 
-        `agreed` raises if they must not be there: asked once all is ready, and before any other objection is told.
-        """
-        if how.dry_run:
-            steps, lock, _ = self._planned(skills, how)
-            return InstallResult(steps=steps, lock=lock, done=False)
-        with held(self.scope, self._at):
-            steps, lock, material = self._planned(skills, how)
-            try:
-                refuse_conflicts(steps)
-                if how.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
-                    raise RefusedError(
-                        "--frozen, and this would change the lock", rule="frozen", hint="run it without --frozen"
-                    )
-            except MetierError:
-                agreed()
-                raise
-            saved = self._apply(steps, material, lock, agreed)
-        return InstallResult(steps=steps, lock=lock, saved=saved)
+        folder = self.folder_of(entry)
+        if read_states([folder])[folder].files != entry.files:
+            raise ConflictError(f"{entry.name} was edited or its folder is missing", hint="see `metier skill verify`")
+        return FetchedSkill(
+            name=entry.called or entry.name, files=read_folder(folder), digest=entry.digest, origin=entry.origin
+        )
 
-    def lacking(self, how: InstallOptions) -> tuple[tuple[InstallStep, ...], tuple[str, ...]]:
-        """What it takes to be as the lock says, and the skills whose files that needs."""
-        steps, _ = self._restoring(how)
+    def install(self, skills: Sequence[PreparedSkill], options: InstallOptions) -> InstallResult:
+        """Installs these skills. A skill that is installed already keeps its targets and gains the new ones."""
+        if options.dry_run:
+            steps, lock, _ = self._plan_install(skills, options)
+            return InstallResult(steps=steps, lock=lock, scope=self.scope, done=False)
+        with self._hold():
+            steps, lock, files = self._plan_install(skills, options)
+            refuse_conflicts(steps)
+            if options.frozen and (changes(steps) or lock != self.lock()) and not self._only_restores(skills):
+                raise RefusedError("--frozen, but this changes the lock", rule="frozen", hint="run it without --frozen")
+            saved = self._apply(steps, files, lock)
+        return InstallResult(steps=steps, lock=lock, scope=self.scope, saved=saved)
+
+    def plan_restore(self, options: InstallOptions) -> tuple[tuple[InstallStep, ...], tuple[str, ...]]:
+        """Returns the steps that restore the lock, and the names of the skills whose files they need."""
+        steps, _ = self._plan_restore(options)
         return steps, tuple(dict.fromkeys(step.name for step in steps if step.verb in _WRITES))
 
-    def restore(self, skills: Mapping[str, PreparedSkill], how: InstallOptions) -> InstallResult:
-        """Make everything as the lock says; the lock stays as it is, to the byte."""
-        with held(self.scope, self._at):
-            steps, lock = self._restoring(how)
+    def restore(self, skills: Mapping[str, PreparedSkill], options: InstallOptions) -> InstallResult:
+        """Makes the folders agree with the lock, which does not change."""
+        with self._hold():
+            steps, lock = self._plan_restore(options)
             refuse_conflicts(steps)
             missing = {step.name for step in steps if step.verb in _WRITES} - skills.keys()
             if missing:
-                raise ConflictError(f"{', '.join(sorted(missing))}: changed while this ran", hint="try again")
+                raise ConflictError(f"{', '.join(sorted(missing))}: changed during the restore", hint="try again")
             self._apply(steps, {name: skill.files for name, skill in skills.items()}, lock)
-        return InstallResult(steps=steps, lock=lock)
+        return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(lock.skills))
 
     def remove(self, names: Collection[str], *, dry_run: bool = False) -> InstallResult:
-        """Take these skills out of the lock, their folder and every agent's."""
+        """Removes these skills from the lock, their folders and every agent's folder."""
         if dry_run:
-            steps, lock = self._removal(names)
-            return InstallResult(steps=steps, lock=lock, done=False)
-        with held(self.scope, self._at):
-            steps, lock = self._removal(names)
+            steps, lock = self._plan_removal(names)
+            return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(names), done=False)
+        with self._hold():
+            steps, lock = self._plan_removal(names)
             self._apply(steps, {}, lock)
-        return InstallResult(steps=steps, lock=lock)
+        return InstallResult(steps=steps, lock=lock, scope=self.scope, names=tuple(names))
 
-    def take_away(self, name: str, targets: Collection[str]) -> InstallResult:
-        """Let these agents no longer see a skill; the others, and metier, still do."""
-        with held(self.scope, self._at):
+    def remove_targets(self, name: str, targets: Collection[str]) -> InstallResult:
+        """Removes a skill from the folders of these agents only."""
+        with self._hold():
             lock = self.lock()
             entry = lock[name]
-            if strangers := sorted(set(targets) - set(entry.targets)):
-                has = ", ".join(entry.targets) or "metier alone"
-                raise UsageError(f"{name} is not installed for {', '.join(strangers)}", hint=f"it is for {has}")
+            if unknown := sorted(set(targets) - set(entry.targets)):
+                has = ", ".join(entry.targets) or "metier only"
+                raise UsageError(f"{name} is not installed for {', '.join(unknown)}", hint=f"it is installed for {has}")
             rest = tuple(target for target in entry.targets if target not in targets)
-            old, new = self.placed(entry), self.placed(replace(entry, targets=rest))
+            old, new = self.place(entry), self.place(replace(entry, targets=rest))
             disk = self.on_disk(old, new)
             steps = plan([WantedSkill(placed=new)], {name: old}, disk)
             refuse_conflicts(steps)
             after = lock.with_([new.entry])
-            self._apply(steps, self._as_on_disk(steps, {name: old}), after)
-        return InstallResult(steps=steps, lock=after)
+            self._apply(steps, _read_files(steps, {name: old}), after)
+        return InstallResult(steps=steps, lock=after, scope=self.scope, names=(name,))
 
     def change(self, names: Collection[str], change: Callable[[LockEntry], LockEntry]) -> Lock:
-        """Change what the lock says of these skills, and nothing on disk."""
-        with held(self.scope, self._at):
+        """Changes the lock entries of these skills, and nothing else on disk."""
+        with self._hold():
             before = self.lock()
             after = before.with_(change(before[name]) for name in names)
             if after != before:
@@ -210,73 +162,71 @@ class SkillStore:
         return after
 
     def sync(self, *, dry_run: bool = False) -> InstallResult:
-        """Make every link and copy that is missing or wrong again; whole skills that are missing are for `install`."""
+        """Recreates links and copies that are missing or wrong. Missing canonical copies are restored by `install`."""
         if dry_run:
-            steps, _, lock = self._repairs()
-            return InstallResult(steps=steps, lock=lock, done=False)
-        with held(self.scope, self._at):
-            steps, material, lock = self._repairs()
+            steps, _, lock = self._plan_sync()
+            return InstallResult(steps=steps, lock=lock, scope=self.scope, done=False)
+        with self._hold():
+            steps, files, lock = self._plan_sync()
             refuse_conflicts(steps)
-            self._apply(steps, material, lock)
-        return InstallResult(steps=steps, lock=lock)
+            self._apply(steps, files, lock)
+        return InstallResult(steps=steps, lock=lock, scope=self.scope)
 
-    def _planned(
-        self, skills: Sequence[PreparedSkill], how: InstallOptions
+    def _plan_install(
+        self, skills: Sequence[PreparedSkill], options: InstallOptions
     ) -> tuple[tuple[InstallStep, ...], Lock, dict[str, Files]]:
         lock = self.lock()
-        ways = cache(self._ways)
-        entries = [self._entry(skill, lock.get(skill.name), how) for skill in skills]
+        folders = cache(self._target_folders)
+        entries = [self._entry(skill, lock.get(skill.name), options) for skill in skills]
         wanted = [
             WantedSkill(
-                placed=self._placed(entry, ways(entry.targets)),
-                edits=how.answers.get(entry.name, how.edits),
-                force=how.force or entry.name in how.forced,
+                placed=self._place(entry, folders(entry.targets)),
+                edits=options.edits_by_name.get(entry.name, options.edits),
+                force=options.force or entry.name in options.force_names,
             )
             for entry in entries
         ]
-        old = self.all_placed(entry for skill in skills if (entry := lock.get(skill.name)))
+        old = self.place_all(entry for skill in skills if (entry := lock.get(skill.name)))
         disk = self.on_disk(*(want.placed for want in wanted), *old.values())
         steps = plan(wanted, old, disk)
         changed = {step.name for step in changes(steps)}
-        # What is as it was keeps its date, so that doing nothing changes nothing.
-        entries = [_undated(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
+        # An unchanged entry keeps its date, so that installing again changes nothing.
+        entries = [_keep_date(entry, lock.get(entry.name), entry.name in changed) for entry in entries]
         return steps, lock.with_(entries), {skill.name: skill.files for skill in skills}
 
-    def _restoring(self, how: InstallOptions) -> tuple[tuple[InstallStep, ...], Lock]:
+    def _plan_restore(self, options: InstallOptions) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
-        old = self.all_placed(lock)
-        wanted = [WantedSkill(placed=placed, edits=how.edits, force=how.force) for placed in old.values()]
+        old = self.place_all(lock)
+        wanted = [WantedSkill(placed=placed, edits=options.edits, force=options.force) for placed in old.values()]
         return plan(wanted, old, self.on_disk(*old.values())), lock
 
-    def _entry(self, skill: PreparedSkill, old: LockEntry | None, how: InstallOptions) -> LockEntry:
-        same = old is not None and old.identity == skill.entry.identity
-        targets = set(how.targets) | set(old.targets if old and same else ())
-        mode = how.mode if how.targets or how.mode is InstallMode.COPY or old is None or not same else old.mode
-        return replace(skill.entry, targets=tuple(sorted(targets)), mode=mode, installed=self._now(),
-                       asked=skill.entry.asked or (old.asked if old and same else ""),
-                       pinned=skill.entry.pinned or bool(old and same and old.pinned))  # fmt: skip
-
-    def _removal(self, names: Collection[str]) -> tuple[tuple[InstallStep, ...], Lock]:
+    def _plan_removal(self, names: Collection[str]) -> tuple[tuple[InstallStep, ...], Lock]:
         lock = self.lock()
-        old = self.all_placed(lock[name] for name in names)
+        old = self.place_all(lock[name] for name in names)
         return plan((), old, self.on_disk(*old.values()), remove=names), lock.with_((), without=names)
 
-    def _repairs(self) -> tuple[tuple[InstallStep, ...], dict[str, Files], Lock]:
+    def _plan_sync(self) -> tuple[tuple[InstallStep, ...], dict[str, Files], Lock]:
         lock = self.lock()
-        old = self.all_placed(lock)
+        old = self.place_all(lock)
         disk = self.on_disk(*old.values())
-        present = [placed for placed in old.values() if disk[placed.folder].kind == "folder"]
+        present = [placed for placed in old.values() if disk[placed.folder].kind is PathKind.FOLDER]
         steps = plan([WantedSkill(placed=placed) for placed in present], old, disk)
-        # An edited skill is still the one to link to; its folder is not our business here.
+        # Links point to the canonical copy even if it was edited; the copy itself stays as it is.
         steps = tuple(step for step in steps if step.path != old[step.name].folder)
-        return steps, self._as_on_disk(steps, old), lock
+        return steps, _read_files(steps, old), lock
 
-    @staticmethod
-    def _as_on_disk(steps: Sequence[InstallStep], old: Mapping[str, PlacedSkill]) -> dict[str, Files]:
-        # Imported here: reading skills from disk is only needed to copy one.
-        from .fetch.local import read_folder
-
-        return {step.name: read_folder(old[step.name].folder) for step in steps if step.verb in _WRITES}
+    def _entry(self, skill: PreparedSkill, old: LockEntry | None, options: InstallOptions) -> LockEntry:
+        same = old is not None and old.identity == skill.entry.identity
+        targets = set(options.targets) | set(old.targets if old and same else ())
+        is_mode_chosen = options.targets or options.mode is InstallMode.COPY or old is None or not same
+        return replace(
+            skill.entry,
+            targets=tuple(sorted(targets)),
+            mode=options.mode if is_mode_chosen or old is None else old.mode,
+            installed=self._now(),
+            asked=skill.entry.asked or (old.asked if old and same else ""),
+            pinned=skill.entry.pinned or bool(old and same and old.pinned),
+        )
 
     def _only_restores(self, skills: Sequence[PreparedSkill]) -> bool:
         lock = self.lock()
@@ -287,18 +237,36 @@ class SkillStore:
             for skill in skills
         )
 
-    def _apply(
-        self, steps: Sequence[InstallStep], skills: Mapping[str, Files], lock: Lock, agreed: Callable[[], None] = lambda: None
-    ) -> tuple[tuple[str, str], ...]:
+    def _place(self, entry: LockEntry, folders: Sequence[tuple[str, str]]) -> PlacedSkill:
+        others = [(os.path.join(folder, entry.name), os.path.normpath(os.path.join(up, entry.name))) for folder, up in folders]
+        if entry.mode is InstallMode.COPY:
+            return PlacedSkill(entry=entry, folder=self.folder_of(entry), copies=tuple(other for other, _ in others))
+        return PlacedSkill(entry=entry, folder=self.folder_of(entry), links=tuple(others))
+
+    def _target_folders(self, targets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Returns the targets' own folders, each with the relative path from there to the canonical copies.
+
+        Relative, so that the tree can be moved; from the real folders, because a home may be a link itself.
+        """
+        copies = os.path.realpath(self.scope.copy_folder(targets))
+        return tuple((each, os.path.relpath(copies, os.path.realpath(each))) for each in self.scope.other_folders(targets))
+
+    def _apply(self, steps: Sequence[InstallStep], skills: Mapping[str, Files], lock: Lock) -> tuple[tuple[str, str], ...]:
         if not changes(steps) and lock == self.lock() and self.exists:
-            agreed()
             return ()
         portable = Lock({entry.name: replace(entry, origin=self._portable(entry.origin)) for entry in lock})
         wanted = [step for step in steps if step.verb is not Verb.KEEP]
-        return apply(wanted, skills, portable, self.scope, at=self._at, agreed=agreed)
+        return apply(wanted, skills, portable, self.scope, checkpoint=self._checkpoint)
+
+    def _hold(self) -> AbstractContextManager[None]:
+        return hold_scope(self.scope, self._checkpoint)
+
+    def _parse(self, text: str) -> Lock:
+        lock = parse_lock(text, file=self.scope.lock_file)
+        return Lock({entry.name: replace(entry, origin=self._absolute(entry.origin)) for entry in lock})
 
     def _portable(self, origin: Origin) -> Origin:
-        """A source inside the project is written relative to it, so that the lock means the same for whoever clones it."""
+        """Writes a source inside the project relative to it, so that the lock is valid in every clone."""
         if origin.kind not in ("path", "archive") or not origin.url.startswith(self.scope.root + os.sep):
             return origin
         return replace(origin, url=f"./{os.path.relpath(origin.url, self.scope.root)}")
@@ -309,7 +277,34 @@ class SkillStore:
         return replace(origin, url=os.path.normpath(os.path.join(self.scope.root, origin.url)))
 
 
-def _undated(entry: LockEntry, old: LockEntry | None, changed: bool) -> LockEntry:
+def store_of(stores: Iterable[SkillStore], name: str) -> SkillStore:
+    """Returns the first store that has the skill. Raises SkillNotFoundError."""
+    known: list[str] = []
+    for store in stores:
+        lock = store.lock()
+        if name in lock:
+            return store
+        known += lock.skills
+    raise SkillNotFoundError(name, known=known, hint="" if known else "no skills are installed yet; see `metier skill install`")
+
+
+def group_by_store(stores: Sequence[SkillStore], names: Sequence[str]) -> list[tuple[SkillStore, list[str]]]:
+    """Returns the stores that have these skills, each with its names; without names, every store that has skills."""
+    if not names:
+        return [(store, []) for store in stores if len(store.lock())]
+    owners = {name: store_of(stores, name) for name in names}
+    groups = [(store, [name for name in names if owners[name] is store]) for store in stores]
+    return [(store, chosen) for store, chosen in groups if chosen]
+
+
+def _read_files(steps: Sequence[InstallStep], old: Mapping[str, PlacedSkill]) -> dict[str, Files]:
+    # Imported here: only a new copy needs the files.
+    from .fetch.tree import read_folder
+
+    return {step.name: read_folder(old[step.name].folder) for step in steps if step.verb in _WRITES}
+
+
+def _keep_date(entry: LockEntry, old: LockEntry | None, changed: bool) -> LockEntry:
     if old is None or changed or replace(entry, installed="") != replace(old, installed=""):
         return entry
     return old

@@ -63,7 +63,7 @@ def test_a_sources_secret_goes_to_addresses_below_its_own(url: str) -> None:
         "nonsense",
     ],
 )
-def test_i03_a_sources_secret_goes_nowhere_else(url: str) -> None:
+def test_i03_a_sources_secret_goes_ignore_checkpoint_else(url: str) -> None:
     assert given(url) == ()
 
 

@@ -184,11 +184,11 @@ def test_an_address_is_where_it_leads_however_it_is_written(address: str, zone: 
 
 
 def test_https_only_unless_loopback_or_asked() -> None:
-    def nowhere(_host: str, _port: int) -> tuple[str, ...]:
+    def ignore_checkpoint(_host: str, _port: int) -> tuple[str, ...]:
         return ("203.0.113.1",)
 
     with pytest.raises(RefusedError) as caught:
-        client(resolve=nowhere).get("http://example.com/x", limit=LIMIT)
+        client(resolve=ignore_checkpoint).get("http://example.com/x", limit=LIMIT)
     assert caught.value.rule == "https-only"
     assert "--insecure-http" in caught.value.hint
 
@@ -357,7 +357,7 @@ def test_importing_the_client_brings_no_library_along() -> None:
     import subprocess
     import sys
 
-    code = "import sys, metier.install.fetch.fetch; print('httpx2' in sys.modules, 'asyncio' in sys.modules)"
+    code = "import sys, metier.install.fetch.dispatch; print('httpx2' in sys.modules, 'asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == [
         "False",
         "False",

@@ -14,16 +14,17 @@ from install.builders import installed, prepared, store_in
 from install.servers import Repository, Site, site
 from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.install.fetch.cache import SkillCache
-from metier.install.fetch.fetch import fetch
+from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.job import Access
 from metier.install.fetch.lock_fetcher import LockFetcher
-from metier.install.fetch.results import FetchedSkill, Origin
-from metier.install.lock.lock_file import LockEntry
+from metier.install.lock.lock_file import LockEntry, Origin
 from metier.install.lock.restore import restore
+from metier.install.options import InstallOptions
 from metier.install.prepare import prepare
+from metier.install.protocols import FetchedSkill
 from metier.install.refs.parsing import parse_ref
-from metier.install.store import InstallOptions, SkillStore
-from metier.install.update import UpdateState, outdated, update
+from metier.install.store import SkillStore
+from metier.install.updates import UpdateState, outdated, update
 
 
 def files(*names: str, body: str = "Do it.\n") -> dict[str, str]:
@@ -44,7 +45,7 @@ def access(tmp_path: Path) -> Access:
 
 
 def install(store: SkillStore, access: Access, ref: str) -> tuple[LockEntry, ...]:
-    skills = fetch(parse_ref(ref), access).skills
+    skills = fetch_ref(parse_ref(ref), access).skills
     installed(store, *(prepare(skill, asked=ref) for skill in skills))
     return tuple(store.lock())
 
@@ -97,7 +98,7 @@ def test_outdated_asks_each_repository_once_for_all_of_its_skills(tmp_path: Path
     repositories["r2"].commit(files(*(f"r2-{number}" for number in range(4)), body="Newer.\n"))
     server.log.clear()
     found = outdated(store, LockFetcher(access))
-    assert {fresh.entry.name for fresh in found if fresh.age is UpdateState.OUTDATED} == {f"r2-{number}" for number in range(4)}
+    assert {one.entry.name for one in found if one.state is UpdateState.OUTDATED} == {f"r2-{number}" for number in range(4)}
     assert [len(server.requests(f"/{name}.git/info/refs")) for name in repositories] == [1, 1, 1]
 
 
@@ -112,7 +113,7 @@ def test_an_update_follows_the_default_branch_and_knows_a_skill_that_did_not_cha
     renewals, _ = update(store, LockFetcher(access), [], InstallOptions())
     assert {renewal.entry.name: renewal.is_newer for renewal in renewals} == {"pdf": False, "docx": True}
     assert {entry.origin.commit for entry in store.lock()} == {new}
-    assert all(fresh.age is UpdateState.CURRENT for fresh in outdated(store, LockFetcher(access)))
+    assert all(fresh.state is UpdateState.CURRENT for fresh in outdated(store, LockFetcher(access)))
 
 
 def test_a_tag_or_a_commit_that_was_asked_for_stays(tmp_path: Path, server: Site, access: Access) -> None:
@@ -122,7 +123,7 @@ def test_a_tag_or_a_commit_that_was_asked_for_stays(tmp_path: Path, server: Site
     install(store, access, f"git+{server.url}/r.git#{first}")
     repository.commit(files("pdf", body="Newer.\n"))
     server.log.clear()
-    assert [fresh.age for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
+    assert [fresh.state for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
     assert server.log == []
 
 
@@ -152,11 +153,11 @@ def test_a_folder_is_compared_by_what_is_in_it(tmp_path: Path, access: Access) -
     write_skill(tmp_path / "repo/skills", "pdf")
     store = store_in(tmp_path)
     install(store, access, str(tmp_path / "repo"))
-    assert [fresh.age for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
+    assert [fresh.state for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
     write_skill(tmp_path / "repo/skills", "pdf", body="Newer.\n")
-    assert [fresh.age for fresh in outdated(store, LockFetcher(access))] == [UpdateState.OUTDATED]
+    assert [fresh.state for fresh in outdated(store, LockFetcher(access))] == [UpdateState.OUTDATED]
     update(store, LockFetcher(access), [], InstallOptions())
-    assert [fresh.age for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
+    assert [fresh.state for fresh in outdated(store, LockFetcher(access))] == [UpdateState.CURRENT]
 
 
 def test_siblings_are_found_in_the_same_commit(tmp_path: Path, server: Site, access: Access) -> None:

@@ -18,16 +18,17 @@ from metier.archive import Contents, Member, digest, pack
 from metier.errors import RefusedError, SkillNotFoundError
 from metier.install.fetch.cache import SkillCache
 from metier.install.fetch.credentials import RegistrySource
-from metier.install.fetch.fetch import fetch
+from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.job import Access
 from metier.install.fetch.lock_fetcher import LockFetcher
 from metier.install.fetch.registry import RemoteRelease, chosen_release
 from metier.install.lock.restore import restore
+from metier.install.options import InstallOptions
 from metier.install.prepare import prepare
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import RegistryRef
-from metier.install.store import InstallOptions, SkillStore
-from metier.install.update import UpdateState, outdated, update
+from metier.install.store import SkillStore
+from metier.install.updates import UpdateState, outdated, update
 
 ALIASES = ("internal",)
 
@@ -58,7 +59,7 @@ def publish(server: Site, name: str, *versions: str, yanked: tuple[str, ...] = (
 
 
 def install(store: SkillStore, access: Access, *refs: str) -> None:
-    skills = [(ref, skill) for ref in refs for skill in fetch(parse_ref(ref, aliases=ALIASES), access).skills]
+    skills = [(ref, skill) for ref in refs for skill in fetch_ref(parse_ref(ref, aliases=ALIASES), access).skills]
     installed(store, *(prepare(skill, asked=ref) for ref, skill in skills))
 
 
@@ -83,7 +84,7 @@ def test_a_ref_means_a_version_a_tag_or_the_newest_of_a_range(tmp_path: Path, wa
             yanked=("1.9.0",),
             tags={"beta": "3.0.0-rc.1"},
         )
-        (skill,) = fetch(parse_ref(f"internal:a{wanted}", aliases=ALIASES), access_to(server, tmp_path)).skills
+        (skill,) = fetch_ref(parse_ref(f"internal:a{wanted}", aliases=ALIASES), access_to(server, tmp_path)).skills
         assert skill.origin.version == version
         assert f"Version {version}." in skill.files.read("SKILL.md", limit=10_000).decode()
 
@@ -110,7 +111,7 @@ def test_contents_that_the_registry_did_not_promise_are_refused(tmp_path: Path) 
         row = json.loads(server.routes["/skills/a"].body)  # type: ignore[union-attr]
         server.routes["/skills/a"] = Answer(json.dumps({**row, "digest": f"sha256:{'0' * 64}"}).encode())
         with pytest.raises(RefusedError, match="other files than the registry promised") as caught:
-            fetch(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path))
+            fetch_ref(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path))
         assert caught.value.rule == "digest-mismatch"
 
 
@@ -136,11 +137,11 @@ def test_news_of_a_registry_need_no_download_and_an_update_stays_in_its_range(tm
         store, access = store_in(tmp_path), access_to(server, tmp_path)
         install(store, access, "internal:a@^1")
         (fresh,) = outdated(store, LockFetcher(access))
-        assert fresh.age is UpdateState.CURRENT
+        assert fresh.state is UpdateState.CURRENT
         publish(server, "a", "2.0.0", "1.1.0", "1.0.0")
         server.log.clear()
         (fresh,) = outdated(store, LockFetcher(access))
-        assert (fresh.age, fresh.version) == (UpdateState.OUTDATED, "1.1.0")
+        assert (fresh.state, fresh.version) == (UpdateState.OUTDATED, "1.1.0")
         assert [seen.path for seen in server.log] == ["/skills/a/versions"]
         update(store, LockFetcher(access), (), InstallOptions())
         assert store.lock()["a"].version == "1.1.0"

@@ -9,7 +9,7 @@ import pytest
 from builders import skill_text
 from metier.archive import Contents, Member
 from metier.errors import AmbiguousError, SkillNotFoundError
-from metier.install.fetch.repository import FoundSkill, find_skills, select, wanted_by_default
+from metier.install.fetch.repository import FoundSkill, find_skills, select_skills, wanted_by_default
 from metier.install.fetch.tree import ContentsTree
 from metier.spec import is_name
 
@@ -94,15 +94,15 @@ def test_two_skills_of_one_name_are_both_there_and_asking_for_that_name_is_a_que
     found = find_skills(tree("skills/a", "plugins/p/skills/a", "skills/b")).found
     assert [one.path for one in found] == ["skills/a", "skills/b", "plugins/p/skills/a"]
     with pytest.raises(AmbiguousError) as caught:
-        select(found, ["a"])
+        select_skills(found, ["a"])
     assert "plugins/p/skills/a, skills/a" in caught.value.hint
-    assert [one.path for one in select(found, ["plugins/p/skills/a", "b", "b"])] == ["plugins/p/skills/a", "skills/b"]
+    assert [one.path for one in select_skills(found, ["plugins/p/skills/a", "b", "b"])] == ["plugins/p/skills/a", "skills/b"]
 
 
 def test_a_skill_that_is_not_there_is_not_found_and_the_nearest_is_named() -> None:
     found = find_skills(tree("skills/code-review")).found
     with pytest.raises(SkillNotFoundError) as caught:
-        select(found, ["code-reviev"])
+        select_skills(found, ["code-reviev"])
     assert "'code-review'" in caught.value.hint
 
 
@@ -110,7 +110,7 @@ def test_an_internal_skill_is_offered_only_to_whoever_names_it() -> None:
     hidden = skill_text("secret", head="metadata:\n  internal: true")
     found = find_skills(tree("skills/a", **{"skills/secret/SKILL.md": hidden})).found
     assert [one.name for one in wanted_by_default(found)] == ["a"]
-    assert [one.name for one in select(found, ["secret"])] == ["secret"]
+    assert [one.name for one in select_skills(found, ["secret"])] == ["secret"]
 
 
 @pytest.mark.parametrize("declared", ["..", ".", "a/b", "../../evil", "/etc", "~", "CON:", "Мой", '""', "x\\y", "a\u202eb"])
@@ -118,14 +118,14 @@ def test_i03_whatever_a_skill_calls_itself_its_folder_gets_a_valid_name(declared
     text = f"---\nname: {declared}\ndescription: d\n---\n"
     (found,) = find_skills(ContentsTree(Contents([Member("skills/Some Folder/SKILL.md", text.encode())]))).found
     assert is_name(found.name)
-    assert select([found], [found.name]) == (found,)
+    assert select_skills([found], [found.name]) == (found,)
 
 
 def test_a_skill_is_also_found_by_the_name_it_gives_itself() -> None:
     text = "---\nname: My Skill\ndescription: d\n---\n"
     (found,) = find_skills(ContentsTree(Contents([Member("x/SKILL.md", text.encode())]))).found
     assert (found.name, found.declared) == ("my-skill", "My Skill")
-    assert select([found], ["My Skill"]) == (found,)
+    assert select_skills([found], ["My Skill"]) == (found,)
 
 
 @pytest.mark.parametrize(

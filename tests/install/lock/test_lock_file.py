@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from install.builders import prepared
 from metier.errors import ConfigError, SkillNotFoundError
-from metier.install.fetch.results import Origin
-from metier.install.lock.lock_file import Lock, LockEntry, parse_lock, render_lock
+from metier.install.lock.lock_file import Lock, LockEntry, Origin, parse_lock, render_lock
 from metier.install.targets.scope import InstallMode
 
 

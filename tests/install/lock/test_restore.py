@@ -7,9 +7,9 @@ import pytest
 
 from install.builders import FakeFetcher, fetched, installed, prepared, snapshot, store_in
 from metier.errors import NotFoundError, RefusedError
-from metier.install.fetch.results import FetchedSkill
 from metier.install.lock.restore import restore
-from metier.install.store import InstallOptions
+from metier.install.options import InstallOptions
+from metier.install.protocols import FetchedSkill
 from metier.install.transaction.steps import Edits
 
 
@@ -36,7 +36,7 @@ def test_a_source_that_now_has_other_bytes_is_refused(tmp_path: Path) -> None:
     other = fetched("pdf", body="Evil.\n")
     lying = FakeFetcher()
     lying.then[fetched("pdf").digest] = other
-    with pytest.raises(RefusedError, match="is not what was locked") as caught:
+    with pytest.raises(RefusedError, match="differs from the lock") as caught:
         restore(store_in(tmp_path), lying, InstallOptions())
     assert caught.value.rule == "digest"
     assert not (tmp_path / "home/.metier/plugins/pdf").exists()
@@ -49,7 +49,7 @@ def test_a_digest_that_lies_about_its_bytes_is_refused(tmp_path: Path) -> None:
     lying = FakeFetcher()
     right = fetched("pdf").digest
     lying.then[right] = FetchedSkill(name="pdf", files=evil.files, digest=right, origin=evil.origin)
-    with pytest.raises(RefusedError, match="other bytes"):
+    with pytest.raises(RefusedError, match="would differ from the lock"):
         restore(store_in(tmp_path), lying, InstallOptions())
 
 

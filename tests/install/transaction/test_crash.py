@@ -62,7 +62,7 @@ def test_the_next_installer_finishes_what_a_killed_one_had_decided(tmp_path: Pat
         def at(point):
             if point == "journal written":
                 os.kill(os.getpid(), signal.SIGKILL)
-        installed(store_in(Path(sys.argv[1]), at=at), prepared("pdf", body="Newer."))
+        installed(store_in(Path(sys.argv[1]), checkpoint=at), prepared("pdf", body="Newer."))
     """
     process = python(code, tmp_path)
     process.communicate(timeout=60)

@@ -52,7 +52,7 @@ def test_what_only_goes_can_come_back(tmp_path: Path) -> None:
 
 
 def test_a_system_that_cannot_exchange_does_it_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_exchanged_at_once", lambda *_: False)
+    monkeypatch.setattr(journal, "_exchange_atomically", lambda *_: False)
     new, old = folder(tmp_path, "new", "new"), folder(tmp_path, "old", "old")
     moved(new, old).make()
     assert ((old / "SKILL.md").read_text(), (new / "SKILL.md").read_text()) == ("new", "old")

@@ -37,7 +37,7 @@ def staged(folder: Path) -> set[str]:
 def test_where_a_file_system_cannot_be_flushed_at_once_every_file_and_folder_is(
     tmp_path: Path, flushed: set[str], monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
 ) -> None:
-    monkeypatch.setattr(stage, "_flushed_at_once", lambda _folder: False)
+    monkeypatch.setattr(stage, "_sync_file_system", lambda _folder: False)
     write_skills([(f"{tmp_path}/a", contents("a", files=files, links=[("l.md", "SKILL.md")]), {})])
     flush([str(tmp_path)])
     assert flushed == staged(tmp_path)
@@ -75,6 +75,6 @@ def test_a_disk_that_cannot_flush_ends_the_installation_with_the_old_state(
 
 def test_everything_is_flushed_before_the_journal_is_written(tmp_path: Path) -> None:
     points: list[str] = []
-    installed(store_in(tmp_path, at=points.append), prepared("pdf"), prepared("docx"), targets=("claude-code",))
+    installed(store_in(tmp_path, checkpoint=points.append), prepared("pdf"), prepared("docx"), targets=("claude-code",))
     order = [points.index(point) for point in ("skills written", "staged", "flushed", "journal staged", "journal written")]
     assert order == sorted(order)

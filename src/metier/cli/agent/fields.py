@@ -86,9 +86,12 @@ def resolve_refs(app: App, refs: Sequence[str]) -> tuple[str, ...]:
             missing.append(ref)
     if missing:
         # Imported here: local skills need nothing that fetches.
-        from metier.cli.skill.install import bring
+        from metier.cli.skill.install_common import fetch_progress
+        from metier.cli.skill.install_prompts import with_prompts
+        from metier.install import InstallOptions
 
-        bring(app, missing)
+        with fetch_progress() as progress:
+            app.install(*missing, options=with_prompts(InstallOptions()), progress=progress)
         fresh = App(environment=app.environment, folder=app.folder, flags=app.flags)
         for ref in missing:
             fresh.conversations.resolve(ref)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 
+from metier.hosts import HOST_VARIABLES
 from metier.sources import find_skill_folders
 
 TYPE_CHECKING = False
@@ -27,15 +28,12 @@ if TYPE_CHECKING:
 
     Fact = tuple[str, str, str]
 
-__all__ = ["AGENT_VARIABLES", "answer", "note_commands", "remember", "remembering"]
+__all__ = ["answer", "note_commands", "remember", "remembering"]
 
 _VERSION = "3"
 _LARGEST = 16 * 1024 * 1024
 _MOST_ANSWERS = 12
 _FRESH_NS = 50_000_000
-AGENT_VARIABLES = ("XDG_CONFIG_HOME", "AUTOHAND_HOME", "CLAUDE_CONFIG_DIR", "CODEWHALE_HOME", "CODEX_HOME", "GROK_HOME",
-                   "HERMES_HOME", "VIBE_HOME")  # fmt: skip
-"""They move the folders of agents; see `metier.hosts.known_hosts`."""
 _asked: list[str] = []
 _pending: list[tuple[str, str, list[Fact]]] = []
 
@@ -90,7 +88,7 @@ def remembering(app: App) -> None:
     # A folder that is a link to another one is searched once; it is a place of its own as soon as the link is gone.
     facts += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
     # Which agents are on this machine, and what they link to.
-    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.installation.visibility.marks),)]
+    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.installation.visibility.markers),)]
     facts += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
     bounds = f"{app.skills.limits.depth}:{app.skills.limits.directories}"
     for place in app.skills.places:
@@ -259,7 +257,7 @@ def _file() -> str:
 def _key(words: Sequence[str]) -> str:
     """Everything about the caller that changes what is printed."""
     variables = [f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith(("METIER_", "SKILLS_"))]
-    names = ("HOME", "PATH", "NO_COLOR", "FORCE_COLOR", "TERM", *AGENT_VARIABLES)
+    names = ("HOME", "PATH", "NO_COLOR", "FORCE_COLOR", "TERM", *HOST_VARIABLES)
     # Unset is not empty: without a PATH the system's own is searched, with an empty one nothing is.
     variables += [f"{name}={os.environ[name]}" if name in os.environ else name for name in names]
     screen = str(tuple(os.get_terminal_size(1))) if os.isatty(1) else "pipe"

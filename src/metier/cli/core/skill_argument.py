@@ -13,7 +13,7 @@ from metier.sources import SourceFolder, build_catalog, find_skill_folders
 from metier.spec import Report
 
 if TYPE_CHECKING:
-    from metier.install.configured_plugins import ConfiguredPlugin
+    from metier.install import ConfiguredPlugin
 
 __all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins"]
 
@@ -100,12 +100,12 @@ def _below(path: str, target: str) -> Iterator[str]:
 def listing_plugins(app: App, name: str) -> dict[ConfiguredPlugin, tuple[str, ...]]:
     """The rows of the user's own list of plugins that bring this skill, each with the other skills that it brings."""
     # Imported here: most configurations list none.
-    from metier.install.targets.scope import ScopeLevel
+    from metier.install import ScopeLevel
 
     if not app.installation.plugins or app.installation.plugins_level is not ScopeLevel.USER:
         return {}
     lock = app.installation.store(ScopeLevel.USER).lock()
-    brought = {plugin: tuple(entry.name for entry in lock if plugin.brought(entry)) for plugin in app.installation.plugins}
+    brought = {plugin: tuple(entry.name for entry in lock if plugin.provides(entry)) for plugin in app.installation.plugins}
     return {
         plugin: tuple(other for other in names if other != name)
         for plugin, names in brought.items()

@@ -6,8 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,18 +14,12 @@ from metier.catalog import Entry, Source
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.skill_argument import entry_named, listing_plugins
+from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import one_line
-from metier.config import KEYS, change_rows
-from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
-from metier.install.dependencies import dependents
-from metier.install.store import SkillStore
-from metier.install.targets.scope import ScopeLevel
-from metier.install.transaction.steps import Verb
+from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
+from metier.install import ScopeLevel, SkillStore, Verb, read_targets
+from metier.install import remove as remove_installed
 from metier.sources import BUNDLED
-
-if TYPE_CHECKING:
-    from metier.install.configured_plugins import ConfiguredPlugin
 
 __all__ = ["delete"]
 
@@ -53,11 +45,7 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
             raise UsageError(f"{name} was not installed for any agent", hint="--target is for installed skills")
         return _taken_away(*owner, targets)
     if owner is not None:
-        listed = listing_plugins(app, owner[1])
-        result = _uninstall(*owner, yes=yes, force=force)
-        if listed and result.data["deleted"]:
-            _forget(app, listed)
-        return result
+        return _uninstall(app, *owner, yes=yes, force=force)
     entry = _chosen(app, name, source)
     if entry.source is Source.BUNDLED:
         raise RefusedError(
@@ -81,12 +69,12 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
 
 def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | None:
     """The store that installed it, and its name there, if nothing else can be meant."""
-    stores = [store for level in (ScopeLevel.PROJECT, ScopeLevel.USER) if (store := app.installation.store(level)).exists]
+    stores = app.installation.stores()
     owned = {
         os.path.realpath(path): (store, entry.name)
         for store in stores
         for entry in store.lock()
-        for path in store.placed(entry).paths
+        for path in store.place(entry).paths
     }
     try:
         return owned.get(_chosen(app, name, source).folder)
@@ -103,10 +91,8 @@ def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | 
 
 
 def _taken_away(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
-    from metier.install.targets.scope import read_targets
-
     targets = read_targets(words, store.scope)
-    outcome = store.take_away(name, targets)
+    outcome = store.remove_targets(name, targets)
     left = outcome.lock[name].targets
     shared = [each for each in targets if store.scope.folder_of(each) == store.scope.shared and left]
     notes = tuple(
@@ -118,32 +104,20 @@ def _taken_away(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
     return Result(data=data, lines=lambda _: (line,), notes=notes)
 
 
-def _forget(app: App, plugins: Iterable[ConfiguredPlugin]) -> None:
-    """What the configuration lists would come back with the next restore; so it leaves that too, unless it brought more."""
-    lock = app.installation.store(ScopeLevel.USER).lock()
-    gone = {(plugin.url, plugin.name) for plugin in plugins if not any(map(plugin.brought, lock))}
-    if gone:
-        change_rows(
-            app.paths.config_file, KEYS["skills.plugins"], lambda row: (row.get("url"), row.get("name", "")) not in gone
-        )
-
-
-def _uninstall(store: SkillStore, name: str, *, yes: bool, force: bool) -> Result:
+def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool) -> Result:
     lock = store.lock()
-    needed = dependents(name, {entry.name: entry.dependencies for entry in lock})
-    if needed and not force:
-        raise ConflictError(f"{', '.join(needed)} needs {name}", hint="remove that first, or use --force")
+    planned = remove_installed(store, [name], force=force, dry_run=True)
     folder = store.folder_of(lock[name])
     files = len(lock[name].files)
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
-        edited = [step.note for step in store.remove([name], dry_run=True).steps if step.note]
+        edited = [step.note for step in planned.steps if step.note]
         more = f" ({'; '.join(edited)})" if edited else ""
         if not click.confirm(f"Delete {one_line(folder)} with {files} files{one_line(more)}?", err=True):
             return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"kept {name}"),), status=1)
-    outcome = store.remove([name])
+    (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
     line = one_line(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")

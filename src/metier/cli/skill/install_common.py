@@ -1,4 +1,4 @@
-"""What the commands about installed skills share: which scope, what to fetch with, and how a plan looks."""
+"""Shared by the commands for installed skills: options, stores, rows, plan lines and progress bars."""
 
 from __future__ import annotations
 
@@ -12,21 +12,36 @@ from click import option
 
 from metier.app import App
 from metier.cli.core.terminal import Terminal, one_line
-from metier.errors import SkillNotFoundError, UsageError
-from metier.install.fetch.job import Access, FetchStage, Progress
-from metier.install.fetch.job import FetchProgress as Arrival
-from metier.install.lock.lock_file import LockEntry
-from metier.install.store import InstallResult, SkillStore
-from metier.install.targets.scope import ScopeLevel
-from metier.install.transaction.steps import InstallStep, Verb
+from metier.errors import NotFoundError, UsageError
+from metier.install import (
+    Access,
+    Edits,
+    FetchProgress,
+    FetchStage,
+    InstallResult,
+    InstallStep,
+    LockEntry,
+    Progress,
+    SkillStore,
+    Verb,
+    group_by_store,
+)
 
 __all__ = [
+    "access_of",
     "access_options",
+    "chosen_edits",
+    "chosen_scope",
     "chosen_stores",
     "entry_row",
     "fetch_progress",
-    "owner_of",
+    "grouped_stores",
+    "pause_progress",
+    "result_row",
+    "saved_lines",
     "scope_options",
+    "shorten",
+    "skills_count",
     "step_lines",
     "step_row",
 ]
@@ -40,43 +55,47 @@ _SIGNS = {
 
 
 def scope_options(function: F) -> F:
-    function = option("--user", is_flag=True, help="Only what you installed for yourself.")(function)
-    return option("--project", is_flag=True, help="Only what is installed in this project.")(function)
+    function = option("--user", is_flag=True, help="Only skills that are installed for you.")(function)
+    return option("--project", is_flag=True, help="Only skills that are installed in this project.")(function)
 
 
 def access_options(function: F) -> F:
     function = option("--allow-old-index", is_flag=True,
-                            help="Also read a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
-    function = option("--insecure-http", is_flag=True, help="Allow http without encryption.")(function)
+                            help="Accept a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
+    function = option("--insecure-http", is_flag=True, help="Allow unencrypted http.")(function)
     function = option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
-                            help="Send this to the address you named; repeatable.")(function)  # fmt: skip
-    return option("--offline", is_flag=True, help="Use the cache, and ask nobody.")(function)
+                            help="Send this header to the host you name; repeatable.")(function)  # fmt: skip
+    return option("--offline", is_flag=True, help="Use the cache only, not the network.")(function)
 
 
 def chosen_stores(app: App, *, project: bool, user: bool) -> list[SkillStore]:
-    """The locks a command is about: the one that was named, else every one that is here, the project's first."""
+    """Returns the store that the options name; without options every store that has a lock, the project's first."""
+    return app.installation.stores(project=chosen_scope(project=project, user=user))
+
+
+def grouped_stores(app: App, names: Sequence[str], *, project: bool, user: bool) -> list[tuple[SkillStore, list[str]]]:
+    """Returns the chosen stores with their share of the names. Raises NotFoundError if no skills are installed."""
+    groups = group_by_store(chosen_stores(app, project=project, user=user), names)
+    if not groups:
+        raise NotFoundError("no skills are installed", hint="see `metier skill install --help`")
+    return groups
+
+
+def chosen_scope(*, project: bool, user: bool) -> bool | None:
+    """Returns True for --project, False for --user, None for neither."""
     if project and user:
-        raise UsageError("--project and --user exclude each other", hint="give one of them, or none for both")
-    levels = [ScopeLevel.PROJECT] if project else [ScopeLevel.USER] if user else [ScopeLevel.PROJECT, ScopeLevel.USER]
-    stores = [app.installation.store(level) for level in levels]
-    return stores if len(stores) == 1 else [store for store in stores if store.exists]
+        raise UsageError("--project and --user cannot be combined", hint="give one of them, or none for both scopes")
+    return True if project else False if user else None
 
 
-def owner_of(stores: Sequence[SkillStore], name: str) -> SkillStore:
-    """The store that has a skill; the first, if two have."""
-    known: list[str] = []
-    for store in stores:
-        lock = store.lock()
-        if name in lock:
-            return store
-        known += lock.skills
-    raise SkillNotFoundError(
-        name, known=known, hint="" if known else "nothing is installed yet; see `metier skill install --help`"
-    )
+def chosen_edits(*, force: bool, keep: bool) -> Edits:
+    if force and keep:
+        raise UsageError("--force and --keep cannot be combined", hint="--keep saves the edited version as NAME.orig")
+    return Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE
 
 
 def entry_row(entry: LockEntry, store: SkillStore) -> dict[str, Any]:
-    """One installed skill for a program: what the lock knows, without the hashes."""
+    """Returns the JSON of one installed skill: its lock entry without the hashes."""
     origin = entry.origin
     return {
         "name": entry.name, "scope": store.scope.level, "folder": store.folder_of(entry), "source": origin.kind,
@@ -90,27 +109,44 @@ def step_row(step: InstallStep) -> dict[str, Any]:
     return {slot: getattr(step, slot) for slot in step.__slots__}
 
 
-def step_lines(outcome: InstallResult, terminal: Terminal, home: str) -> Iterator[str]:
-    """The plan, one line a step; what stays as it is only where there is something to say about it."""
-    for step in outcome.steps:
+def result_row(*results: InstallResult) -> dict[str, Any]:
+    """Returns the JSON of the steps, and of the folders that were saved before they were replaced."""
+    return {
+        "steps": [step_row(step) for result in results for step in result.steps],
+        "kept": [{"from": source, "to": kept} for result in results for source, kept in result.saved],
+    }
+
+
+def step_lines(result: InstallResult, terminal: Terminal, home: str) -> Iterator[str]:
+    """One line for each step; unchanged paths only if they have a note."""
+    for step in result.steps:
         if step.verb is Verb.KEEP and not step.note:
             continue
         sign, style = _SIGNS[step.verb]
-        where = short(step.path, home) + (f" -> {step.target}" if step.target else "")
+        where = shorten(step.path, home) + (f" -> {step.target}" if step.target else "")
         note = f"  ({step.note})" if step.note and step.note not in where else ""
         name = terminal.paint(one_line(step.name), "bold")
         yield f"{terminal.paint(sign, style)} {step.verb:<8} {name}  {one_line(where + note)}"
 
 
-def short(path: str, home: str) -> str:
+def saved_lines(result: InstallResult, home: str) -> Iterator[str]:
+    for source, kept in result.saved:
+        yield one_line(f"Kept {shorten(source, home)} as {shorten(kept, home)}")
+
+
+def skills_count(number: int) -> str:
+    return f"{number} skill" if number == 1 else f"{number} skills"
+
+
+def shorten(path: str, home: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path
 
 
 @contextmanager
 def fetch_progress() -> Iterator[Progress]:
-    """One bar for each source on a terminal, nothing elsewhere."""
+    """Shows a progress bar for each source, on a terminal only."""
     if not sys.stderr.isatty():
-        yield lambda _step: None
+        yield lambda _progress: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TaskID, TextColumn
@@ -120,33 +156,34 @@ def fetch_progress() -> Iterator[Progress]:
                 console=Console(stderr=True), transient=True)  # fmt: skip
     tasks: dict[str, TaskID] = {}
 
-    def tell(step: Arrival) -> None:
-        if step.ref not in tasks:
-            tasks[step.ref] = bars.add_task(one_line(step.ref), total=None)
-        bars.update(tasks[step.ref], completed=step.done, total=step.total, description=f"{step.stage} {one_line(step.ref)}")
-        if step.stage in (FetchStage.DONE, FetchStage.FAILED):
-            bars.remove_task(tasks.pop(step.ref))
+    def show(progress: FetchProgress) -> None:
+        ref = one_line(progress.ref)
+        if progress.ref not in tasks:
+            tasks[progress.ref] = bars.add_task(ref, total=None)
+        bars.update(tasks[progress.ref], completed=progress.done, total=progress.total, description=f"{progress.stage} {ref}")
+        if progress.stage in (FetchStage.DONE, FetchStage.FAILED):
+            bars.remove_task(tasks.pop(progress.ref))
 
     with bars:
-        global_bars.append(bars)
+        _running_bars.append(bars)
         try:
-            yield tell
+            yield show
         finally:
-            global_bars.remove(bars)
+            _running_bars.remove(bars)
 
 
-global_bars: list[Any] = []  # Any: rich's Progress, which is only imported on a terminal
+_running_bars: list[Any] = []  # Any: rich's Progress, which is only imported on a terminal
 
 
 @contextmanager
-def quiet_bars() -> Iterator[None]:
-    """A question and a moving bar cannot share a terminal."""
-    for bars in global_bars:
+def pause_progress() -> Iterator[None]:
+    """Hides the progress bars while a question is on the terminal."""
+    for bars in _running_bars:
         bars.stop()
     try:
         yield
     finally:
-        for bars in global_bars:
+        for bars in _running_bars:
             bars.start()
 
 

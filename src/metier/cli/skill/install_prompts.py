@@ -1,4 +1,4 @@
-"""What an installation asks a person at a terminal: which skills, and what to do with what is in the way."""
+"""The questions of `metier skill install` on a terminal: which skills, despite the scan, and what to do about a conflict."""
 
 from __future__ import annotations
 
@@ -9,73 +9,67 @@ import click
 
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import MetierError
-from metier.install.fetch.repository import FoundSkill, select
-from metier.install.fetch.results import FetchedSkill
-from metier.install.prepare import PreparedSkill, prepare
-from metier.install.store import InstallOptions
-from metier.install.transaction.steps import Edits, InstallStep, StepReason
+from metier.install import (
+    ConflictAction,
+    ConflictAnswer,
+    FoundSkill,
+    InstallOptions,
+    InstallStep,
+    PreparedSkill,
+    StepReason,
+    select_skills,
+)
 from metier.values import replace
 
-__all__ = ["approved", "picked", "settled"]
+from .install_common import pause_progress
+
+__all__ = ["with_prompts"]
 
 
-def picked(offered: Sequence[FoundSkill]) -> Sequence[FoundSkill]:
-    """Which of these, by number or name."""
+def with_prompts(options: InstallOptions) -> InstallOptions:
+    """Adds the questions to the options, if there is a terminal to ask them on."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return options
+    return replace(options, choose=choose, approve=approve, resolve_conflict=resolve_conflict)
+
+
+def choose(offered: tuple[FoundSkill, ...]) -> Sequence[FoundSkill]:
+    """Asks which skills to install, by number or name."""
     width = max(len(one.name) for one in offered)
-    for number, one in enumerate(offered, start=1):
-        click.echo(f"{number:>3}  {pad(one_line(one.name), width)}  {truncate(one_line(one.description), 70)}", err=True)
-    while True:
-        text = click.prompt("Which ones? Numbers or names, or all", default="all", err=True)
-        try:
-            return _read_choice(text, offered)
-        except MetierError as error:
-            click.echo(f"{error}; {error.hint}", err=True)
+    with pause_progress():
+        for number, one in enumerate(offered, start=1):
+            click.echo(f"{number:>3}  {pad(one_line(one.name), width)}  {truncate(one_line(one.description), 70)}", err=True)
+        while True:
+            text = click.prompt("Which skills? Numbers or names, or all", default="all", err=True)
+            try:
+                return _read_choice(text, offered)
+            except MetierError as error:
+                click.echo(f"{error}; {error.hint}", err=True)
 
 
-def approved(ready: Sequence[PreparedSkill]) -> None:
-    """What the scan says of those that are not plainly fine, and whether to go on; Abort if not."""
-    # Imported here: most skills are plainly fine.
+def approve(skills: Sequence[PreparedSkill]) -> bool:
+    """Shows the scan reports of the skills that need review, and asks whether to go on. Aborts on no."""
+    # Imported here: most skills need no review.
     from .scan import report_lines
 
     terminal = Terminal.of(sys.stderr)
-    for skill in ready:
-        if skill.scanned is not None and skill.is_doubtful:
+    for skill in skills:
+        if skill.scanned is not None and skill.needs_review:
             for line in report_lines(skill.name, skill.entry.asked, skill.scanned, terminal):
                 click.echo(line, err=True)
-    blocked = any(skill.is_blocked for skill in ready)
-    question = "Install it all the same?" if blocked else "Have you read that, and shall it be installed?"
-    click.confirm(question, default=False, abort=True, err=True)
+    return click.confirm("Install anyway?", default=False, abort=True, err=True)
 
 
-def settled(clash: InstallStep, ready: list[PreparedSkill], how: InstallOptions) -> tuple[list[PreparedSkill], InstallOptions]:
-    """The request with one clash settled by a person. Abort if nothing of it is left."""
-    click.echo(f"{clash.name}: {one_line(clash.note)}", err=True)
-    if clash.reason is StepReason.EDITED:
-        answer = _asked("keep yours as NAME.orig, overwrite it, or skip", "keep", "overwrite")
-        if answer != "skip":
-            edits = Edits.KEEP if answer == "keep" else Edits.OVERWRITE
-            return ready, replace(how, answers={**how.answers, clash.name: edits})
+def resolve_conflict(conflict: InstallStep) -> ConflictAnswer:
+    click.echo(f"{conflict.name}: {one_line(conflict.note)}", err=True)
+    if conflict.reason is StepReason.EDITED:
+        question, actions = "Keep yours as NAME.orig, overwrite it, or skip", (ConflictAction.KEEP, ConflictAction.OVERWRITE)
     else:
-        answer = _asked("rename the new one, replace the other, or skip", "rename", "replace")
-        if answer == "replace":
-            return ready, replace(how, forced=how.forced | {clash.name})
-        if answer == "rename":
-            new = click.prompt("new name", err=True)
-            return [_renamed(skill, new) if skill.name == clash.name else skill for skill in ready], how
-    left = [skill for skill in ready if skill.name != clash.name]
-    if not left:
-        raise click.exceptions.Abort
-    return left, how
-
-
-def _asked(question: str, *answers: str) -> str:
-    return str(click.prompt(question, type=click.Choice([*answers, "skip"]), default="skip", err=True))
-
-
-def _renamed(skill: PreparedSkill, name: str) -> PreparedSkill:
-    entry = skill.entry
-    fetched = FetchedSkill(name=entry.called or entry.name, files=skill.files, digest=entry.digest, origin=entry.origin)
-    return prepare(fetched, name=name, asked=entry.asked)
+        question, actions = "Rename the new one, replace the other, or skip", (ConflictAction.RENAME, ConflictAction.REPLACE)
+    choice = click.Choice([*map(str, actions), str(ConflictAction.SKIP)])
+    action = ConflictAction(click.prompt(question, type=choice, default=str(ConflictAction.SKIP), err=True))
+    name = click.prompt("New name", err=True) if action is ConflictAction.RENAME else ""
+    return ConflictAnswer(action=action, name=name)
 
 
 def _read_choice(text: str, offered: Sequence[FoundSkill]) -> Sequence[FoundSkill]:
@@ -83,4 +77,4 @@ def _read_choice(text: str, offered: Sequence[FoundSkill]) -> Sequence[FoundSkil
     if words in (["all"], ["*"]):
         return offered
     numbered = {str(number): one.path or one.name for number, one in enumerate(offered, start=1)}
-    return select(offered, [numbered.get(word, word) for word in words])
+    return select_skills(offered, [numbered.get(word, word) for word in words])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -18,10 +17,9 @@ from metier.cli.core.listing_cache import note_commands, remembering
 from metier.cli.core.renderer import envelope
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
-from metier.install.targets.scope import ScopeLevel
 from metier.sources import CatalogUpdate
 
-__all__ = ["list_plugins", "list_skills"]
+__all__ = ["list_skills"]
 
 
 @command("skill", "list")
@@ -63,49 +61,10 @@ def list_skills(
     note_commands(app.skills.machine.commands)
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
-    sight = app.installation.visibility
+    visibility = app.installation.visibility
     # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
     stable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
-    return _result(entries, catalog, limit, sight.of, remember=stable)
-
-
-@command("skill manage", "list")
-def list_plugins(app: App) -> Result:
-    """List installed plugins: where each is from, which version, whether it is on, and since when it is here."""
-    # Imported here: a plain listing must not pay for what installs.
-    from .install_common import entry_row as installed_row
-
-    stores = [store for level in ScopeLevel if (store := app.installation.store(level)).exists]
-    locked = {os.path.realpath(store.folder_of(entry)): (store, entry) for store in stores for entry in store.lock()}
-    entries = [entry for entry in app.catalog.entries if entry.source is Source.PLUGIN or entry.folder in locked]
-    waiting = [plugin for plugin in app.installation.plugins if not any(plugin.brought(one) for _, one in locked.values())]
-    rows = []
-    for entry in entries:
-        row = {**entry_row(entry), "enabled": entry.state is State.ENABLED}
-        if entry.folder in locked:
-            row["installed_from"] = installed_row(locked[entry.folder][1], locked[entry.folder][0])
-        rows.append(row)
-
-    def lines(terminal: Terminal) -> Iterator[str]:
-        for entry in entries:
-            name = terminal.paint(one_line(entry.name), "bold")
-            yield f"{glyph(entry.state, terminal)} {name} ({entry.source}, {entry.state})"
-            if entry.folder in locked:
-                one = locked[entry.folder][1]
-                at = f" at {one.origin.ref or one.origin.commit[:10]}" if one.origin.ref or one.origin.commit else ""
-                pinned = ", pinned" if one.pinned else ""
-                source = one_line(f"{one.origin.url} {one.origin.path}".rstrip())
-                yield f"    {source}{one_line(at)}, {one_line(one.installed)}{pinned}"
-        for plugin in waiting:
-            yield f"{terminal.paint('-', 'dim')} {one_line(plugin.name or plugin.url)} (listed, not installed)"
-        if waiting:
-            yield terminal.paint("`metier skill install` installs what the configuration lists", "dim")
-        if not entries and not waiting:
-            yield "no plugins yet; see `metier skill install --help`"
-
-    listed = [{"url": plugin.url, "ref": plugin.ref, "name": plugin.name, "enabled": plugin.enabled} for plugin in waiting]
-    data = {"skills": rows, "shown": len(rows), "found": len(rows), "not_installed": listed}
-    return Result(data=data, lines=lines, notes=app.catalog.warnings)
+    return _result(entries, catalog, limit, visibility.hosts_of, remember=stable)
 
 
 def _is_unreadable(entry: Entry) -> bool:

@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
 from metier.cli.core.terminal import Terminal, one_line
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
-from metier.install.scan_ref import ScannedSkill, scan_folder, scan_ref
+from metier.install import ScannedSkill, scan_folder, scan_ref
 from metier.scan import RULES, Finding, ModelOpinion, ScanReport, ScanVerdict, Waiver, apply_waivers, read_waivers
 from metier.values import replace
 
@@ -88,14 +88,13 @@ def _scan_target(app: App, target: str, *, offline: bool) -> Sequence[ScannedSki
         return [scan_folder(folder) for folder in folders_named(app, [target])]
     except NotFoundError as missing:
         # Imported here: refs and their access are not needed for a local skill.
-        from metier.install.refs.parsing import parse_ref
-        from metier.install.refs.ref_types import LocalName, LocalPath
+        from metier.install import LocalName, LocalPath, parse_source_ref
 
         from .install_common import access_of, fetch_progress
 
         access = access_of(app, offline=offline, headers=(), insecure_http=False)
         try:
-            ref = parse_ref(target, aliases=tuple({"r9s", *(source.name for source in access.sources)}))
+            ref = parse_source_ref(target, access)
         except SkillNotFoundError:
             raise missing from None
         if isinstance(ref, LocalName | LocalPath):

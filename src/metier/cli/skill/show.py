@@ -17,7 +17,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
-from metier.install.targets.scope import ScopeLevel
+from metier.install import ScopeLevel
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
 
 __all__ = ["show"]
@@ -95,7 +95,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
         if not store.exists:
             continue
         for locked in store.lock():
-            if entry.folder in map(os.path.realpath, store.placed(locked).paths):
+            if entry.folder in map(os.path.realpath, store.place(locked).paths):
                 return installed_row(locked, store)
     return None
 

@@ -1,8 +1,8 @@
-"""`metier skill update`: what is newer upstream, shown and taken; what was edited here is never lost."""
+"""`metier skill update`: installs newer versions and shows what changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -12,36 +12,33 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
-from metier.errors import UsageError
-from metier.install.fetch.lock_fetcher import LockFetcher
-from metier.install.store import InstallOptions, InstallResult, SkillStore
-from metier.install.transaction.steps import Edits, Verb
-from metier.install.update import SkillUpdate
-from metier.install.update import update as renewed
+from metier.install import InstallOptions, InstallResult, SkillStore, SkillUpdate
 
 from .install_common import (
     access_of,
     access_options,
-    chosen_stores,
+    chosen_edits,
+    chosen_scope,
     fetch_progress,
-    owner_of,
+    result_row,
+    saved_lines,
     scope_options,
-    short,
+    skills_count,
     step_lines,
-    step_row,
 )
 
 __all__ = ["update"]
 
 _MOST_DIFF = 200
+_Updated = tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]
 
 
 @command("skill", "update")
 @click.argument("names", nargs=-1, shell_complete=skill_names)
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--force", is_flag=True, help="Overwrite what was edited here.")
-@click.option("--keep", is_flag=True, help="Keep what was edited here as NAME.orig.")
-@click.option("--unsafe", is_flag=True, help="Also take what the scan blocks.")
+@click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
+@click.option("--force", is_flag=True, help="Overwrite edited skills.")
+@click.option("--keep", is_flag=True, help="Update edited skills, and keep the edited version as NAME.orig.")
+@click.option("--unsafe", is_flag=True, help="Update without a scan.")
 @scope_options
 @access_options
 def update(
@@ -56,78 +53,77 @@ def update(
     user: bool,
     **access: Any,
 ) -> Result:
-    """Take the newest version of installed skills, and say what changed.
+    """Install the newest version of installed skills, and show what changed.
 
-    Without NAMES, all that are not pinned. A skill that was edited here is not touched: --force overwrites the edits, --keep
-    takes the new version and keeps yours as NAME.orig.
+    Without NAMES, all that are not pinned. A skill that was edited is not updated: --force overwrites the edits, --keep updates
+    it and keeps the edited version as NAME.orig.
     """
     # Any: what `access_options` parsed.
-    if force and keep:
-        raise UsageError("--force and --keep exclude each other", hint="--keep is the careful one")
-    how = InstallOptions(edits=Edits.KEEP if keep else Edits.OVERWRITE if force else Edits.REFUSE, dry_run=dry_run)
-    stores = chosen_stores(app, project=project, user=user)
-    groups: list[tuple[SkillStore, list[str]]] = [(store, []) for store in stores]
-    if names:
-        owners = {name: owner_of(stores, name) for name in names}
-        groups = [(store, [name for name in names if owners[name] is store]) for store in stores]
-        groups = [(store, chosen) for store, chosen in groups if chosen]
-    done: list[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]] = []
+    options = InstallOptions(edits=chosen_edits(force=force, keep=keep), unsafe=unsafe, dry_run=dry_run)
     with fetch_progress() as progress:
-        remotes = LockFetcher(access_of(app, **access), progress=progress)
-        for store, chosen in groups:
-            done.append((store, *renewed(store, remotes, chosen, how, scan=None if unsafe else app.installation.scan)))
-    return _result(app, done, dry_run=dry_run)
+        updated = app.update(
+            *names,
+            project=chosen_scope(project=project, user=user),
+            options=options,
+            access=access_of(app, **access),
+            progress=progress,
+        )
+    return _result(app, updated, dry_run=dry_run)
 
 
-def _result(app: App, done: list[tuple[SkillStore, tuple[SkillUpdate, ...], InstallResult]], *, dry_run: bool) -> Result:
-    rows = [_row(store, renewal) for store, renewals, _ in done for renewal in renewals]
-    steps = [step for _, _, outcome in done for step in outcome.steps]
-    saved = [pair for _, _, outcome in done for pair in outcome.saved]
-    data = {"dry_run": dry_run, "skills": rows, "steps": [step_row(step) for step in steps],
-            "kept": [{"from": source, "to": kept} for source, kept in saved]}  # fmt: skip
-    failed = [row for row in rows if row["problem"]]
+def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
+    rows = [_row(store, one) for store, updates, _ in updated for one in updates]
+    results = [result for _, _, result in updated]
+    failed = sum(bool(row["problem"]) for row in rows)
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        for _, renewals, outcome in done:
-            for renewal in renewals:
-                yield from _renewal_lines(renewal, terminal)
-            yield from step_lines(outcome, terminal, app.paths.user_home)
-        for source, kept in saved:
-            yield one_line(f"kept {short(source, app.paths.user_home)} as {short(kept, app.paths.user_home)}")
+        for _, updates, result in updated:
+            for one in updates:
+                yield from _update_lines(one, terminal)
+            yield from step_lines(result, terminal, app.paths.user_home)
+        for result in results:
+            yield from saved_lines(result, app.paths.user_home)
         newer = sum(row["newer"] for row in rows)
-        word = "would be updated" if dry_run else "updated"
-        yield terminal.paint(f"{newer} {word}, {len(rows) - newer - len(failed)} current, {len(failed)} not reached", "dim")
+        verb = "Would update" if dry_run else "Updated"
+        current = len(rows) - newer - failed
+        yield terminal.paint(f"{verb} {skills_count(newer)}; {current} already up to date; {failed} failed", "dim")
 
-    conflicts = any(step.verb is Verb.CONFLICT for step in steps)
-    return Result(data=data, lines=lines, pages=True, status=6 if conflicts else 1 if failed else 0)
+    has_conflicts = any(result.has_conflicts for result in results)
+    return Result(
+        data={"dry_run": dry_run, "skills": rows, **result_row(*results)},
+        lines=lines,
+        pages=True,
+        status=6 if has_conflicts else 1 if failed else 0,
+    )
 
 
-def _row(store: SkillStore, renewal: SkillUpdate) -> dict[str, Any]:
-    now = renewal.skill.entry if renewal.skill else renewal.entry
+def _row(store: SkillStore, update: SkillUpdate) -> dict[str, Any]:
+    old, new = update.entry, update.skill.entry if update.skill else update.entry
     return {
-        "name": renewal.entry.name, "scope": store.scope.level, "newer": renewal.is_newer, "problem": renewal.problem,
-        "from": {"commit": renewal.entry.origin.commit, "version": renewal.entry.version, "digest": renewal.entry.digest},
-        "to": {"commit": now.origin.commit, "version": now.version, "digest": now.digest},
-        "changed": list(renewal.changed), "edited": list(renewal.edited), "powers": list(renewal.powers), "diff": renewal.diff,
+        "name": old.name, "scope": store.scope.level, "newer": update.is_newer, "problem": update.problem,
+        "from": {"commit": old.origin.commit, "version": old.version, "digest": old.digest},
+        "to": {"commit": new.origin.commit, "version": new.version, "digest": new.digest},
+        "changed": list(update.changed), "edited": list(update.edited), "permissions": list(update.permissions),
+        "diff": update.diff,
     }  # fmt: skip
 
 
-def _renewal_lines(renewal: SkillUpdate, terminal: Terminal) -> Iterator[str]:
-    name = terminal.paint(one_line(renewal.entry.name), "bold")
-    if renewal.problem:
-        yield f"{terminal.paint('!', 'red')} {name}: {one_line(renewal.problem)}"
-    if not renewal.is_newer or renewal.skill is None:
+def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
+    name = terminal.paint(one_line(update.entry.name), "bold")
+    if update.problem:
+        yield f"{terminal.paint('!', 'red')} {name}: {one_line(update.problem)}"
+    if not update.is_newer or update.skill is None:
         return
-    old, new = renewal.entry, renewal.skill.entry
+    old, new = update.entry, update.skill.entry
     versions = f" {old.version} -> {new.version}" if old.version != new.version else ""
     commits = f" ({old.origin.commit[:10]} -> {new.origin.commit[:10]})" if new.origin.commit else ""
-    yield f"{name}{one_line(versions + commits)}: {', '.join(map(one_line, renewal.changed))}"
-    for power in renewal.powers:
-        yield f"  {terminal.paint('!', 'yellow')} {one_line(power)}"
+    yield f"{name}{one_line(versions + commits)}: {', '.join(map(one_line, update.changed))}"
+    for permission in update.permissions:
+        yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    diff = renewal.diff.split("\n")
+    diff = update.diff.split("\n")
     for line in diff[:_MOST_DIFF]:
         text = strip_control_chars(line)
         yield f"  {terminal.paint(text, styles[line[0]]) if line[:1] in styles else text}"
     if len(diff) > _MOST_DIFF:
-        yield f"  ... {len(diff) - _MOST_DIFF} more lines; --json has all"
+        yield f"  ... {len(diff) - _MOST_DIFF} more lines; --json prints all"

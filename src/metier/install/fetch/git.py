@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from metier.install.git.remote import GitRemote, Resolved
+from metier.install.git.remote import GitRemote
+from metier.install.lock.lock_file import Origin
+from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import GitRef
 
 from .job import FetchJob, FetchStage
-from .results import Fetched, Origin
 
-__all__ = ["fetch_git", "remote_of", "resolve_git"]
+__all__ = ["fetch_git", "remote_of"]
 
 
 def fetch_git(ref: GitRef, job: FetchJob) -> Fetched:
-    job.tell(FetchStage.ASKING)
+    job.report(FetchStage.ASKING)
     remote = remote_of(ref, job)
     resolved = remote.resolve(ref.candidates)
     at = f"{ref.url}@{resolved.commit}:{resolved.path}" + (" full" if job.access.full_depth else "")
@@ -23,14 +24,9 @@ def fetch_git(ref: GitRef, job: FetchJob) -> Fetched:
             # The next --offline finds it under what was typed today.
             job.access.cache.remember(ref.text, job.access.cache.recall(at) or {})
         return known
-    job.tell(FetchStage.FETCHING)
+    job.report(FetchStage.FETCHING)
     with remote.tree(resolved.commit, below=resolved.path) as tree:
         return job.from_tree(tree, origin, skill=ref.skill, keys=(ref.text, at))
-
-
-def resolve_git(ref: GitRef, job: FetchJob) -> Resolved:
-    """Which commit the ref means now, asking the remote once and fetching nothing."""
-    return remote_of(ref, job).resolve(ref.candidates)
 
 
 def remote_of(ref: GitRef, job: FetchJob) -> GitRemote:
@@ -42,5 +38,5 @@ def remote_of(ref: GitRef, job: FetchJob) -> GitRemote:
         credentials=access.credentials,
         allow_file=access.allow_file,
         insecure=access.insecure,
-        grown=lambda size: job.tell(FetchStage.FETCHING, size),
+        grown=lambda size: job.report(FetchStage.FETCHING, size),
     )

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, digest
 from metier.errors import NotFoundError, SkillNotFoundError
+from metier.install.lock.lock_file import Origin
+from metier.install.protocols import Fetched, FetchedSkill
 from metier.values import dataclass, field, replace
 
-from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select, wanted_by_default
-from .results import Fetched, FetchedSkill, Origin
+from .repository import LEFT_OUT, FoundSkill, SkillSearch, find_skills, select_skills, wanted_by_default
 from .tree import SkillTree
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .credentials import Credentials, Headers, RegistrySource
     from .http import HttpClient
 
-__all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default"]
+__all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default", "ignore_progress"]
 
 Choose = Callable[[tuple[FoundSkill, ...]], Iterable[FoundSkill]]
 """Which of the offered skills to bring; none is a listing."""
@@ -53,6 +54,10 @@ class FetchProgress:
 
 
 Progress = Callable[[FetchProgress], None]
+
+
+def ignore_progress(progress: FetchProgress) -> None:
+    """The default for callers that show no progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,25 +118,26 @@ class FetchJob:
     ref: str
     access: Access
     choose: Choose = choose_default
-    progress: Progress = lambda _step: None
+    progress: Progress = ignore_progress
 
-    def tell(self, stage: FetchStage, done: int = 0, total: int | None = None) -> None:
+    def report(self, stage: FetchStage, done: int = 0, total: int | None = None) -> None:
         self.progress(FetchProgress(ref=self.ref, stage=stage, done=done, total=total))
 
     def received(self, done: int, total: int | None) -> None:
-        self.tell(FetchStage.FETCHING, done, total)
+        self.report(FetchStage.FETCHING, done, total)
 
     def chosen(self, search: SkillSearch, skill: str | None) -> tuple[FoundSkill, ...]:
         """What to bring: the skill that the ref names, else whatever the caller picks."""
         if not search.found and not search.elsewhere:
             raise SkillNotFoundError(self.ref, hint="there is no SKILL.md in it; a path or another branch may have one")
-        return select(search.found, [skill]) if skill else tuple(self.choose(search.found))
+        return select_skills(search.found, [skill]) if skill else tuple(self.choose(search.found))
 
     def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
         """The chosen skills of a tree. `origin.path` is where to look; each skill's own origin says where it was."""
-        self.tell(FetchStage.READING)
-        fallback = origin.url.rstrip("/").rpartition("/")[2].partition(".")[0]
-        search = find_skills(tree, path=origin.path, fallback=fallback, full_depth=self.access.full_depth)
+        self.report(FetchStage.READING)
+        search = find_skills(
+            tree, path=origin.path, fallback=replace(origin, path="").folder_name, full_depth=self.access.full_depth
+        )
         chosen = self.chosen(search, skill)
         # All at once, where contents are far away.
         tree.prefetch(_files_of(tree, chosen))
@@ -151,12 +157,13 @@ class FetchJob:
         )
         # What is on this disk already has no key, and needs no second copy.
         if self.access.cache and keys:
-            from dataclasses import asdict
-
-            record: dict[str, Any] = {"offered": [asdict(one) for one in search.found], "elsewhere": list(search.elsewhere)}
+            record: dict[str, Any] = {"offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere)}
             for skill, (found, contents, origin) in zip(skills, brought, strict=True):
                 self.access.cache.put(contents, skill.digest)
-                record[f"skill {found.path}"] = {"digest": skill.digest, "origin": asdict(origin)}
+                record[f"skill {found.path}"] = {
+                    "digest": skill.digest,
+                    "origin": {name: getattr(origin, name) for name in origin.__slots__},
+                }
             for key in keys:
                 self.access.cache.remember(key, record)
         return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
@@ -191,3 +198,7 @@ def _files_of(tree: SkillTree, chosen: Iterable[FoundSkill]) -> list[str]:
     return (
         [path for path in tree.nodes if path.startswith(prefixes) and LEFT_OUT.isdisjoint(path.split("/"))] if prefixes else []
     )
+
+
+def _fields(value: FoundSkill | Origin) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}

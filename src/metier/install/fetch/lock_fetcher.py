@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from metier.archive import Contents, digest
 from metier.errors import MetierError, NotFoundError, SkillNotFoundError, UnavailableError, suggested_name
-from metier.install.lock.lock_file import LockEntry
-from metier.install.protocols import FetchResult, NewestVersion
+from metier.install.lock.lock_file import LockEntry, Origin
+from metier.install.protocols import Fetched, FetchedSkill, FetchResult, NewestVersion
 from metier.install.refs.parsing import parse_ref
 from metier.install.refs.ref_types import ArchiveFile, GitRef, HttpArchive, LocalPath, Ref, RegistryRef, WellKnown, is_commit
-from metier.spec import SKILL_FILE, is_name, parse
+from metier.spec import SKILL_FILE, Verdict, is_name, parse
 
-from .fetch import fetch
-from .job import Access, FetchJob, Progress
-from .local import FolderTree
+from .dispatch import fetch_ref
+from .job import Access, FetchJob, Progress, ignore_progress
 from .parallel import run_parallel
 from .repository import LEFT_OUT
-from .results import Fetched, FetchedSkill, Origin
-from .tree import SkillTree
+from .tree import FolderTree, SkillTree
 
 if TYPE_CHECKING:
     from metier.install.git.remote import GitRemote
@@ -36,7 +34,7 @@ T = TypeVar("T")
 
 
 class LockFetcher:
-    def __init__(self, access: Access, *, progress: Progress = lambda _step: None) -> None:
+    def __init__(self, access: Access, *, progress: Progress = ignore_progress) -> None:
         self.access, self.progress = access, progress
 
     def exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
@@ -76,7 +74,7 @@ class LockFetcher:
             ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
         else:
             ref = self._web_ref(entry, exact=True)
-        return fetch(
+        return fetch_ref(
             ref, self.access, choose=lambda found: [one for one in found if one.name in wanted], progress=self.progress
         )
 
@@ -127,7 +125,7 @@ class LockFetcher:
                 return [self._from_tree(tree, entry, commit) for entry in entries]
         ref: Ref = ArchiveFile(origin.url) if origin.kind == "archive" else self._web_ref(entries[0], exact=exact)
         paths = {entry.origin.path for entry in entries}
-        fetched = fetch(
+        fetched = fetch_ref(
             ref, self.access, choose=lambda found: [one for one in found if one.path in paths], progress=self.progress
         )
         by_path = {skill.origin.path: skill for skill in fetched.skills}
@@ -246,12 +244,12 @@ def _at(url: str, commit: str, path: str) -> str:
 
 
 def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
-    base = origin.path.rpartition("/")[2] or os.path.basename(origin.url.rstrip("/"))
-    manifest = parse(contents.read(SKILL_FILE, limit=1 << 20), folder=base).manifest
-    name = manifest.name if manifest else base
+    data = contents.read(SKILL_FILE, limit=1 << 20)
+    parsed = parse(data, folder=origin.folder_name, verdict=Verdict.STRICT)
+    name = parsed.manifest.name if parsed.manifest else origin.folder_name
     if not is_name(name):
-        name = suggested_name(name) or suggested_name(base)
-    return FetchedSkill(name=name, files=contents, digest=key, origin=origin)
+        name = suggested_name(name) or suggested_name(origin.folder_name)
+    return FetchedSkill(name=name, files=contents, digest=key, origin=origin, parsed=parsed)
 
 
 def _gone(entry: LockEntry) -> NotFoundError:

@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 from metier.archive import digest
 from metier.errors import ConfigError, RefusedError, SkillNotFoundError, UnavailableError, UsageError
+from metier.install.lock.lock_file import Origin
+from metier.install.protocols import Fetched
 from metier.install.refs.forges import absolute
 from metier.install.refs.ref_types import RegistryRef
 from metier.spec import SKILL_FILE, Version, VersionRange, is_version
@@ -23,8 +25,7 @@ from metier.values import dataclass
 from .credentials import RegistrySource
 from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
-from .local import opened
-from .results import Fetched, Origin
+from .local import open_archive
 from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single
 from .wellknown import IndexedSkill, check_digest
 
@@ -49,7 +50,7 @@ class RemoteRelease:
 
 
 def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
-    job.tell(FetchStage.ASKING)
+    job.report(FetchStage.ASKING)
     source = _source(ref, job)
     return _first_to_answer(source, lambda url: _fetched(ref, job, source, f"{url}/{ref.name}"))
 
@@ -84,12 +85,12 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     at = f"{home}@{release.digest}"
     if release.digest and (known := job.recalled(at)) is not None:
         return known
-    job.tell(FetchStage.FETCHING)
+    job.report(FetchStage.FETCHING)
     reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
     check_digest(
         reply.body, IndexedSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
     )
-    fetched = job.from_tree(opened(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
+    fetched = job.from_tree(open_archive(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
         raise RefusedError(f"{ref.name} {release.version} holds other files than the registry promised", rule="digest-mismatch",
                       hint="tell whoever runs the registry; nothing was used")  # fmt: skip

@@ -21,7 +21,7 @@ from metier.values import dataclass, field
 from .plugins import PluginBundle, bundles
 from .tree import SkillTree
 
-__all__ = ["LEFT_OUT", "FoundSkill", "SkillSearch", "find_skills", "select"]
+__all__ = ["LEFT_OUT", "FoundSkill", "SkillSearch", "find_skills", "select_skills", "wanted_by_default"]
 
 LEFT_OUT = SKIPPED_NAMES
 """What metier does not list as a skill's file it does not install either: caches, dependencies, version control."""
@@ -85,7 +85,7 @@ def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", ful
     )
 
 
-def select(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[FoundSkill, ...]:
+def select_skills(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[FoundSkill, ...]:
     """The skills of these names or paths, in that order. A name that two have is a question for the user."""
     offered = tuple(found)
     chosen: dict[str, FoundSkill] = {}

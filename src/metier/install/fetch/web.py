@@ -6,15 +6,16 @@ from urllib.parse import quote, urljoin
 
 from metier.archive import Contents, Member, archive_error, sniff_format, unpack
 from metier.errors import NotFoundError
+from metier.install.lock.lock_file import Origin
+from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import HttpArchive, HttpSkillFile, WellKnown
 from metier.spec import SKILL_FILE, parse
 
 from .credentials import Headers
 from .http import HttpNotFoundError, HttpRefusedError, HttpReply
 from .job import FetchJob, FetchStage
-from .local import opened
+from .local import open_archive
 from .repository import FoundSkill, SkillSearch
-from .results import Fetched, Origin
 from .tree import ContentsTree
 from .wellknown import IndexedSkill, SkillIndex, check_digest, index_urls, read_index
 
@@ -44,7 +45,7 @@ def fetch_skill_file(ref: HttpSkillFile, job: FetchJob) -> Fetched:
 
 def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
     """By the site's index; without one, by what is at the address itself."""
-    job.tell(FetchStage.ASKING)
+    job.report(FetchStage.ASKING)
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
             reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
@@ -77,13 +78,13 @@ def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = No
 
 def _direct(url: str, job: FetchJob, key: str) -> Fetched:
     """Whatever is at one address: an archive or a SKILL.md, told apart by its bytes."""
-    job.tell(FetchStage.FETCHING)
+    job.report(FetchStage.FETCHING)
     record = (job.access.cache.recall(key) if job.access.cache else None) or {}
     known = job.recalled(key) if record.get("etag") else None
     reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
         return known
-    tree = opened(reply.body) if sniff_format(reply.body) else single(reply)
+    tree = open_archive(reply.body) if sniff_format(reply.body) else single(reply)
     fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
@@ -108,7 +109,7 @@ def _indexed(index: SkillIndex, ref: WellKnown, job: FetchJob) -> Fetched:
     offered = tuple(FoundSkill(name=one.name, path=one.name, description=one.description) for one in listed.values())
     search = SkillSearch(found=offered, warnings=index.warnings)
     wanted = job.chosen(search, ref.skill)
-    job.tell(FetchStage.FETCHING)
+    job.report(FetchStage.FETCHING)
     brought = []
     for found in wanted:
         one = listed[found.name]

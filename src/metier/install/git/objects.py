@@ -12,7 +12,7 @@ from typing import IO, Self
 
 from metier.archive import SKILL_LIMITS, ArchiveLimits, Contents, Link, Member, archive_error
 from metier.errors import NotFoundError, RefusedError, UnavailableError
-from metier.install.fetch.tree import Node
+from metier.install.fetch.tree import TreeNode
 from metier.values import dataclass, field
 
 from .program import GitProgram
@@ -113,7 +113,7 @@ class GitTree:
         self.commit = commit
 
     @cached_property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, TreeNode]:
         top = self._head[5 : 5 + len(self.commit)].decode("ascii")
         try:
             return _Walk(self._objects).all(top)
@@ -190,11 +190,11 @@ class _Walk:
 
     objects: Objects
     only: str = ""
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, TreeNode] = field(default_factory=dict)
     visits: int = 0
     read: dict[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
 
-    def all(self, top: str) -> dict[str, Node]:
+    def all(self, top: str) -> dict[str, TreeNode]:
         self._walk(top, "", 0)
         return self.nodes
 
@@ -210,7 +210,7 @@ class _Walk:
                 if self._is_wanted(path):
                     self._walk(child, f"{path}/", depth + 1)
             elif mode in _KINDS:
-                self.nodes[path] = Node(kind=_KINDS[mode], key=child)
+                self.nodes[path] = TreeNode(kind=_KINDS[mode], key=child)
             else:
                 raise archive_error("special", f"{path!r} is of the unknown kind {mode}")
             if len(self.nodes) + self.visits > _MOST_ENTRIES:

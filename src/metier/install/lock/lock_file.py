@@ -14,13 +14,12 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from metier.errors import ConfigError, SkillNotFoundError
-from metier.hosts.known_hosts import HOSTS
-from metier.install.fetch.results import Origin
+from metier.hosts import HOSTS
 from metier.install.targets.scope import InstallMode
 from metier.spec import is_name, resource_path
 from metier.values import dataclass, field, replace
 
-__all__ = ["Hashes", "Lock", "LockEntry", "parse_lock", "render_lock"]
+__all__ = ["Hashes", "Lock", "LockEntry", "Origin", "identity_of", "parse_lock", "render_lock"]
 
 _VERSION = 1
 _AGAIN = "restore the file from version control, or delete it and install again"
@@ -32,6 +31,30 @@ _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |$)")
 
 Hashes = Mapping[str, tuple[str, str]]
 """Mode and SHA-256 of every file, by path; see `metier.archive.digest`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The source of a skill and its path there. Two skills of one name from two origins are two skills."""
+
+    kind: str
+    """git, http, well-known, registry, path or archive."""
+    url: str
+    """Without credentials."""
+    path: str = ""
+    """The skill's folder in the source."""
+    ref: str = ""
+    """The branch, tag or version that the user asked for; empty for the default."""
+    commit: str = ""
+    """The commit that the ref resolved to."""
+    etag: str = ""
+    version: str = ""
+    """The version that a registry resolved the ref to."""
+
+    @property
+    def folder_name(self) -> str:
+        """The name of the skill's folder in the source; at the top of a source, the name of that."""
+        return self.path.rpartition("/")[2] or self.url.rstrip("/").rpartition("/")[2].partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Is everything that the lock promises there, and is it what the lock says?"""
+"""Compares the installed skills with the lock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LockCondition(StrEnum):
     EDITED = "edited"
     MISSING = "missing"
     DRIFTED = "drifted"
-    """The skill itself is right, but an agent that should see it does not."""
+    """The skill itself is unchanged, but an agent that should see it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,26 +30,27 @@ class LockVerdict:
     folder: str
     condition: LockCondition
     details: tuple[str, ...] = ()
-    """`M path`, `A path`, `D path`, or what is wrong with a link."""
+    """`M path`, `A path`, `D path`, or the problem of a link."""
 
 
 def verify(store: SkillStore, names: Sequence[str] = ()) -> tuple[LockVerdict, ...]:
+    """Compares these skills with the lock, byte for byte; without names, all of them."""
     lock = store.lock()
-    placed = [*store.all_placed([lock[name] for name in names] if names else lock).values()]
+    placed = [*store.place_all([lock[name] for name in names] if names else lock).values()]
     disk = store.on_disk(*placed)
     found: list[LockVerdict] = []
     for each in placed:
-        entry, seen = each.entry, disk[each.folder]
+        entry, state = each.entry, disk[each.folder]
         wrong = tuple(
-            f"{step.path}: {step.note or 'not there as it should be'}"
+            f"{step.path}: {step.note or 'missing or different'}"
             for step in plan([WantedSkill(placed=each)], {entry.name: each}, disk)
             if step.path != each.folder and (step.verb is not Verb.KEEP or step.note)
         )
         details = wrong
         condition = LockCondition.DRIFTED if wrong else LockCondition.OK
-        if seen.kind is not PathKind.FOLDER:
-            condition, details = LockCondition.MISSING, (f"{each.folder} is {seen.kind}", *wrong)
-        elif seen.files != entry.files:
-            condition, details = LockCondition.EDITED, (*edited_files(entry.files, seen.files), *wrong)
+        if state.kind is not PathKind.FOLDER:
+            condition, details = LockCondition.MISSING, (f"{each.folder} is {state.kind}", *wrong)
+        elif state.files != entry.files:
+            condition, details = LockCondition.EDITED, (*edited_files(entry.files, state.files), *wrong)
         found.append(LockVerdict(entry=entry, folder=each.folder, condition=condition, details=details))
     return tuple(found)

@@ -1,28 +1,26 @@
-"""Which agents on this machine see which skill: those whose folder it is in, and those whose folder has a link to it."""
+"""Which hosts on this machine see a skill: those whose folder contains it, or a link to it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 
-from metier.hosts.known_hosts import HOSTS
-
-from .scope import detected_hosts
+from metier.hosts import HOSTS, detect_hosts
 
 __all__ = ["AgentVisibility"]
 
 
 class AgentVisibility:
-    """Looked up once; then a question costs two dictionary lookups."""
+    """Reads the folders once; each question then costs two dictionary lookups."""
 
     def __init__(self, home: str, project: str, environment: Mapping[str, str]) -> None:
-        marks = (client.marked_folder(home, environment) for client in HOSTS.values())
-        self.marks = tuple(dict.fromkeys(mark for mark in marks if mark))
-        """Folders whose existence decides which agents are here."""
-        names = detected_hosts(home, environment)
+        markers = (host.marker_folder(home, environment) for host in HOSTS.values())
+        self.markers = tuple(dict.fromkeys(marker for marker in markers if marker))
+        """Folders whose existence decides which hosts are installed."""
+        names = detect_hosts(home, environment)
         pairs = [(name, folder) for name in names for folder in _folders(name, home, project, environment)]
         self.folders = tuple(dict.fromkeys(folder for _, folder in pairs))
-        """Every folder in which one of them looks."""
+        """Every folder in which one of the installed hosts looks."""
         self._readers: dict[str, list[str]] = {}
         for name, folder in pairs:
             readers = self._readers.setdefault(os.path.realpath(folder), [])
@@ -33,17 +31,17 @@ class AgentVisibility:
             for target in _targets(folder):
                 self._linked.setdefault(target, []).extend(readers)
 
-    def of(self, folder: str) -> tuple[str, ...]:
-        """The agents that see the skill in this folder."""
+    def hosts_of(self, folder: str) -> tuple[str, ...]:
+        """Returns the names of the hosts that see the skill in this folder."""
         direct = self._readers.get(os.path.dirname(folder), ())
         linked = self._linked.get(folder, ())
         return tuple(sorted({*direct, *linked})) if direct or linked else ()
 
 
 def _folders(name: str, home: str, project: str, environment: Mapping[str, str]) -> Iterator[str]:
-    client = HOSTS[name]
-    yield client.project_folder(project)
-    user = client.user_folder(home, environment)
+    host = HOSTS[name]
+    yield host.project_folder(project)
+    user = host.user_folder(home, environment)
     if user:
         yield user
 

@@ -1,18 +1,20 @@
-"""A list of the project's skills in AGENTS.md, for agents that know no skills and read that file. Pure.
+"""The list of a project's skills in AGENTS.md, for agents that read that file and know no skills.
 
-The list stands between two marks and everything else in the file is its owner's. Writing it again changes nothing unless the
-skills changed.
+The list stands between two markers; the rest of the file is not touched. Writing an unchanged list changes nothing.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from metier.disclosure import CatalogFormat, CatalogLine, render_block
 from metier.errors import ConflictError
+from metier.sources import file_lock, replace_bytes
+from metier.values import dataclass
 
-__all__ = ["BEGIN", "END", "with_skills"]
+__all__ = ["BEGIN", "END", "AgentsMd", "with_skills", "write_agents_md"]
 
 BEGIN = "<!-- metier:skills begin (written by `metier skill sync --agents-md`) -->"
 END = "<!-- metier:skills end -->"
@@ -24,11 +26,31 @@ _HOW = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsMd:
+    """The result of writing AGENTS.md."""
+
+    file: str
+    skills: int
+    changed: bool
+
+
+def write_agents_md(folder: str, skills: Sequence[CatalogLine], *, lock_file: str, dry_run: bool = False) -> AgentsMd:
+    """Updates the list in a project's AGENTS.md. `lock_file` keeps two processes apart."""
+    file = Path(folder) / "AGENTS.md"
+    with file_lock(lock_file):
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        after = with_skills(before, sorted(skills), file=str(file))
+        if after != before and not dry_run:
+            replace_bytes(str(file), after.encode(), mode=file.stat().st_mode & 0o777 if file.exists() else 0o644)
+    return AgentsMd(file=str(file), skills=len(skills), changed=after != before)
+
+
 def with_skills(text: str, skills: Sequence[CatalogLine], *, file: str = "AGENTS.md") -> str:
-    """The file with its list brought up to date; without skills the list goes, and nothing else."""
+    """Returns the text with an updated list; without skills the list is removed."""
     begins, ends = list(_BEGIN.finditer(text)), list(_END.finditer(text))
     if len(begins) != len(ends) or len(begins) > 1 or (begins and begins[0].start() > ends[0].start()):
-        raise ConflictError(f"the marks around the list of skills in {file} do not match", hint="delete them, then try again")
+        raise ConflictError(f"the markers around the list of skills in {file} do not match", hint="delete them and try again")
     block = _block(skills) if skills else ""
     if begins:
         before, after = text[: begins[0].start()], text[ends[0].end() :]

@@ -1,8 +1,8 @@
-"""Steps to the disk, whole or not at all: stage, flush, decide, rename, lock last.
+"""Applies steps to the disk, all or none: stage, flush, write the journal, rename; the lock file comes last.
 
-Whatever needs space or can fail is done before the journal is written: files, links, copies and the new lock file lie
-ready beside their places. What follows are renames. `kill -9`, a full disk or Ctrl-C before the journal leave the old
-state, after it the new one, and `recover` finishes what a killed process left.
+Everything that needs space or can fail happens before the journal is written: files, links, copies and the new lock file are
+staged beside their final paths. Only renames follow. `kill -9`, a full disk or Ctrl-C before the journal leave the old state,
+after it the new one, and `recover` finishes what a killed process left.
 """
 
 from __future__ import annotations
@@ -11,100 +11,96 @@ import fcntl
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from metier.install.lock.lock_file import Lock, render_lock
 from metier.install.targets.scope import InstallScope, ScopeLevel
 from metier.spec import Files
 
-from .journal import At, Journal, Move, leftovers, recover, stage_below, sweep
+from .journal import Checkpoint, Journal, Move, ignore_checkpoint, leftovers, recover, stage_below, sweep
 from .stage import flush, old_times, write_copy, write_skills
 from .steps import InstallStep, Verb, refuse_conflicts
 
-__all__ = ["apply", "held"]
+__all__ = ["apply", "hold_scope"]
 
 _WRITES = (Verb.INSTALL, Verb.UPDATE, Verb.COPY)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def nowhere(point: str) -> None:
-    """Nobody watches."""
-
-
 @contextmanager
-def held(scope: InstallScope, at: At = nowhere) -> Iterator[None]:
-    """Only one installer at a time in this scope, and what the last one could not finish is finished first."""
+def hold_scope(scope: InstallScope, checkpoint: Checkpoint = ignore_checkpoint) -> Iterator[None]:
+    """Locks the scope against other installers, and first finishes what an interrupted one left."""
     os.makedirs(scope.root, mode=0o700 if scope.level is ScopeLevel.USER else 0o755, exist_ok=True)
     with _locked_folder(scope):
-        recover(scope, at)
-        at("held")
+        recover(scope, checkpoint)
+        checkpoint("scope held")
         yield
 
 
 def apply(
-    steps: Sequence[InstallStep], skills: Mapping[str, Files], lock: Lock, scope: InstallScope, *, at: At = nowhere,
-    agreed: Callable[[], None] = lambda: None,
-) -> tuple[tuple[str, str], ...]:  # fmt: skip
-    """Do the steps and write the lock; the scope must be held. What was kept comes back as (what, where).
-
-    `agreed` is asked last before it is decided; if it raises, nothing has happened.
-    """
+    steps: Sequence[InstallStep],
+    skills: Mapping[str, Files],
+    lock: Lock,
+    scope: InstallScope,
+    *,
+    checkpoint: Checkpoint = ignore_checkpoint,
+) -> tuple[tuple[str, str], ...]:
+    """Applies the steps and writes the lock. The scope must be held. Returns what was saved, as (from, to)."""
     refuse_conflicts(steps)
     sweep(leftovers(scope))
     with ExitStack() as stack:
-        bench = _Bench(scope, stack, at)
+        staging = _Staging(scope, stack, checkpoint)
         try:
-            bench.stage(steps, skills)
-            bench.stage_lock(lock)
-            at("staged")
-            flush(stage for stage, _ in bench.stages.values())
-            at("flushed")
-            agreed()
-            journal = bench.journal()
+            staging.stage(steps, skills)
+            staging.stage_lock(lock)
+            checkpoint("staged")
+            flush(stage for stage, _ in staging.stages.values())
+            checkpoint("flushed")
+            journal = staging.journal()
         except BaseException:
-            bench.clear()
+            staging.clear()
             raise
-        with _undisturbed():
-            _decide(journal, at)
-        at("swept")
-    return tuple(bench.saved)
+        with _signals_deferred():
+            _decide(journal, checkpoint)
+        checkpoint("swept")
+    return tuple(staging.saved)
 
 
-def _decide(journal: Journal, at: At) -> None:
+def _decide(journal: Journal, checkpoint: Checkpoint) -> None:
     try:
-        journal.write(at)
+        journal.write(checkpoint)
     except BaseException:
         sweep(journal.stages)
         raise
-    at("journal written")
+    checkpoint("journal written")
     try:
-        journal.finish(at)
+        journal.finish(checkpoint)
     except OSError:
-        # A disk that refuses a rename: back to where we were. Should that fail too, the journal stays for the next one.
+        # The disk refuses a rename: undo. If that fails too, the journal stays for the next installer.
         journal.undo()
         raise
 
 
-class _Bench:
-    """Where the new state is laid out, one staging folder beside each place that changes."""
+class _Staging:
+    """The staged new state: one staging folder beside each folder that changes."""
 
-    def __init__(self, scope: InstallScope, stack: ExitStack, at: At) -> None:
-        self.scope, self.stack, self.at = scope, stack, at
+    def __init__(self, scope: InstallScope, stack: ExitStack, checkpoint: Checkpoint) -> None:
+        self.scope, self.stack, self.checkpoint = scope, stack, checkpoint
         self.stages: dict[str, tuple[str, str]] = {}
         self.moves: list[Move] = []
         self.saved: list[tuple[str, str]] = []
 
-    def place_for(self, final: str) -> str:
+    def path_for(self, final: str) -> str:
         parent = os.path.dirname(final)
         if parent not in self.stages:
-            self.stages[parent] = self.stack.enter_context(stage_below(parent, self.scope, self.at))
-            self.at(f"stage made in {os.path.basename(parent) or parent}")
+            self.stages[parent] = self.stack.enter_context(stage_below(parent, self.scope, self.checkpoint))
+            self.checkpoint(f"stage made in {os.path.basename(parent) or parent}")
         return os.path.join(self.stages[parent][1], str(len(self.moves)))
 
     def stage(self, steps: Sequence[InstallStep], skills: Mapping[str, Files]) -> None:
-        # First, because the journal is written there.
-        self.place_for(self.scope.lock_file)
+        # First, because the journal is written in this staging folder.
+        self.path_for(self.scope.lock_file)
         writes = []
         for step in steps:
             if step.verb is Verb.SAVE:
@@ -112,17 +108,17 @@ class _Bench:
                 continue
             if step.verb is Verb.KEEP:
                 continue
-            staged = self.place_for(step.path)
+            staged = self.path_for(step.path)
             if step.verb in _WRITES:
                 writes.append((staged, skills[step.name], old_times(step.path, skills[step.name])))
             elif step.verb is Verb.LINK:
                 os.symlink(step.target, staged)
             self.moves.append(Move(staged, step.path))
-        write_skills(writes, self.at)
-        self.at("skills written")
+        write_skills(writes, self.checkpoint)
+        self.checkpoint("skills written")
 
     def stage_lock(self, lock: Lock) -> None:
-        staged = self.place_for(self.scope.lock_file)
+        staged = self.path_for(self.scope.lock_file)
         mode = 0o600 if self.scope.level is ScopeLevel.USER else 0o644
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as stream:
@@ -137,9 +133,9 @@ class _Bench:
         sweep([stage for stage, _ in self.stages.values()])
 
     def _save(self, step: InstallStep) -> None:
-        """Copied, not moved: until the journal is written nothing that stands may change."""
+        """Copies and does not move: nothing may change before the journal is written."""
         final = self._free_name(step.target)
-        staged = self.place_for(final)
+        staged = self.path_for(final)
         write_copy(step.path, staged)
         self.moves.append(Move(staged, final))
         self.saved.append((step.path, final))
@@ -157,13 +153,13 @@ def _inode(staged: str) -> int:
     try:
         return os.lstat(staged).st_ino
     except FileNotFoundError:
-        # Nothing was staged: the path only goes.
+        # Nothing is staged for a removal.
         return 0
 
 
 @contextmanager
 def _locked_folder(scope: InstallScope) -> Iterator[None]:
-    """A lock on the folder itself leaves no file behind in somebody's project."""
+    """Locks the folder itself, which leaves no lock file in a project."""
     descriptor = os.open(scope.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -179,19 +175,19 @@ def _locked_folder(scope: InstallScope) -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Between the decision and the last rename there are a few milliseconds, and Ctrl-C can wait for them."""
+def _signals_deferred() -> Iterator[None]:
+    """Delays Ctrl-C and SIGTERM for the few milliseconds between the journal and the last rename."""
     if threading.current_thread() is not threading.main_thread():
-        # Python runs no handler here, so nothing can interrupt us.
+        # Python runs signal handlers in the main thread only.
         yield
         return
-    came: list[int] = []
-    # Handlers, not a mask: a mask is each thread's own, and a writer that is just ending would take the signal.
-    before = {each: signal.signal(each, lambda number, _frame: came.append(number)) for each in _SIGNALS}
+    received: list[int] = []
+    # Handlers and no mask: a mask belongs to one thread, and another thread would take the signal.
+    before = {each: signal.signal(each, lambda number, _frame: received.append(number)) for each in _SIGNALS}
     try:
         yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-        for number in came:
+        for number in received:
             os.kill(os.getpid(), number)

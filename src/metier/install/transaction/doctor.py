@@ -1,7 +1,7 @@
-"""What a killed installer left behind, and clearing it away.
+"""Finds and clears what a killed installer left behind.
 
-Nothing here decides anything: a journal is finished because it was decided, and everything else that begins with `.metier-` is
-rubbish as soon as its maker is gone.
+A journal is a committed installation and is finished. Every other path that begins with `.metier-` is garbage once its
+process is gone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from metier.errors import RefusedError
 from metier.install.targets.scope import InstallScope
 from metier.values import dataclass
 
-from .apply import held
+from .apply import hold_scope
 from .journal import leftovers, read_journal
 
 __all__ = ["Leftover", "find_leftovers", "repair"]
 
 _OTHERS = (".metier-new-", ".metier-deleted-")
 _OLD_SECONDS = 600
-"""Whoever makes a folder of these names has long finished with it."""
+"""Folders of these names exist for a moment only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,24 @@ class Leftover:
 
 
 def find_leftovers(scope: InstallScope) -> tuple[Leftover, ...]:
-    found = [Leftover(scope.journal, "an installation that was not finished")] if os.path.lexists(scope.journal) else []
+    found = [Leftover(scope.journal, "an unfinished installation")] if os.path.lexists(scope.journal) else []
     places = _places(scope)
-    found += [Leftover(stage, "staged by an installer that is gone") for stage in leftovers(scope)]
+    found += [Leftover(stage, "the staging folder of an installer that no longer runs") for stage in leftovers(scope)]
     found += [Leftover(path, "left by a command that was killed") for path in _old(places)]
     return tuple(found)
 
 
 def repair(scope: InstallScope) -> tuple[Leftover, ...]:
-    """Finish what was decided, clear the rest; what that was."""
+    """Finishes a committed installation and deletes the rest. Returns what was found."""
     if not os.path.isdir(scope.root):
         return ()
     found = find_leftovers(scope)
     try:
         read_journal(scope)
     except RefusedError:
-        # It names what no installation could have named: not ours, and never to be followed.
+        # It names paths that no installation writes, so it is deleted and not followed.
         os.unlink(scope.journal)
-    with held(scope):
+    with hold_scope(scope):
         for path in (*leftovers(scope), *_old(_places(scope))):
             shutil.rmtree(path, ignore_errors=True)
     return found

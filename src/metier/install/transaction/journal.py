@@ -1,9 +1,8 @@
-"""The moment at which an installation is decided, and how it is finished by whoever comes next.
+"""The journal: the list of renames that commits an installation.
 
-Everything new is written and flushed beside its place first. Then one small file, the journal, says which renames are
-left; once it is on the disk the installation has happened, and a process that dies is finished by the next one. Before
-that, nothing has: what was staged is rubbish. A rename that exchanges two names is one step for the kernel, so at no time
-is a skill half there.
+Everything new is first written and flushed beside its final path. Then one small file, the journal, lists the renames that are
+left. Once it is on the disk the installation is committed, and the next installer finishes it if this process dies. Before
+that, staged files are garbage. The kernel exchanges two names in one step, so a skill is never half there.
 """
 
 from __future__ import annotations
@@ -25,24 +24,39 @@ from metier.values import dataclass
 
 from .stage import flush_folders
 
-__all__ = ["STAGE_PREFIX", "At", "Journal", "Move", "leftovers", "recover", "stage_below", "sweep"]
+__all__ = [
+    "STAGE_PREFIX",
+    "Checkpoint",
+    "Journal",
+    "Move",
+    "ignore_checkpoint",
+    "leftovers",
+    "read_journal",
+    "recover",
+    "stage_below",
+    "sweep",
+]
 
 STAGE_PREFIX = ".metier-stage-"
-# No search for skills enters a folder of this name, so nobody meets what is only staged.
+# No search for skills enters a folder of this name, so no agent finds what is only staged.
 _INNER = ".cache"
 _NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP})
-At = Callable[[str], None]
-"""Told where an installation is; a test kills the process there."""
+Checkpoint = Callable[[str], None]
+"""Called at each named point of an installation; a test kills the process there."""
+
+
+def ignore_checkpoint(point: str) -> None:
+    """The default outside of tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """`staged` takes the place of `final`, and what was there takes its own; nothing staged means that `final` goes."""
+    """Exchanges `staged` and `final`; without a staged file, `final` is removed."""
 
     staged: str
     final: str
     inode: int = 0
-    """Of what is staged, which tells whether the move was made; 0 where something only goes."""
+    """The inode of the staged file, which tells whether the move was made; 0 for a removal."""
 
     @property
     def is_done(self) -> bool:
@@ -75,46 +89,46 @@ class Journal:
     file: str
     stages: tuple[str, ...]
     moves: tuple[Move, ...]
-    """In order; the lock file is the last."""
+    """In order; the lock file comes last."""
 
-    def write(self, at: At) -> None:
+    def write(self, checkpoint: Checkpoint) -> None:
         body = {"version": 1, "stages": self.stages, "moves": [[move.staged, move.final, move.inode] for move in self.moves]}
         temporary = os.path.join(self.stages[0], "journal")
         with open(temporary, "w", encoding="utf-8") as stream:
             json.dump(body, stream)
             stream.flush()
             os.fsync(stream.fileno())
-        at("journal staged")
+        checkpoint("journal staged")
         os.rename(temporary, self.file)
         flush_folders([os.path.dirname(self.file)])
 
-    def finish(self, at: At) -> None:
-        """Make every move that is left. Safe to do again from the start, however far it came."""
+    def finish(self, checkpoint: Checkpoint) -> None:
+        """Makes the remaining moves. Can be repeated from the start at any point."""
         for number, move in enumerate(self.moves, start=1):
             move.make()
-            at(f"move {number} of {len(self.moves)}")
-        self._close(at)
+            checkpoint(f"move {number} of {len(self.moves)}")
+        self._close(checkpoint)
 
     def undo(self) -> None:
         for move in reversed(self.moves):
             move.undo()
-        self._close(lambda _: None)
+        self._close(ignore_checkpoint)
 
-    def _close(self, at: At) -> None:
+    def _close(self, checkpoint: Checkpoint) -> None:
         flush_folders(folder for move in self.moves if os.path.isdir(folder := os.path.dirname(move.final)))
-        at("moves flushed")
+        checkpoint("moves flushed")
         os.unlink(self.file)
         flush_folders([os.path.dirname(self.file)])
-        at("journal removed")
+        checkpoint("journal removed")
         sweep(self.stages)
 
 
-def recover(scope: InstallScope, at: At = lambda _: None) -> bool:
-    """Finish an installation that was decided and never finished. True if there was one. The scope must be held."""
+def recover(scope: InstallScope, checkpoint: Checkpoint = ignore_checkpoint) -> bool:
+    """Finishes an interrupted installation. Returns True if there was one. The scope must be held."""
     journal = read_journal(scope)
     if journal is None:
         return False
-    journal.finish(at)
+    journal.finish(checkpoint)
     return True
 
 
@@ -128,36 +142,36 @@ def read_journal(scope: InstallScope) -> Journal | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise _refused(scope, "is damaged") from error
-    # A cloned project may carry a journal: it must not name anything that an installation could not have named.
+    # A cloned project may contain a journal: refuse paths that no installation writes.
     parents = scope.parents
     for stage in stages:
         if os.path.dirname(stage) not in (*parents, scope.root) or not os.path.basename(stage).startswith(STAGE_PREFIX):
-            raise _refused(scope, f"names {stage!r}, which is no place of ours")
+            raise _refused(scope, f"names {stage!r}, which metier does not write to")
     for move in moves:
         inside = any(os.path.dirname(move.staged) in (stage, os.path.join(stage, _INNER)) for stage in stages)
-        if not inside or not _is_ours(move.final, parents, scope.lock_file):
-            raise _refused(scope, f"names {move.final!r}, which is no place of ours")
+        if not inside or not _is_allowed(move.final, parents, scope.lock_file):
+            raise _refused(scope, f"names {move.final!r}, which metier does not write to")
     return Journal(scope.journal, stages, moves)
 
 
-def _is_ours(final: str, parents: frozenset[str], lock_file: str) -> bool:
+def _is_allowed(final: str, parents: frozenset[str], lock_file: str) -> bool:
     name = re.sub(r"\.orig(\.\d+)?$", "", os.path.basename(final))
     return final == lock_file or (os.path.dirname(final) in parents and is_name(name))
 
 
 def _refused(scope: InstallScope, what: str) -> RefusedError:
     return RefusedError(f"{scope.journal} {what}", rule="journal",
-                   hint="if you did not write it, delete it; `metier doctor --repair` does the same")  # fmt: skip
+                   hint="delete it, or run `metier doctor --repair`")  # fmt: skip
 
 
 @contextmanager
-def stage_below(parent: str, scope: InstallScope, at: At = lambda _: None) -> Iterator[tuple[str, str]]:
-    """A folder for staging in `parent` and its hidden inside, marked as in use until this ends, however it ends."""
+def stage_below(parent: str, scope: InstallScope, checkpoint: Checkpoint = ignore_checkpoint) -> Iterator[tuple[str, str]]:
+    """Makes a staging folder in `parent` with a hidden folder inside, locked as in use until the block ends."""
     os.makedirs(parent, exist_ok=True)
-    with _alone_in(parent, scope):
-        stage = _made_in(parent)
+    with _lock_folder(parent, scope):
+        stage = _make_stage(parent)
         try:
-            at(f"stage begun in {os.path.basename(parent)}")
+            checkpoint(f"stage begun in {os.path.basename(parent)}")
             descriptor = os.open(stage, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.mkdir(os.path.join(stage, _INNER))
@@ -171,13 +185,13 @@ def stage_below(parent: str, scope: InstallScope, at: At = lambda _: None) -> It
 
 
 def leftovers(scope: InstallScope) -> list[str]:
-    """Staging folders that nobody uses any more: their process was killed, and with it went its mark."""
+    """Returns staging folders of killed processes, whose file locks are gone."""
     found: list[str] = []
     for parent in (*scope.parents, scope.root):
         try:
             names = [name for name in os.listdir(parent) if name.startswith(STAGE_PREFIX)]
             if names:
-                with _alone_in(parent, scope):
+                with _lock_folder(parent, scope):
                     found += [stage for name in names if not _is_in_use(stage := os.path.join(parent, name))]
         except OSError:
             continue
@@ -185,24 +199,24 @@ def leftovers(scope: InstallScope) -> list[str]:
 
 
 @contextmanager
-def _alone_in(parent: str, scope: InstallScope) -> Iterator[None]:
-    """Between its making and its mark a staging folder looks abandoned; so nobody looks while somebody makes one."""
+def _lock_folder(parent: str, scope: InstallScope) -> Iterator[None]:
+    """A staging folder looks abandoned until it is locked, so making one and looking for leftovers exclude each other."""
     if parent == scope.root:
-        # Whoever stages there holds the whole scope.
+        # The installer that stages there holds the whole scope.
         yield
         return
     descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
-            # Some network file systems lock no folders; there the moment stays unguarded.
+            # Some network file systems cannot lock folders; there this is not guarded.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
 
 
-def _made_in(parent: str) -> str:
-    """A new folder that nobody else has, or may look into."""
+def _make_stage(parent: str) -> str:
+    """Makes a new private folder."""
     while True:
         stage = os.path.join(parent, STAGE_PREFIX + os.urandom(4).hex())
         with contextlib.suppress(FileExistsError):
@@ -213,7 +227,7 @@ def _made_in(parent: str) -> str:
 def sweep(stages: Sequence[str]) -> None:
     for stage in stages:
         try:
-            # All there is once everything new has taken its place.
+            # After a finished installation both are empty.
             os.rmdir(os.path.join(stage, _INNER))
             os.rmdir(stage)
         except OSError:
@@ -245,16 +259,16 @@ def _inode(path: str) -> int:
 
 
 def _exchange(one: str, other: str) -> None:
-    """The two names change places in one step where the system can do that, and in several where it cannot."""
-    if not _exchanged_at_once(one, other):
-        # A crash in between leaves a gap, which whoever finishes the journal closes.
-        aside = f"{one}.old"
-        os.rename(other, aside)
+    """Exchanges two names, in one step where the system can do that."""
+    if not _exchange_atomically(one, other):
+        # After a crash in between, finishing the journal closes the gap.
+        temporary = f"{one}.old"
+        os.rename(other, temporary)
         os.rename(one, other)
-        os.rename(aside, one)
+        os.rename(temporary, one)
 
 
-def _exchanged_at_once(one: str, other: str) -> bool:
+def _exchange_atomically(one: str, other: str) -> bool:
     # Imported here: the first installation of a skill replaces nothing.
     import ctypes
 

@@ -1,9 +1,9 @@
-"""A skill's files, written beside their place where nobody looks, and safe on the disk before anybody does.
+"""Writes the files of skills to staging folders, and flushes them to the disk.
 
-Modes are ours to choose: a file may be run or not, and nothing else of what its source said (setuid, group, owner) arrives.
+File modes are 0644 or 0755; setuid, group and owner of the source are ignored.
 
-What a power cut may meet is decided by two orders. Every byte of the new state, the new lock too, is on the disk before the
-journal takes its name (`flush`); and the journal is before the first skill does. So whatever a journal names is there whole.
+Two orders make a power cut safe: every byte of the new state, including the new lock, is on the disk before the journal gets
+its name (`flush`), and the journal is on the disk before the first rename. So everything that a journal names is complete.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _FEW = 16
 _FLUSHERS = 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 Times = Mapping[str, int]
-"""When files were last changed, in ns, by path."""
+"""Modification times in ns, by path."""
 
 
-def write_skills(skills: Iterable[tuple[str, Files, Times]], at: Callable[[str], None] = lambda _: None) -> None:
-    """Each skill into its folder, which must not exist. A file that is not in `times` has the time of its source."""
+def write_skills(skills: Iterable[tuple[str, Files, Times]], checkpoint: Callable[[str], None] = lambda _: None) -> None:
+    """Writes each skill to its folder, which must not exist. A file that is not in `times` keeps the time of its source."""
     jobs = [(folder, files if isinstance(files, Contents) else read_contents(files), times) for folder, files, times in skills]
     count, total = 0, sum(len(contents.members) for _, contents, _ in jobs)
     for folder, contents, times in jobs:
@@ -38,19 +38,19 @@ def write_skills(skills: Iterable[tuple[str, Files, Times]], at: Callable[[str],
         for member in contents.members:
             _write(f"{folder}/{member.path}", member, times.get(member.path, member.time))
             count += 1
-            at(f"file {count} of {total}")
+            checkpoint(f"file {count} of {total}")
 
 
 def write_copy(source: str, folder: str) -> None:
-    """A folder as it stands on disk, links, modes and times included: what somebody edited and wants to keep."""
-    # Imported here: it brings three compressors along, and few installations keep something.
+    """Copies a folder with its links, modes and times."""
+    # Imported here: it imports three compressors, and few installations keep a copy.
     import shutil
 
     shutil.copytree(source, folder, symlinks=True)
 
 
 def old_times(source: str, files: Files) -> dict[str, int]:
-    """The times of those files in a folder that are byte for byte the same: an update does not make them look new."""
+    """Returns the times of the files that an update leaves unchanged, so that they do not look new."""
     times: dict[str, int] = {}
     if not os.path.isdir(source):
         return times
@@ -69,10 +69,10 @@ def old_times(source: str, files: Files) -> dict[str, int]:
 
 
 def flush(stages: Iterable[str]) -> None:
-    """Everything in these folders is on the disk, or an OSError says that it is not.
+    """Flushes everything in these folders to the disk. Raises OSError.
 
-    Four hundred files take 90 ms one after the other and 50 ms twenty at once, because each makes the file system write its
-    own journal. Asked once for all that it has, it takes 8.
+    Four hundred files take 90 ms one by one and 50 ms with 20 threads, because the file system writes its journal for each.
+    One `syncfs` takes 8 ms.
     """
     for below in _by_device(stages).values():
         paths = [
@@ -84,7 +84,7 @@ def flush(stages: Iterable[str]) -> None:
         if len(paths) <= _FEW:
             for path in paths:
                 _flush(path)
-        elif not _flushed_at_once(below[0]):
+        elif not _sync_file_system(below[0]):
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(_FLUSHERS) as pool:
@@ -100,13 +100,13 @@ def _by_device(folders: Iterable[str]) -> dict[int, list[str]]:
 
 
 def flush_folders(folders: Iterable[str]) -> None:
-    """What was created, renamed or removed in these folders stays so when the power fails."""
+    """Flushes creations, renames and removals in these folders."""
     for folder in dict.fromkeys(folders):
         _flush(folder)
 
 
-def _flushed_at_once(folder: str) -> bool:
-    # Before 5.8 Linux kept it to itself when a write had failed.
+def _sync_file_system(folder: str) -> bool:
+    # Before Linux 5.8, syncfs did not report failed writes.
     release = re.match(r"(\d+)\.(\d+)", os.uname().release) if sys.platform == "linux" else None
     if release is None or (int(release[1]), int(release[2])) < (5, 8):
         return False
@@ -141,7 +141,7 @@ def _flush(path: str) -> None:
     except OSError:
         if not os.path.islink(path):
             raise
-        # A link is in its folder, and on the disk with that.
+        # A link is flushed with its folder.
         return
     try:
         os.fsync(descriptor)
@@ -150,7 +150,7 @@ def _flush(path: str) -> None:
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """Every folder on the way to these paths; the first is empty."""
+    """Returns every parent folder of these paths, including the empty one."""
     found = {""}
     for path in paths:
         folder = path.rpartition("/")[0]

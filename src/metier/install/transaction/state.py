@@ -1,4 +1,4 @@
-"""What stands on disk where a skill is, or should be."""
+"""Reads the state of paths on disk: absent, a link, or a folder with the hash of every file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metier.values import dataclass, field
 __all__ = ["NOISE", "PathKind", "PathState", "read_state", "read_states"]
 
 NOISE = frozenset({"__pycache__", ".DS_Store", "node_modules", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
-"""What running a skill's scripts leaves behind; nobody edited anything."""
+"""Files that running a skill's scripts leaves behind; they are no edits."""
 _PART = 1 << 20
 
 
@@ -30,9 +30,9 @@ class PathKind(StrEnum):
 class PathState:
     kind: PathKind
     files: Hashes = field(default_factory=dict)
-    """Of a folder: as in a lock."""
+    """The hashes of a folder's files, as in a lock."""
     target: str = ""
-    """Of a link: as it is written."""
+    """The target of a link, as written in it."""
 
     @property
     def digest(self) -> str:
@@ -43,7 +43,7 @@ ABSENT = PathState(kind=PathKind.ABSENT)
 
 
 def read_state(path: str) -> PathState:
-    """What is at a path, without following a link there or inside."""
+    """Returns the state of a path; follows no links."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -58,7 +58,7 @@ def read_state(path: str) -> PathState:
 
 
 def read_states(paths: list[str]) -> dict[str, PathState]:
-    """The same for many. Hashing lets go of Python's lock, so a few at once are quicker."""
+    """Returns the states of many paths, in threads: hashing releases the GIL."""
     there = [path for path in paths if os.path.lexists(path)]
     if len(there) < 4:
         return {path: read_state(path) for path in paths}
@@ -85,7 +85,7 @@ def _hashes(folder: str, prefix: str) -> Iterator[tuple[str, tuple[str, str]]]:
 def _hash_of(child: os.DirEntry[str]) -> tuple[str, str]:
     status = child.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        # A pipe would hang whoever opened it; it is not in any lock, so it shows as something new.
+        # Opening a pipe would block. No lock has one, so it shows as an added file.
         return "000000", ""
     mode = "100755" if status.st_mode & 0o111 else "100644"
     whole = hashlib.sha256()

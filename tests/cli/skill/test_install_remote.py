@@ -88,7 +88,7 @@ def test_on_a_terminal_each_source_has_its_bar_and_elsewhere_there_is_none(shell
         refs = [f"{server.url}/pdf.zip", f"{server.url}/docx.zip"]
         child = shell.terminal("skill", "install", *refs, "--yes", columns=200)
         child.expect("fetching [^\n]*pdf.zip")
-        child.expect("2 installed")
+        child.expect("Installed 2 skills")
         child.wait()
         assert shell("skill", "install", *refs, "--force").ok().err == ""
 
@@ -117,7 +117,7 @@ def test_an_update_shows_what_changed_upstream_and_keeps_local_edits(shell: Shel
         shell("skill", "install", f"git+{server.url}/r.git", PATH=path).ok()
         file = shell.home / ".metier/plugins/pdf/SKILL.md"
         file.write_text(file.read_text() + "Mine.\n")
-        assert shell("skill", "update", PATH=path).ok().out.endswith("0 updated, 1 current, 0 not reached\n")
+        assert shell("skill", "update", PATH=path).ok().out.endswith("Updated 0 skills; 1 already up to date; 0 failed\n")
         repository.commit({"SKILL.md": skill_text("pdf", body="Two.\n")})
         assert shell("skill", "outdated", PATH=path).code == 1
         before = shell.tree(shell.home / ".metier")

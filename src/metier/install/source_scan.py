@@ -15,7 +15,7 @@ from metier.sources import DiskFiles
 from metier.spec import Files
 from metier.values import dataclass
 
-from .fetch.job import Access, Choose, Progress, choose_default
+from .fetch.job import Access, Choose, Progress, choose_default, ignore_progress
 from .refs.ref_types import Ref
 
 __all__ = ["ScannedSkill", "scan_folder", "scan_ref"]
@@ -36,13 +36,13 @@ def scan_folder(folder: str) -> ScannedSkill:
 
 
 def scan_ref(
-    ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = lambda _step: None
+    ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = ignore_progress
 ) -> tuple[ScannedSkill, ...]:
     """Fetches the skills of a ref and scans each."""
     # Imported here: fetching needs git and HTTP, and a folder needs neither.
-    from .fetch.fetch import fetch
+    from .fetch.dispatch import fetch_ref
 
-    fetched = fetch(ref, access, choose=choose, progress=progress)
+    fetched = fetch_ref(ref, access, choose=choose, progress=progress)
     return tuple(_scan(one.name, f"{ref.text}:{one.origin.path or one.name}", one.files) for one in fetched.skills)
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from install.builders import FakeFetcher, contents, fetched, installed, prepared, snapshot, store_in
 from metier.errors import ConflictError, RefusedError
-from metier.install.diff import changed_files, diff, grown_powers
-from metier.install.store import InstallOptions
+from metier.install.diff import changed_files, diff, new_permissions
+from metier.install.options import InstallOptions
 from metier.install.transaction.steps import Edits, Verb
-from metier.install.update import UpdateState, outdated, update
+from metier.install.updates import UpdateState, outdated, update
 
 NEW = fetched("pdf", body="Newer.\n", commit="d" * 40)
 
@@ -21,7 +21,7 @@ def test_outdated_tells_and_changes_nothing(tmp_path: Path) -> None:
     store.change(["docx"], lambda entry: replace(entry, pinned=True))
     before = snapshot(tmp_path)
     found = outdated(store, FakeFetcher(NEW, fetched("docx", body="Newer.\n")))
-    assert {fresh.entry.name: fresh.age for fresh in found} == {
+    assert {fresh.entry.name: fresh.state for fresh in found} == {
         "docx": UpdateState.PINNED,
         "pdf": UpdateState.OUTDATED,
         "xlsx": UpdateState.UNKNOWN,
@@ -114,13 +114,13 @@ def test_a_dry_run_shows_the_diff_and_changes_nothing(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
-def test_more_power_is_told_before_any_diff() -> None:
+def test_new_tools_and_scripts_are_listed() -> None:
     before = contents("pdf", head="allowed-tools: Read")
     after = contents("pdf", head="allowed-tools: Read Bash(*)", files={"scripts/new.sh": b"curl"})
-    assert grown_powers(before, after) == ("it asks for more tools: Bash(*)", "a new script: scripts/new.sh")
+    assert new_permissions(before, after) == ("asks for more tools: Bash(*)", "new script: scripts/new.sh")
 
 
 def test_a_binary_file_is_only_named_in_a_diff() -> None:
     before, after = contents("pdf", files={"a.bin": b"\0old"}), contents("pdf", files={"a.bin": b"\0new", "b.bin": b"\0"})
     assert changed_files(before, after) == ("M a.bin", "A b.bin")
-    assert diff(before, after, "pdf").split("\n") == ["Binary or long file pdf/a.bin changed", "File pdf/b.bin is new"]
+    assert diff(before, after, "pdf").split("\n") == ["Binary or long file pdf/a.bin changed", "File pdf/b.bin added"]

@@ -16,16 +16,17 @@ from archive.hostile import ZipEntry, zip_of
 from builders import skill_text, write_skill
 from install.servers import Answer, Repository, Seen, git_daemon, redirect, site
 from metier.archive import ArchiveFormat, Contents, Link, Member, digest, pack
-from metier.errors import ConfigError, MetierError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
+from metier.errors import ConfigError, NotFoundError, RefusedError, SkillNotFoundError, UnavailableError
 from metier.install.fetch.cache import SkillCache
 from metier.install.fetch.credentials import RegistrySource
-from metier.install.fetch.fetch import fetch, fetch_all
+from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.http import HttpNotFoundError
 from metier.install.fetch.job import Access, FetchProgress, FetchStage
-from metier.install.fetch.local import read_folder
-from metier.install.fetch.repository import FoundSkill, select
-from metier.install.fetch.results import Fetched
+from metier.install.fetch.repository import FoundSkill, select_skills
+from metier.install.fetch.tree import read_folder
 from metier.install.fetch.wellknown import SCHEMA
+from metier.install.installation import list_source
+from metier.install.protocols import Fetched
 from metier.install.refs.parsing import parse_ref
 from metier.sources import DiskFiles
 
@@ -53,7 +54,7 @@ def reaching(tmp_path: Path, **options: Any) -> Access:
 
 
 def brought(text: str, access: Access, **options: Any) -> Fetched:
-    return fetch(parse_ref(text, aliases=[source.name for source in access.sources]), access, **options)
+    return fetch_ref(parse_ref(text, aliases=[source.name for source in access.sources]), access, **options)
 
 
 def names(fetched: Fetched) -> list[str]:
@@ -61,7 +62,7 @@ def names(fetched: Fetched) -> list[str]:
 
 
 def picking(*wanted: str) -> Any:
-    return lambda found: select(found, wanted)
+    return lambda found: select_skills(found, wanted)
 
 
 def nothing(_found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
@@ -167,7 +168,7 @@ def test_a_repository_offers_its_skills_and_the_chosen_ones_come(
         with pytest.raises(SkillNotFoundError):
             brought(f"git+{url}/r.git#@c", access)
         with pytest.raises(SkillNotFoundError):
-            brought(f"git+{url}/r.git//nowhere", access)
+            brought(f"git+{url}/r.git//ignore_checkpoint", access)
 
 
 def test_the_number_of_skills_does_not_matter_to_the_number_of_requests(tmp_path: Path, access: Access) -> None:
@@ -229,7 +230,7 @@ def test_i48_a_damaged_cache_is_repaired_from_the_source(tmp_path: Path, access:
 def test_without_a_cache_everything_still_comes(tmp_path: Path) -> None:
     with git_daemon(tmp_path / "srv") as url:
         bare = Access(environment={"HOME": str(tmp_path), "PATH": os.environ["PATH"]})
-        assert names(fetch(parse_ref(f"git+{url}/r.git"), bare)) == ["a", "b"]
+        assert names(fetch_ref(parse_ref(f"git+{url}/r.git"), bare)) == ["a", "b"]
 
 
 # --- web
@@ -429,25 +430,25 @@ def test_a_missing_variable_and_a_missing_source_are_named(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match="INTERNAL_TOKEN"):
         brought("internal:a", access)
     with pytest.raises(ConfigError, match="'r9s'"):
-        fetch(parse_ref("r9s:a"), access)
+        fetch_ref(parse_ref("r9s:a"), access)
 
 
 # --- many at once
 
 
-def test_many_refs_come_at_once_in_order_and_one_failure_hurts_no_other(access: Access) -> None:
-    together = threading.Barrier(4, timeout=10)
+def test_many_refs_are_fetched_in_parallel_and_returned_in_order(access: Access) -> None:
+    barrier = threading.Barrier(4, timeout=60)
 
     def answer(_seen: Seen) -> Answer:
         # Only four requests at the same time get past this.
-        together.wait()
+        barrier.wait()
         return Answer(pack(skill()))
 
     with site({f"/{number}.zip": answer for number in range(4)}) as server:
-        refs = [parse_ref(f"{server.url}/{number}.zip") for number in range(4)] + [parse_ref("./absent")]
-        got = fetch_all(refs, access)
-    assert [isinstance(one, Fetched) for one in got] == [True] * 4 + [False]
-    assert isinstance(got[-1], MetierError)
+        refs = [f"{server.url}/{number}.zip" for number in range(4)]
+        assert [ref for ref, _ in list_source(refs, access)] == refs
+        with pytest.raises(NotFoundError):
+            list_source(["./absent"], access)
 
 
 def test_progress_is_told_for_each_ref(access: Access) -> None:

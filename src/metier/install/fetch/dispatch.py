@@ -1,11 +1,11 @@
-"""Bring skills from wherever a ref points, as values. Nothing is written but the cache."""
+"""Fetches the skills of a ref into memory. Only the cache is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import assert_never
 
-from metier.errors import MetierError, UnavailableError
+from metier.errors import UnavailableError
+from metier.install.protocols import Fetched
 from metier.install.refs.ref_types import (
     ArchiveFile,
     GitRef,
@@ -18,38 +18,22 @@ from metier.install.refs.ref_types import (
     WellKnown,
 )
 
-from .job import Access, Choose, FetchJob, FetchStage, Progress, choose_default
+from .job import Access, Choose, FetchJob, FetchStage, Progress, choose_default, ignore_progress
 from .local import fetch_archive_file, fetch_name, fetch_path
-from .parallel import run_parallel
-from .results import Fetched
 
-__all__ = ["fetch", "fetch_all"]
+__all__ = ["fetch_ref"]
 
 
-def fetch(ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = lambda _step: None) -> Fetched:
-    """The skills of one ref that `choose` picks from what its source offers; choosing none only lists."""
+def fetch_ref(ref: Ref, access: Access, *, choose: Choose = choose_default, progress: Progress = ignore_progress) -> Fetched:
+    """Returns the skills that `choose` picks from what the source offers. If it picks none, the result only lists them."""
     job = FetchJob(ref=ref.text, access=access, choose=choose, progress=progress)
     try:
         fetched = _offline(ref, job) if access.offline else _dispatch(ref, job)
     except BaseException:
-        job.tell(FetchStage.FAILED)
+        job.report(FetchStage.FAILED)
         raise
-    job.tell(FetchStage.DONE)
+    job.report(FetchStage.DONE)
     return fetched
-
-
-def fetch_all(
-    refs: Iterable[Ref], access: Access, *, choose: Choose = choose_default, progress: Progress = lambda _step: None
-) -> tuple[Fetched | MetierError, ...]:
-    """Every ref at once, in the order given. One that fails is its error in its place; the others still come."""
-
-    def one(ref: Ref) -> Fetched | MetierError:
-        try:
-            return fetch(ref, access, choose=choose, progress=progress)
-        except MetierError as error:
-            return error
-
-    return tuple(run_parallel(one, list(refs), workers=access.workers, cancelled=access.cancelled))
 
 
 def _dispatch(ref: Ref, job: FetchJob) -> Fetched:
@@ -61,11 +45,11 @@ def _dispatch(ref: Ref, job: FetchJob) -> Fetched:
         case ArchiveFile():
             return fetch_archive_file(ref, job)
         case _:
-            return _from_afar(ref, job)
+            return _fetch_remote(ref, job)
 
 
-def _from_afar(ref: GitRef | HttpArchive | HttpSkillFile | WellKnown | RegistryRef, job: FetchJob) -> Fetched:
-    # Imported here: what is on this disk needs none of it.
+def _fetch_remote(ref: GitRef | HttpArchive | HttpSkillFile | WellKnown | RegistryRef, job: FetchJob) -> Fetched:
+    # Imported here: a local folder needs neither git nor HTTP.
     from .git import fetch_git
     from .registry import fetch_registry
     from .web import fetch_archive, fetch_site, fetch_skill_file
@@ -91,6 +75,6 @@ def _offline(ref: Ref, job: FetchJob) -> Fetched:
     skill = ref.skill if isinstance(ref, GitRef | WellKnown) else None
     known = job.recalled(ref.text, skill=skill)
     if known is None:
-        raise UnavailableError(f"{ref.text} is not in the cache, and --offline asks nobody else", retryable=False,
-                          hint="fetch it once without --offline")  # fmt: skip
+        raise UnavailableError(f"{ref.text} is not in the cache, and --offline allows no network", retryable=False,
+                               hint="run it once without --offline")  # fmt: skip
     return known

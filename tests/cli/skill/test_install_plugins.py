@@ -27,12 +27,12 @@ def listed(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def test_one_command_installs_what_is_listed_and_the_second_time_nothing(listed: Shell) -> None:
-    assert listed("skill", "manage", "list").ok().out.count("(listed, not installed)") == 2
+    assert listed("skill", "manage", "list").ok().out.count("(configured, not installed)") == 2
     assert listed("skill", "install", "--dry-run").ok().out.count("+ install") == 3
     assert not (listed.home / ".metier/plugins").exists()
-    assert listed("skill", "install").ok().out.endswith("3 installed, 0 as they were\n")
+    assert listed("skill", "install").ok().out.endswith("Installed 3 skills; 0 already up to date\n")
     assert listed.listed() == {"docx": "enabled", "my-pdf": "disabled", "xlsx": "enabled"}
-    assert listed("skill", "install").ok().out == "0 installed, 3 as they were\n"
+    assert listed("skill", "install").ok().out == "Installed 0 skills; 3 already up to date\n"
     assert listed("skill", "manage", "list", "--json").data["not_installed"] == []
 
 
@@ -41,11 +41,11 @@ def test_a_new_row_is_installed_beside_what_is_locked_and_what_is_gone_comes_bac
     shutil.rmtree(listed.home / ".metier/plugins/docx")
     write_skill(tmp_path, "third")
     listed.write_config(listed.config.read_text() + f'\n[[skills.plugins]]\nurl = "{tmp_path}/third"\n')
-    assert listed("skill", "install").ok().out.endswith("2 installed, 2 as they were\n")
+    assert listed("skill", "install").ok().out.endswith("Installed 2 skills; 2 already up to date\n")
 
 
 def test_frozen_refuses_what_is_listed_and_not_locked(listed: Shell) -> None:
-    listed("skill", "install", "--frozen").failed(5, "the lock does not have", "without --frozen")
+    listed("skill", "install", "--frozen").failed(5, "the lock lacks", "without --frozen")
     listed("skill", "install").ok()
     listed("skill", "install", "--frozen").ok()
 
@@ -76,7 +76,7 @@ def test_what_is_removed_leaves_the_list_with_its_last_skill(listed: Shell) -> N
     listed("skill", "manage", "remove", "xlsx", "--yes").ok()
     listed("skill", "manage", "remove", "my-pdf", "--yes").ok()
     assert "plugins" not in listed.config.read_text()
-    listed("skill", "install").failed(3, "nothing is locked")
+    listed("skill", "install").failed(3, "metier.lock has no skills")
 
 
 def test_another_ref_in_the_list_is_taken(shell: Shell, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_project_lists_its_own(shell: Shell, tmp_path: Path) -> None:
     write_skill(tmp_path / "one", "pdf")
     (shell.project / ".metier").mkdir()
     (shell.project / ".metier/config.toml").write_text(f'[[skills.plugins]]\nurl = "{tmp_path}/one/pdf"\n')
-    shell("skill", "install").failed(3, "nothing is locked")
+    shell("skill", "install").failed(3, "metier.lock has no skills")
     shell("trust").ok()
     shell("skill", "install", "--project").ok()
     assert (shell.project / ".agents/skills/pdf/SKILL.md").is_file()

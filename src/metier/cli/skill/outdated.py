@@ -1,0 +1,62 @@
+"""`metier skill outdated`: asks the sources of installed skills for newer versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from metier.app import App
+from metier.cli.completion import skill_names
+from metier.cli.core.dispatch import command
+from metier.cli.core.result import Result
+from metier.cli.core.terminal import Terminal, one_line
+from metier.install import LockFetcher, SkillStore, UpdateState, UpdateStatus
+from metier.install import outdated as outdated_skills
+
+from .install_common import access_of, access_options, entry_row, fetch_progress, grouped_stores, scope_options, skills_count
+
+__all__ = ["outdated"]
+
+
+@command("skill", "outdated")
+@click.argument("names", nargs=-1, shell_complete=skill_names)
+@scope_options
+@access_options
+def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **access: Any) -> Result:
+    """Ask the sources for newer versions, and change nothing. Exits with 1 if a skill is outdated.
+
+    Each repository is asked once, all in parallel. A repository tells its newest commit; whether that changed this skill is
+    shown by `metier skill update --dry-run`.
+    """
+    # Any: what `access_options` parsed.
+    found: list[tuple[SkillStore, UpdateStatus]] = []
+    with fetch_progress() as progress:
+        fetcher = LockFetcher(access_of(app, **access), progress=progress)
+        for store, chosen in grouped_stores(app, names, project=project, user=user):
+            found += [(store, status) for status in outdated_skills(store, fetcher, chosen)]
+    rows = [
+        {**entry_row(one.entry, store), "state": one.state, "newest": one.commit, "problem": one.problem}
+        for store, one in found
+    ]
+    old = sum(one.state is UpdateState.OUTDATED for _, one in found)
+
+    def lines(terminal: Terminal) -> Iterator[str]:
+        for _, one in found:
+            if one.state is not UpdateState.CURRENT:
+                yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: {one_line(_describe(one))}"
+        yield terminal.paint(f"{old} of {skills_count(len(found))} outdated", "dim")
+
+    return Result(data={"skills": rows, "outdated": old}, lines=lines, status=1 if old else 0)
+
+
+def _describe(status: UpdateStatus) -> str:
+    if status.state is UpdateState.UNKNOWN:
+        return status.problem
+    old, new = status.entry.version, status.version
+    if not (old and new):
+        old, new = status.entry.origin.commit[:10], status.commit[:10]
+    versions = f" ({old} -> {new})" if old and new else ""
+    pinned = ", but it is pinned" if status.state is UpdateState.PINNED else ""
+    return f"newer version available{versions}{pinned}"

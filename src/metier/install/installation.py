@@ -1,0 +1,269 @@
+"""Installs skills from refs: fetch, choose, prepare, add dependencies, scan, settle conflicts, apply.
+
+Nothing on disk changes before everything was fetched, checked and agreed to; then `SkillStore.install` applies all or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from metier.errors import AmbiguousError, ConflictError, RefusedError, SkillNotFoundError, UsageError
+from metier.values import dataclass, replace
+
+from .configured_plugins import ConfiguredPlugin, not_installed
+from .dependencies import in_order
+from .fetch.dispatch import fetch_ref
+from .fetch.job import Access, Progress, ignore_progress
+from .fetch.parallel import run_parallel
+from .fetch.repository import FoundSkill, select_skills, wanted_by_default
+from .lock.lock_file import identity_of
+from .options import ConflictAction, InstallOptions, InstallResult
+from .prepare import PreparedSkill, prepare, refuse_blocked
+from .protocols import Fetched, FetchedSkill, Fetcher, Scan
+from .refs.parsing import parse_ref
+from .refs.ref_types import ArchiveFile, GitRef, LocalName, LocalPath, Ref
+from .store import SkillStore
+from .targets.scope import ALL_DETECTED, read_targets
+from .transaction.steps import Edits, InstallStep, Verb
+
+__all__ = ["InstallRun", "install", "list_source", "restore_and_install"]
+
+
+def install(
+    refs: Sequence[str],
+    *,
+    store: SkillStore,
+    access: Access,
+    options: InstallOptions = InstallOptions(),  # noqa: B008 - frozen
+    scan: Scan | None = None,
+    available: Callable[[], Iterable[str]] = tuple,
+    progress: Progress = ignore_progress,
+) -> InstallResult:
+    """Installs the skills of these refs into a store.
+
+    `available` names skills that satisfy a dependency although they are not in the store's lock.
+    """
+    run = InstallRun(store=store, access=access, options=options, scan=scan, available=available, progress=progress)
+    return run.install(refs)
+
+
+def list_source(
+    refs: Sequence[str], access: Access, *, progress: Progress = ignore_progress
+) -> tuple[tuple[str, Fetched], ...]:
+    """Returns what these refs offer, each with the ref as the lock would keep it; fetches no skill."""
+
+    def listed(ref: str) -> tuple[str, Fetched]:
+        parsed = parse_source_ref(ref, access)
+        return parsed.text, fetch_ref(parsed, _uncached(parsed, access), choose=lambda _: (), progress=progress)
+
+    return tuple(run_parallel(listed, refs, workers=access.workers, cancelled=access.cancelled))
+
+
+def restore_and_install(
+    plugins: Sequence[ConfiguredPlugin],
+    *,
+    store: SkillStore,
+    access: Access,
+    options: InstallOptions = InstallOptions(),  # noqa: B008 - frozen
+    scan: Scan | None = None,
+    available: Callable[[], Iterable[str]] = tuple,
+    progress: Progress = ignore_progress,
+) -> InstallResult:
+    """Restores what the store's lock promises, and installs the configured plugins that it does not have."""
+    # Imported here: an installation from refs restores nothing.
+    from .fetch.lock_fetcher import LockFetcher
+    from .lock.restore import restore
+
+    missing = not_installed(plugins, store.lock())
+    installed: InstallResult | None = None
+    if missing:
+        if options.frozen:
+            raise RefusedError(f"--frozen, but the lock lacks {missing[0].url}, which the configuration lists",
+                               rule="frozen", hint="run `metier skill install` once without --frozen")  # fmt: skip
+        run = InstallRun(
+            store=store, access=access, options=replace(options, choose=None, approve=None, resolve_conflict=None),
+            scan=scan, available=available, progress=progress,
+        )  # fmt: skip
+        installed = run.install_plugins(missing)
+        if not len(store.lock()):
+            return installed
+    options = replace(options, targets=read_targets(options.targets, store.scope))
+    result = restore(store, LockFetcher(access, progress=progress), options, scan=None if options.unsafe else scan)
+    if installed is None:
+        return result
+    return replace(
+        result, steps=(*installed.steps, *result.steps), saved=(*installed.saved, *result.saved), notes=installed.notes
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """A fetched skill, the ref that named it, and the name to install it under."""
+
+    ref: str
+    skill: FetchedSkill
+    name: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstallRun:
+    """One installation with everything it needs."""
+
+    store: SkillStore
+    access: Access
+    options: InstallOptions
+    scan: Scan | None = None
+    available: Callable[[], Iterable[str]] = tuple
+    progress: Progress = ignore_progress
+
+    def install(self, refs: Sequence[str]) -> InstallResult:
+        fetched = self._fetch(refs)
+        name = self.options.name
+        choices = [
+            _Choice(ref=ref, skill=skill, name=name or self._existing_name(skill))
+            for ref, source in fetched
+            for skill in source.skills
+        ]
+        if name and len(choices) != 1:
+            raise UsageError(f"--name needs exactly one skill, and {len(choices)} are selected", hint="install them one by one")
+        warnings = tuple(warning for _, source in fetched for warning in source.warnings)
+        return self._install(choices, warnings)
+
+    def install_plugins(self, plugins: Sequence[ConfiguredPlugin]) -> InstallResult:
+        """Installs every skill of each plugin, or the one that the configuration names."""
+        choices: list[_Choice] = []
+        for plugin in plugins:
+            ref = plugin.to_ref({"r9s", *(source.name for source in self.access.sources)})
+            skills = fetch_ref(ref, self.access, progress=self.progress).skills
+            named = [skill for skill in skills if skill.name == plugin.name]
+            if plugin.name and not named and len(skills) != 1:
+                known = [skill.name for skill in skills]
+                raise SkillNotFoundError(plugin.name, known=known, hint=f"{plugin.url} has other skills")
+            choices += [_Choice(ref=ref.text, skill=skill, name=plugin.name or None) for skill in named or skills]
+        return self._install(choices)
+
+    def _fetch(self, refs: Sequence[str]) -> list[tuple[str, Fetched]]:
+        # A question needs the main thread, which receives Ctrl-C, and only one can be asked at a time.
+        asks = self.options.choose is not None and not (self.options.skills or self.options.take_all)
+        workers = 1 if asks else self.access.workers
+        return run_parallel(self._fetch_one, refs, workers=workers, cancelled=self.access.cancelled)
+
+    def _fetch_one(self, text: str) -> tuple[str, Fetched]:
+        """Returns the skills of a ref, and the ref as the lock keeps it: without a secret that was typed in it."""
+        ref = parse_source_ref(text, self.access)
+        if self.options.git_ref and isinstance(ref, GitRef):
+            ref = replace(ref, ref=self.options.git_ref)
+        if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
+            # An installed skill that more agents should see.
+            return entry.asked, Fetched(skills=(self.store.read_installed(entry),))
+        return ref.text, fetch_ref(ref, _uncached(ref, self.access), choose=self._choose, progress=self.progress)
+
+    def _choose(self, found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
+        offered = wanted_by_default(found)
+        if self.options.skills:
+            return select_skills(found, self.options.skills)
+        if len(offered) == 1 or self.options.take_all:
+            return offered
+        if self.options.choose:
+            return self.options.choose(offered)
+        names = ", ".join(sorted(one.name for one in offered)[:10])
+        raise AmbiguousError(f"the source has {len(offered)} skills: {names}{', …' if len(offered) > 10 else ''}",
+                             hint="choose with --skill NAME or --all; --list describes them")  # fmt: skip
+
+    def _existing_name(self, skill: FetchedSkill) -> str | None:
+        """Returns the name under which a skill of the same origin is installed, if it was renamed."""
+        same = [entry for entry in self.store.lock() if entry.identity == identity_of(skill.origin)]
+        return same[0].name if len(same) == 1 and same[0].called else None
+
+    def _install(self, choices: Sequence[_Choice], warnings: tuple[str, ...] = ()) -> InstallResult:
+        # Two refs may lead to one skill; the first one counts.
+        unique = {(identity_of(one.skill.origin), one.skill.digest): one for one in reversed(choices)}
+        scan = None if self.options.unsafe else self.scan
+        skills = [prepare(one.skill, name=one.name, asked=one.ref, scan=scan) for one in reversed(unique.values())]
+        if self.options.dependencies:
+            skills = self._with_dependencies(skills, scan)
+        if self.options.approve and any(skill.needs_review for skill in skills):
+            if not self.options.approve(skills):
+                raise RefusedError("the installation was declined", rule="scan", hint="nothing was installed")
+        else:
+            refuse_blocked(skills)
+        skills, result = self._apply(skills)
+        return replace(result, names=tuple(skill.name for skill in skills), notes=(*warnings, *self._notes(skills)))
+
+    def _with_dependencies(self, skills: list[PreparedSkill], scan: Scan | None) -> list[PreparedSkill]:
+        if not any(skill.entry.dependencies for skill in skills):
+            return skills
+        # Imported here: most skills depend on no other.
+        from .fetch.lock_fetcher import LockFetcher
+
+        fetcher: Fetcher = LockFetcher(self.access)
+        known = {skill.name: skill for skill in skills}
+        roots = tuple(known)
+        present = {entry.name for entry in self.store.lock()} | set(self.available())
+        pending = list(skills)
+        while pending:
+            skill = pending.pop()
+            missing = [name for name in skill.entry.dependencies if name not in known]
+            if not missing:
+                continue
+            for found in fetcher.beside(skill.entry, missing).skills:
+                dependency = prepare(found, scan=scan)
+                if dependency.name not in known:
+                    known[dependency.name] = dependency
+                    pending.append(dependency)
+        order = in_order(roots, lambda name: known[name].entry.dependencies if name in known else None, present=present)
+        return [known[name] for name in order]
+
+    def _apply(self, skills: list[PreparedSkill]) -> tuple[list[PreparedSkill], InstallResult]:
+        options = replace(self.options, targets=read_targets(self.options.targets, self.store.scope))
+        while options.resolve_conflict and not options.dry_run:
+            plan = self.store.install(skills, replace(options, dry_run=True))
+            conflict = next((step for step in plan.steps if step.verb is Verb.CONFLICT), None)
+            if conflict is None:
+                break
+            skills, options = _settle(conflict, skills, options)
+        return skills, self.store.install(skills, options)
+
+    def _notes(self, skills: Sequence[PreparedSkill]) -> Iterable[str]:
+        for skill in skills:
+            if skill.needs_review:
+                yield f"{skill.name}: the scan asks you to review this: {skill.worst}"
+        for skill in skills:
+            for problem in skill.report.errors:
+                yield f"{skill.name}: {problem.where}: {problem.code}: {problem.message}"
+        asked = ",".join(self.options.targets).split(",")
+        if ALL_DETECTED in asked and not read_targets(self.options.targets, self.store.scope):
+            yield "no other agent was found on this machine, so only metier sees this; --target NAME names one"
+
+
+def parse_source_ref(text: str, access: Access) -> Ref:
+    """Parses a ref with the registry aliases and the GitHub host that `access` knows."""
+    aliases = tuple({"r9s", *(source.name for source in access.sources)})
+    return parse_ref(text, aliases=aliases, github_host=access.environment.get("GH_HOST") or "github.com")
+
+
+def _uncached(ref: Ref, access: Access) -> Access:
+    # What is on this disk needs no second copy in the cache.
+    return replace(access, cache=None) if isinstance(ref, LocalName | LocalPath | ArchiveFile) else access
+
+
+def _settle(
+    conflict: InstallStep, skills: list[PreparedSkill], options: InstallOptions
+) -> tuple[list[PreparedSkill], InstallOptions]:
+    """Applies the answer to one conflict. Raises ConflictError if no skill is left to install."""
+    if options.resolve_conflict is None:
+        return skills, options
+    answer, name = options.resolve_conflict(conflict), conflict.name
+    match answer.action:
+        case ConflictAction.KEEP | ConflictAction.OVERWRITE:
+            edits = Edits.KEEP if answer.action is ConflictAction.KEEP else Edits.OVERWRITE
+            return skills, replace(options, edits_by_name={**options.edits_by_name, name: edits})
+        case ConflictAction.REPLACE:
+            return skills, replace(options, force_names=options.force_names | {name})
+        case ConflictAction.RENAME:
+            return [skill.renamed(answer.name) if skill.name == name else skill for skill in skills], options
+        case ConflictAction.SKIP:
+            left = [skill for skill in skills if skill.name != name]
+            if not left:
+                raise ConflictError(f"{name}: {conflict.note}", hint="nothing was installed")
+            return left, options

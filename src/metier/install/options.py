@@ -1,0 +1,100 @@
+"""The options and results of the install use cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from metier.values import dataclass, field
+
+from .targets.scope import InstallMode, InstallScope
+from .transaction.steps import Edits, InstallStep, Verb
+
+if TYPE_CHECKING:
+    from .fetch.job import Choose
+    from .lock.lock_file import Lock
+    from .prepare import PreparedSkill
+
+__all__ = ["ConflictAction", "ConflictAnswer", "InstallOptions", "InstallResult"]
+
+
+class ConflictAction(StrEnum):
+    SKIP = "skip"
+    """Do not install this skill; install the others."""
+    KEEP = "keep"
+    """Take the new version and keep the edited one as NAME.orig."""
+    OVERWRITE = "overwrite"
+    """Take the new version and discard the edits."""
+    REPLACE = "replace"
+    """Replace the skill or folder that has the name."""
+    RENAME = "rename"
+    """Install under another name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictAnswer:
+    action: ConflictAction
+    name: str = ""
+    """The new name, for RENAME."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """The choices of one installation. The callbacks put questions to a person; without them a question is an error."""
+
+    skills: tuple[str, ...] = ()
+    """Names of the skills to take from a source that offers several."""
+    take_all: bool = False
+    """Take every skill of the source."""
+    name: str | None = None
+    """Install the one skill under this name."""
+    git_ref: str | None = None
+    """A branch, tag or commit for refs that name none."""
+    targets: tuple[str, ...] = ()
+    """Agents that should see the skills, by name; `all-detected` for those on this machine."""
+    mode: InstallMode = InstallMode.LINK
+    edits: Edits = Edits.REFUSE
+    force: bool = False
+    """Replace a skill or folder that metier did not install from the same origin."""
+    unsafe: bool = False
+    """Install without a scan."""
+    dependencies: bool = True
+    """Also install the skills that these depend on."""
+    frozen: bool = False
+    """Refuse any change to the lock, and any difference from it."""
+    dry_run: bool = False
+    choose: Choose | None = field(default=None, compare=False)
+    """Picks from several skills. None: AmbiguousError."""
+    approve: Callable[[Sequence[PreparedSkill]], bool] | None = field(default=None, compare=False)
+    """Decides about skills that need review. None: only blocked skills are refused."""
+    resolve_conflict: Callable[[InstallStep], ConflictAnswer] | None = field(default=None, compare=False)
+    """Decides about one conflict. None: ConflictError."""
+    edits_by_name: Mapping[str, Edits] = field(default_factory=dict)
+    """Overrides `edits` for single skills."""
+    force_names: frozenset[str] = frozenset()
+    """Sets `force` for single skills."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallResult:
+    steps: tuple[InstallStep, ...]
+    lock: Lock
+    """The lock after the steps."""
+    scope: InstallScope
+    names: tuple[str, ...] = ()
+    """The skills this was about."""
+    saved: tuple[tuple[str, str], ...] = ()
+    """Folders that were copied before they were replaced, as (from, to)."""
+    done: bool = True
+    """False for a dry run."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_conflicts(self) -> bool:
+        return any(step.verb is Verb.CONFLICT for step in self.steps)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the skills whose files were written."""
+        return tuple(dict.fromkeys(step.name for step in self.steps if step.verb in (Verb.INSTALL, Verb.UPDATE)))
