@@ -148,6 +148,7 @@ if not TYPE_CHECKING:
                 "FetchProgress",
                 "FetchStage",
                 "Progress",
+                "ignore_progress",
             ),
             "metier.install.fetch.lock_fetcher": ("LockFetcher",),
             "metier.install.fetch.repository": (
@@ -182,10 +183,10 @@ if not TYPE_CHECKING:
                 "cached_scan",
             ),
             "metier.install.protocols": (
+                "FetchResult",
                 "Fetched",
                 "FetchedSkill",
                 "Fetcher",
-                "FetchResult",
                 "NewestVersion",
                 "Scan",
             ),
@@ -205,7 +206,6 @@ if not TYPE_CHECKING:
             "metier.install.store": (
                 "SkillStore",
                 "group_by_store",
-                "ignore_progress",
                 "store_of",
             ),
             "metier.install.targets.agent_visibility": ("AgentVisibility",),
