@@ -19,7 +19,7 @@ from metier.install.protocols import FetchedSkill
 from metier.install.targets.scope import InstallMode, ScopeLevel
 from metier.install.transaction.steps import Edits, Verb, changes
 from metier.scan import ScanReport, scan
-from metier.spec import Files
+from metier.spec import Files, Manifest
 
 
 def conditions(tmp_path: Path, level: ScopeLevel = ScopeLevel.USER) -> dict[str, LockCondition]:
@@ -118,7 +118,7 @@ def test_what_only_the_strict_verdict_dislikes_is_installed_and_told() -> None:
 def test_a_scan_is_made_once_for_each_content_and_only_a_pass_is_remembered(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def every_rule(files: Files, *, folder: str) -> ScanReport | None:
+    def every_rule(files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
         asked.append(folder)
         return scan(files, folder=folder)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         WellKnown,
     )
     from .removal import remove
+    from .source_scan import ScannedSkill, scan_folder, scan_ref
     from .store import SkillStore, group_by_store, store_of
     from .targets.agent_visibility import AgentVisibility
     from .targets.agents_md import AgentsMd, write_agents_md
@@ -86,6 +87,7 @@ __all__ = [
     "RegistryRef",
     "RegistrySource",
     "Scan",
+    "ScannedSkill",
     "ScopeLevel",
     "SkillCache",
     "SkillStore",
@@ -115,6 +117,8 @@ __all__ = [
     "repair",
     "restore",
     "restore_and_install",
+    "scan_folder",
+    "scan_ref",
     "select_skills",
     "store_of",
     "update",
@@ -203,6 +207,11 @@ if not TYPE_CHECKING:
                 "WellKnown",
             ),
             "metier.install.removal": ("remove",),
+            "metier.install.source_scan": (
+                "ScannedSkill",
+                "scan_folder",
+                "scan_ref",
+            ),
             "metier.install.store": (
                 "SkillStore",
                 "group_by_store",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metier import __version__
 from metier.archive import Contents, digest, file_hashes, read_contents
 from metier.errors import InvalidSkillError, RefusedError, suggested_name
-from metier.spec import SKILL_FILE, Files, ParseResult, Report, SkillName, Verdict, check, is_name, load
+from metier.spec import SKILL_FILE, Files, Manifest, ParseResult, Report, SkillName, Verdict, check, is_name, load
 from metier.values import dataclass, field, replace
 
 from .lock.lock_file import LockEntry
@@ -87,7 +87,7 @@ def prepare(skill: FetchedSkill, *, name: str | None = None, asked: str = "", sc
     return PreparedSkill(
         entry=entry,
         files=files,
-        scanned=scan(files, folder=chosen) if scan else None,
+        scanned=scan(files, folder=chosen, manifest=manifest if files is skill.files else None) if scan else None,
         parsed=skill.parsed if files is skill.files else None,
     )
 
@@ -103,7 +103,7 @@ def refuse_blocked(skills: Iterable[PreparedSkill]) -> None:
 def cached_scan(cache: SkillCache, scan: Scan | None = None) -> Scan:
     """Returns a scan that remembers content that passed, under this version of metier, and does not read it again."""
 
-    def scan_once(files: Files, *, folder: str) -> ScanReport | None:
+    def scan_once(files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
         # The folder is part of the key: some rules compare it with the text of the skill.
         key = f"scan {__version__} {folder} {digest(files)}"
         if (cache.recall(key) or {}).get("verdict") == "pass":
@@ -112,9 +112,9 @@ def cached_scan(cache: SkillCache, scan: Scan | None = None) -> Scan:
             # Imported here: the rules take longer to load than most skills to read.
             from metier.scan import scan as scan_files
 
-            report: ScanReport | None = scan_files(files, folder=folder)
+            report: ScanReport | None = scan_files(files, folder=folder, manifest=manifest)
         else:
-            report = scan(files, folder=folder)
+            report = scan(files, folder=folder, manifest=manifest)
         if report is not None and report.verdict == "pass":
             cache.remember(key, {"verdict": "pass"})
         return report

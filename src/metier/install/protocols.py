@@ -10,7 +10,7 @@ from metier.values import dataclass, field
 
 if TYPE_CHECKING:
     from metier.scan import ScanReport
-    from metier.spec import Files, ParseResult
+    from metier.spec import Files, Manifest, ParseResult
 
     from .fetch.repository import FoundSkill
     from .lock.lock_file import LockEntry, Origin
@@ -75,5 +75,5 @@ class Fetcher(Protocol):
 
 
 class Scan(Protocol):
-    def __call__(self, files: Files, *, folder: str) -> ScanReport | None:
-        """Returns the scan report; None if this content already passed."""
+    def __call__(self, files: Files, *, folder: str, manifest: Manifest | None = None) -> ScanReport | None:
+        """Returns the scan report; None if this content already passed. `manifest` saves parsing SKILL.md again."""

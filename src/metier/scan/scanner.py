@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metier.spec import Files
+from metier.spec import Files, Manifest
 from metier.values import dataclass, field, replace
 
 from .collector import FindingCollector
@@ -37,9 +37,18 @@ _MOST_INNER = 400
 _NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 
 
-def scan(files: Files, *, folder: str | None = None, options: ScanLimits = ScanLimits()) -> ScanReport:  # noqa: B008 - frozen
-    """Scans the files of a skill. The same bytes always give the same report."""
-    subject = read_subject(files, folder, options)
+def scan(
+    files: Files,
+    *,
+    folder: str | None = None,
+    manifest: Manifest | None = None,
+    options: ScanLimits = ScanLimits(),  # noqa: B008 - frozen
+) -> ScanReport:
+    """Scans the files of a skill. The same bytes always give the same report.
+
+    `manifest` is that of its SKILL.md, if the caller has parsed it already.
+    """
+    subject = read_subject(files, folder, options, manifest)
     collector = FindingCollector(subject.purpose)
     for path, why in subject.unread:
         collector.add("SK901", f"not scanned: {why}", file=path)

@@ -45,7 +45,7 @@ class ScanSubject:
     """File and reason."""
 
 
-def read_subject(files: Files, folder: str | None, limits: ScanLimits) -> ScanSubject:
+def read_subject(files: Files, folder: str | None, limits: ScanLimits, manifest: Manifest | None = None) -> ScanSubject:
     subject = ScanSubject()
     entries = list(islice(files.list(), limits.files + 1))
     if len(entries) > limits.files:
@@ -57,7 +57,7 @@ def read_subject(files: Files, folder: str | None, limits: ScanLimits) -> ScanSu
     left = limits.total_bytes
     for entry in sorted(subject.entries, key=lambda one: (one.path != SKILL_FILE, _is_data(one.path), one.path)):
         left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
-    _introduce(subject, folder)
+    _introduce(subject, folder, manifest)
     for text in subject.raw:
         subject.texts += split_document(text) if text.kind is TextKind.PROSE else [text]
     return subject
@@ -106,10 +106,10 @@ def _decoded(data: bytes) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _introduce(subject: ScanSubject, folder: str | None) -> None:
+def _introduce(subject: ScanSubject, folder: str | None, manifest: Manifest | None) -> None:
     first = next((text for text in subject.raw if text.path == SKILL_FILE), None)
-    parsed = parse(first.text.encode("utf-8", "replace"), folder=folder) if first else None
-    manifest = parsed.manifest if parsed else None
+    if manifest is None and first is not None:
+        manifest = parse(first.text.encode("utf-8", "replace"), folder=folder).manifest
     subject.manifest = manifest
     name = manifest.name.lower() if manifest else ""
     if manifest is None and first is not None:
