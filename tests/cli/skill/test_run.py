@@ -49,7 +49,7 @@ def test_the_exit_code_is_the_scripts_own(shell: Shell) -> None:
 
 @confined
 def test_a_script_that_times_out_ends_with_124(shell: Shell) -> None:
-    script_skill(shell, "import time\ntime.sleep(60)\n")
+    script_skill(shell, "import time\ntime.sleep(600)\n")
     ran = shell("skill", "run", "tool", "go", "--timeout", "0.5", PATH=PATH)
     assert (ran.code, ran.err) == (124, "warning: timed out\n")
 

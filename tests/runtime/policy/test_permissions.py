@@ -462,7 +462,7 @@ def test_what_a_pattern_grants_a_real_shell_runs_as_exactly_those_words(only_git
         cwd=only_git,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     words = plain_words(command)

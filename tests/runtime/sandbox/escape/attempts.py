@@ -265,15 +265,15 @@ def daemon(work):
 
 
 def e18(facts):
-    daemon(lambda: time.sleep(60))
-    daemon(lambda: time.sleep(60))
+    daemon(lambda: time.sleep(600))
+    daemon(lambda: time.sleep(600))
     print("started", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 
 
 def e18b(facts):
     """The same, and then leave at once."""
-    daemon(lambda: time.sleep(60))
+    daemon(lambda: time.sleep(600))
     return {"left": True}
 
 
@@ -288,21 +288,24 @@ def e19(facts):
 
     daemon(restless)
     print("started", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 
 
 def e21_sleep(facts):
-    time.sleep(60)
+    print("started", flush=True)
+    time.sleep(600)
 
 
 def e21_busy(facts):
+    print("started", flush=True)
     while True:
         pass
 
 
 def e21_stop(facts):
+    print("started", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
-    time.sleep(60)
+    time.sleep(600)
 
 
 def e22(facts):
@@ -311,6 +314,7 @@ def e22(facts):
     if facts["clock"]:
         tried(time.clock_settime, time.CLOCK_REALTIME, 0)
     tried(resource.setrlimit, resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print("started", flush=True)
     while True:
         try:
             time.sleep(60)
@@ -333,12 +337,13 @@ def e23_threads(facts):
     started = 0
     try:
         while started < 3000:
-            threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+            threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
             started += 1
     except RuntimeError:
         pass
     print(json.dumps({"threads": started}), flush=True)
-    time.sleep(30)
+    time.sleep(600 if started >= 40 else 0)
+    os._exit(0)  # without waiting for the threads
 
 
 def e24_one(facts):
@@ -350,10 +355,10 @@ def e24_many(facts):
         if os.fork() == 0:
             hold = bytearray(60 << 20)
             hold[::4096] = b"x" * len(hold[::4096])
-            time.sleep(30)
+            time.sleep(600)
             os._exit(0)
     print("started", flush=True)
-    time.sleep(30)
+    time.sleep(600)
 
 
 def e25_bytes(facts):
@@ -369,7 +374,7 @@ def e25_bytes(facts):
     except OSError as error:
         why = errno.errorcode[error.errno]
     print(json.dumps({"written": written, "why": why}), flush=True)
-    time.sleep(30 if why == "ok" else 0)
+    time.sleep(600 if why == "ok" else 0)
 
 
 def e25_inodes(facts):
@@ -503,8 +508,8 @@ def e36(facts):
 def e37_leave(facts):
     home = os.environ["HOME"]
     write(f"{home}/secret", facts["nonce"])
-    print(home, flush=True)
-    time.sleep(facts.get("stay", 0))
+    # A process with this word tells the host that the file is written.
+    os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", facts["nonce"] + "-ready"])
 
 
 def e37_look(facts):

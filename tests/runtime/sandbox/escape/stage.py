@@ -7,12 +7,11 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from metier.runtime.sandbox.isolation import Guard, Isolation, IsolationLevel
 from metier.runtime.script_run import Limits, Outcome, ScriptRun
 from metier.runtime.scripts.runner import Runner
 
-__all__ = ["AVAILABLE", "LEVELS", "Stage", "at_every_level", "finish", "note", "survivors"]
+__all__ = ["AVAILABLE", "LEVELS", "Stage", "at_every_level", "note", "scratch_folders", "survivors", "wait_until"]
 
 AVAILABLE: dict[IsolationLevel, Isolation] = {found.level: found for found in Runner().available()}
 LEVELS = list(AVAILABLE)
@@ -33,7 +32,7 @@ _ATTEMPTS = Path(__file__).with_name("attempts.py")
 
 
 def note(row: str, level: IsolationLevel, held: str) -> None:
-    """One line of the table in docs/sandbox.md, if somebody collects them."""
+    """Writes one line of the table in docs/sandbox.md, if METIER_ESCAPE_TABLE names a file."""
     if file := os.environ.get("METIER_ESCAPE_TABLE"):
         who = "root" if os.geteuid() == 0 else "user"
         with open(file, "a", encoding="utf-8") as table:
@@ -42,7 +41,7 @@ def note(row: str, level: IsolationLevel, held: str) -> None:
 
 
 def survivors(nonce: str) -> list[int]:
-    """Living processes of the host whose command line holds the nonce, whatever they made of their parents."""
+    """Returns the living processes of the host whose command line holds the nonce."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -55,16 +54,28 @@ def survivors(nonce: str) -> list[int]:
     return found
 
 
-def finish(nonce: str, within: float) -> None:
-    deadline = time.monotonic() + within
-    while left := survivors(nonce):
-        assert time.monotonic() < deadline, f"still alive: {left}"
-        time.sleep(0.02)
+def scratch_folders(pid: int) -> list[str]:
+    """Returns the scratch folder of a run, from the environment of its process; empty in a namespace."""
+    try:
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+    homes = [word.removeprefix(b"HOME=").decode() for word in words if word.startswith(b"HOME=")]
+    return [home for home in homes if "/metier-" in home]
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Polls for something that another process does. The guard is for a test that would hang, not a measurement."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"never happened: {what}")
 
 
 @dataclass
 class Stage:
-    """Everything below one temporary folder. `canary` is in each file that must stay out of sight."""
+    """Everything below one temporary folder. `canary` is in each file that must stay hidden."""
 
     root: Path
     canary: str = field(default_factory=lambda: "canary-" + secrets.token_hex(12))
@@ -89,16 +100,26 @@ class Stage:
         return {**about, "host": os.getpid(), "sid": os.getsid(0), **more}
 
     def run(self, name: str, level: IsolationLevel, *, facts: dict[str, object] | None = None, **more: Any) -> ScriptRun:
-        limits = replace(Limits(seconds=10, argument_bytes=1 << 16, require=level), **more.pop("limits", {}))
+        limits = replace(Limits(seconds=60, argument_bytes=1 << 16, require=level), **more.pop("limits", {}))
         words = (name, json.dumps(self.facts(**(facts or {}))), *more.pop("arguments", ()))
         return ScriptRun(folder=str(self.skill), script="scripts/attempts.py", arguments=words, limits=limits, **more)
 
     def attempt(self, name: str, level: IsolationLevel, *, facts: dict[str, object] | None = None, **more: Any) -> Outcome:
-        """Run one attempt to its end. Whatever it was, the canary must not have come out of it."""
+        """Runs one attempt to its end. Its output must not contain the canary."""
         outcome = asyncio.run(Runner(level=level).run(self.run(name, level, facts=facts, **more)))
         assert outcome.isolation.level is level
         if outcome.isolation.has(Guard.HOME):
             assert self.canary not in outcome.stdout + outcome.stderr
+        return outcome
+
+    def attempt_until_started(self, name: str, level: IsolationLevel, **more: Any) -> Outcome:
+        """Run an attempt that prints "started" and never ends. On a busy machine the timeout grows until it has started."""
+        for seconds in (0.5, 2, 8, 32):
+            outcome = self.attempt(name, level, limits={"seconds": seconds}, **more)
+            assert (outcome.timed_out, outcome.exit_code, outcome.stop_reason) == (True, None, "time")
+            assert survivors(self.nonce) == []
+            if outcome.stdout:
+                break
         return outcome
 
     def told(self, name: str, level: IsolationLevel, **more: Any) -> Any:  # Any: JSON
@@ -107,7 +128,7 @@ class Stage:
         return json.loads(outcome.stdout)
 
     def state(self) -> dict[str, tuple[object, ...]]:
-        """The skill's folder and the canaries, as exactly as the system can tell."""
+        """Returns the state of the skill's folder and of the canaries."""
         found: dict[str, tuple[object, ...]] = {}
         for path in (self.skill, *self.skill.rglob("*"), *self.canaries):
             status = path.lstat()
@@ -125,7 +146,7 @@ class Stage:
         return found
 
     def claims(self, row: str, level: IsolationLevel, guard: Guard) -> bool:
-        """Does the level say that it holds this? If not, its results say so too, and the table."""
+        """Returns True if the level claims this guard. If not, its results and the table say so too."""
         isolation = AVAILABLE[level]
         if isolation.has(guard):
             note(row, level, "held")
@@ -136,7 +157,7 @@ class Stage:
 
     @contextmanager
     def listening(self, family: int, kind: int, address: Any) -> Iterator[socket.socket]:
-        """A socket of the host. On leaving, nobody must have reached it."""
+        """A socket of the host. At the end of the block, nothing must have reached it."""
         with socket.socket(family, kind) as link:
             link.bind(address)
             if kind == socket.SOCK_STREAM:
@@ -148,18 +169,17 @@ class Stage:
 
     @contextmanager
     def victim(self) -> Iterator[subprocess.Popen[bytes]]:
-        """A process of ours that must not feel anything."""
-        code = ("import signal, sys, time\n"
+        """A process of the host that no attempt must affect."""
+        code = ("import signal, sys\n"
                 "signal.signal(signal.SIGURG, lambda *_: sys.exit(9))\n"
-                "print('ready', flush=True)\ntime.sleep(60)")  # fmt: skip
-        process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdout=subprocess.PIPE, start_new_session=True)
-        assert process.stdout
-        try:
+                "print('ready', flush=True)\nsys.stdin.readline()\nprint('alive', flush=True)")  # fmt: skip
+        pipe = subprocess.PIPE
+        words = [sys.executable, "-I", "-S", "-c", code]
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, start_new_session=True) as process:
+            assert process.stdin
+            assert process.stdout
             assert process.stdout.readline() == b"ready\n"
             yield process
-            time.sleep(0.1)
-            assert process.poll() is None, "the victim was hit"
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            process.stdout.close()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"alive\n", "the victim was hit"
