@@ -234,7 +234,7 @@ def test_refresh_asks_a_program_and_the_skill_can_be_shown_read_approved_and_run
     assert shell("policy", "allow", "Script", "--skill", "acme:refunds", "--json").data["digest"].startswith("sha256:")
     assert shell("policy", "show", "--json").data["approvals"][0]["valid"]
     assert shell("skill", "run", "acme:refunds", "go", "--", "5", PATH="/usr/bin:/bin").out == "refunded 5\n"
-    shell("skill", "delete", "acme:refunds", "--yes").failed(5, "on another server")
+    shell("skill", "delete", "acme:refunds", "--yes").failed(5, "on an MCP server")
     shell("skill", "validate", "acme:refunds").failed(5, "no folder here")
     assert "acme:refunds" not in shell("prompt", "refund").out
     assert "acme:refunds" in shell("prompt", "--preset", "tool").out

@@ -12,8 +12,7 @@ from skills_ref import validate
 from builders import FakeMachine, place
 from metier.catalog import Catalog, Source, State
 from metier.sources import BUNDLED, DiskFiles, LocalMachine, build_catalog
-from metier.spec import Report, Verdict, check
-from metier.spec.advice import advise, advise_set
+from metier.spec import Report, Verdict, advise, check, find_overlaps
 
 NAMES = ("code-review", "data-analysis", "gh", "hello-world", "skill-authoring", "web-scraping")
 
@@ -57,4 +56,4 @@ def test_lint_has_neither_errors_nor_warnings(name: str) -> None:
 
 
 def test_no_two_of_them_could_be_mixed_up() -> None:
-    assert list(advise_set((entry.name, entry.description) for entry in bundled())) == []
+    assert find_overlaps((entry.name, entry.description) for entry in bundled()) == ()

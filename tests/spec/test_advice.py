@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from builders import count_calls
+from builders import count_calls, skill_text
 from metier.spec import MemoryFiles, Problem, Report
-from metier.spec.advice import advise, advise_set, find_overlaps
+from metier.spec.advice import advise, find_overlaps, lint
 
 WHEN = "Fills PDF forms and lists their fields. Use when the user has a form to fill in."
 
@@ -434,8 +434,8 @@ def test_two_descriptions_of_one_thing_overlap() -> None:
     ((first, second, score),) = find_overlaps(skills)
     assert (first, second) == ("pdf-fill", "pdf-forms")
     assert 0.6 <= score <= 1
-    (problem,) = advise_set(skills)
-    assert (problem.code, problem.file) == ("SK217", "pdf-forms/SKILL.md")
+    files = [(f"/s/{name}", MemoryFiles({"SKILL.md": skill_text(name, description=about).encode()})) for name, about in skills]
+    assert [[one.code for one in report] for report in lint(files)] == [["SK217"], ["SK217"], []]
 
 
 def test_skills_from_one_template_for_different_products_do_not_overlap() -> None:

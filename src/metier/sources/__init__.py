@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .metadata_cache import MetadataCache
     from .selection_index import IndexedSkill, open_embeddings, open_selector
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
+    from .skill_writer import delete_skill_folder, write_skill_folder
     from .source_folders import BUNDLED, SourceFolder, standard_folders
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
@@ -35,6 +36,7 @@ __all__ = [
     "Trust",
     "build_catalog",
     "create_private_file",
+    "delete_skill_folder",
     "diff_catalogs",
     "discover",
     "file_lock",
@@ -46,6 +48,7 @@ __all__ = [
     "replace_text",
     "standard_folders",
     "watch",
+    "write_skill_folder",
 ]
 
 # A cached listing needs `skill_folders` alone, so no other module is imported with it.
@@ -61,6 +64,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
+            "metier.sources.skill_writer": ("delete_skill_folder", "write_skill_folder"),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),

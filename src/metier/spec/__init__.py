@@ -17,10 +17,11 @@ from .yaml import Json, MapNode, read_yaml, to_json, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .advice import advise, advise_set, find_overlaps
+    from .advice import advise, find_overlaps, lint
     from .fast_yaml import FastFields, fast_fields
     from .render import render_skill_file
     from .repairs import AppliedFix, FixResult, fix_skill_file, replace_description, replace_name
+    from .templates import SKILL_TEMPLATES, SkillTemplate, new_skill_files
     from .versions import Version, VersionRange, is_version, newest_version
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MAX_RESOURCE_BYTES",
     "MAX_SKILL_FILE_BYTES",
     "SKILL_FILE",
+    "SKILL_TEMPLATES",
     "STANDARD_KEYS",
     "AppliedFix",
     "Code",
@@ -53,13 +55,13 @@ __all__ = [
     "Severity",
     "Skill",
     "SkillName",
+    "SkillTemplate",
     "Toolset",
     "Triggers",
     "Verdict",
     "Version",
     "VersionRange",
     "advise",
-    "advise_set",
     "apply_verdict",
     "check",
     "estimate_tokens",
@@ -70,8 +72,10 @@ __all__ = [
     "format_tools",
     "is_name",
     "is_version",
+    "lint",
     "load",
     "manifest_from",
+    "new_skill_files",
     "newest_version",
     "parse",
     "parse_tools",
@@ -92,10 +96,11 @@ if not TYPE_CHECKING:  # most commands only read skills: they neither lint nor f
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "metier.spec.advice": ("advise", "advise_set", "find_overlaps"),
+            "metier.spec.advice": ("advise", "find_overlaps", "lint"),
             "metier.spec.fast_yaml": ("FastFields", "fast_fields"),
             "metier.spec.render": ("render_skill_file",),
             "metier.spec.repairs": ("AppliedFix", "FixResult", "fix_skill_file", "replace_description", "replace_name"),
+            "metier.spec.templates": ("SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"),
             "metier.spec.versions": ("Version", "VersionRange", "is_version", "newest_version"),
         },
     )

@@ -1,10 +1,16 @@
-"""How new skills begin. Each template is one way that good skills are built; the words in capitals are to be replaced."""
+"""Templates for new skills. The words in capitals are for the author to replace."""
 
 from __future__ import annotations
 
+from metier.errors import UsageError
 from metier.values import dataclass, field
 
-__all__ = ["SKILL_TEMPLATES", "SkillTemplate"]
+from .fields import SkillName
+from .files import SKILL_FILE
+from .render import render_skill_file
+from .rules import MAX_DESCRIPTION_LENGTH
+
+__all__ = ["SKILL_TEMPLATES", "SkillTemplate", "new_skill_files"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +28,12 @@ _BASIC = """\
 ## Steps
 
 1. Find out WHAT YOU NEED TO KNOW before you change anything.
-2. DO THE WORK, one step a line.
-3. Check the result: HOW ONE SEES THAT IT IS RIGHT. If it is not, go back to step 2.
+2. DO THE WORK, one step per line.
+3. Check the result: HOW TO SEE THAT IT IS RIGHT. If it is not, go back to step 2.
 
 ## Example
 
-Request: WHAT A PERSON WOULD WRITE
+Request: WHAT A USER WOULD WRITE
 Answer: WHAT A GOOD ANSWER LOOKS LIKE
 
 ## Gotchas
@@ -44,7 +50,7 @@ _SCRIPT = """\
 
 1. Run `python3 scripts/run.py --help` once to see its options.
 2. Run `python3 scripts/run.py INPUT`. It prints one JSON object on stdout; messages go to stderr.
-3. Exit code 0 means done, 2 means that the input was wrong: read the message, correct the input, run it again.
+3. Exit code 0 means done, 2 means that the input was wrong: read the message, correct the input and run it again.
 
 ## Gotchas
 
@@ -59,7 +65,7 @@ _REFERENCE = """\
 ## Steps
 
 1. Work with the rules below; they cover most requests.
-2. Read `references/details.md` only when THE CASE IN WHICH THE RULES ARE NOT ENOUGH.
+2. Read `references/details.md` only when THE RULES DO NOT COVER THE CASE.
 
 ## Rules
 
@@ -96,7 +102,7 @@ _RUN = '''\
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Say here what the script does, in one line."""
+"""Describe in one line what the script does."""
 
 import argparse
 import json
@@ -128,6 +134,19 @@ SKILL_TEMPLATES: dict[str, SkillTemplate] = {
     ),
     "workflow": SkillTemplate(
         about="plan, check, do, check, report", body=_WORKFLOW,
-        files={"assets/report.md": "## Done\n\nWHAT CHANGED\n\n## Checked\n\nHOW\n\n## Left open\n\nWHAT\n"},
+        files={"assets/report.md": "## Done\n\nWHAT CHANGED\n\n## Checked\n\nHOW\n\n## Open points\n\nWHAT\n"},
     ),
 }  # fmt: skip
+
+
+def new_skill_files(name: SkillName, description: str, *, template: str = "basic") -> dict[str, bytes]:
+    """Returns the files of a new skill, by path. Raises UsageError if the description is empty or too long."""
+    text = " ".join(description.split())
+    if not text:
+        raise UsageError("the description is empty", hint="say what the skill does and when to use it")
+    if len(text) > MAX_DESCRIPTION_LENGTH:
+        raise UsageError(f"the description has {len(text):,} characters", hint=f"use at most {MAX_DESCRIPTION_LENGTH:,}")
+    chosen = SKILL_TEMPLATES[template]
+    body = chosen.body.format(title=name.text.replace("-", " ").capitalize(), description=text)
+    document = render_skill_file(name, text, body, metadata={"version": "0.1.0"})
+    return {SKILL_FILE: document.encode(), **{path: content.encode() for path, content in chosen.files.items()}}

@@ -47,7 +47,7 @@ def test_on_a_terminal_it_asks_for_the_description(shell: Shell) -> None:
     child = shell.terminal("skill", "create", "pages")
     child.expect("What does the skill do")
     child.sendline("Reads pages. Use when asked.")
-    child.expect("created pages")
+    child.expect("Created pages")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
@@ -71,7 +71,7 @@ def test_a_bad_name_is_answered_with_a_good_one(shell: Shell) -> None:
 def test_an_existing_skill_is_never_overwritten(shell: Shell) -> None:
     folder = shell.skill("pages")
     before = shell.tree()
-    shell("skill", "create", "pages", *WORDS).failed(6, "exists already")
+    shell("skill", "create", "pages", *WORDS).failed(6, "already exists")
     assert shell.tree() == before
     (folder.parent / "link").symlink_to("/nonexistent")
     shell("skill", "create", "link", *WORDS).failed(6)
@@ -113,7 +113,7 @@ def test_a_file_without_end_is_not_read_to_its_end(shell: Shell) -> None:
 
 
 def test_a_file_that_is_not_there_or_a_folder_is_told(shell: Shell) -> None:
-    shell("skill", "create", "pages", "-f", "none.md").failed(3, "there is no file")
+    shell("skill", "create", "pages", "-f", "none.md").failed(3, "does not exist")
     shell("skill", "create", "pages", "-f", ".").failed(2, "is a folder")
 
 
@@ -137,8 +137,8 @@ def test_visual_comes_before_editor(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(("editor", "part"), [
-    ("fails", "ended with 3"), ("/nonexistent/editor", "cannot be started"), ("nowhere", "cannot be started"),
-    ("un'closed", "cannot be started"), (" ", "cannot be started"),
+    ("fails", "exited with status 3"), ("/nonexistent/editor", "cannot start"), ("nowhere", "cannot start"),
+    ("un'closed", "cannot start"), (" ", "cannot start"),
 ])  # fmt: skip
 def test_an_editor_that_fails_leaves_the_skill_and_says_where(shell: Shell, editor: str, part: str) -> None:
     shell.install("fails", "exit 3")

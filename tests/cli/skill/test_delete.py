@@ -11,9 +11,9 @@ from cli.shell import Shell
 def test_on_a_terminal_it_asks_and_a_yes_deletes(shell: Shell) -> None:
     folder = shell.skill("pdf")
     child = shell.terminal("skill", "delete", "pdf", columns=300)
-    child.expect_exact(f"Delete {folder} with 1 files? [y/N]: ")
+    child.expect_exact(f"Delete {folder} with 1 file? [y/N]: ")
     child.sendline("y")
-    child.expect("deleted pdf")
+    child.expect("Deleted pdf")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
@@ -26,7 +26,7 @@ def test_anything_but_a_yes_keeps_it(shell: Shell, answer: str) -> None:
     child = shell.terminal("skill", "delete", "pdf")
     child.expect_exact("[y/N]: ")
     child.sendline(answer)
-    child.expect("kept pdf")
+    child.expect("Kept pdf")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 1
@@ -46,7 +46,7 @@ def test_the_end_of_input_is_no_yes(shell: Shell) -> None:
 
 def test_without_a_terminal_it_needs_a_yes_on_the_command_line(shell: Shell) -> None:
     folder = shell.skill("pdf")
-    shell("skill", "delete", "pdf").failed(2, "needs a yes", "--yes")
+    shell("skill", "delete", "pdf").failed(2, "needs confirmation", "--yes")
     assert (folder / "SKILL.md").exists()
     data = shell("skill", "delete", "pdf", "--yes", "--json").data
     assert data == {"name": "pdf", "folder": str(folder), "files": 1, "deleted": True}
@@ -77,7 +77,7 @@ def test_of_several_the_source_is_asked_for(shell: Shell) -> None:
     shell("skill", "delete", "pdf", "--yes", "--source", "plugin").ok()
     assert not (shell.metier / "plugins/pdf").exists()
     assert (shell.skills / "pdf").exists()
-    shell("skill", "delete", "pdf", "--yes", "--source", "project").failed(3, "among the project skills")
+    shell("skill", "delete", "pdf", "--yes", "--source", "project").failed(3, "no project skill has that name")
     shell("skill", "delete", "hello-world", "--yes", "--source", "user").failed(3)
     assert (shell.skills / "pdf").exists()
 

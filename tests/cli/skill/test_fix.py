@@ -20,7 +20,7 @@ def test_a_repair_keeps_the_body_and_the_comments_byte_for_byte(shell: Shell) ->
     assert b"# a comment\r\n" in after
     assert b"name: pdf\r\n" in after
     assert file.stat().st_mode & 0o777 == 0o640
-    assert "pdf: changed" in ran.out
+    assert "pdf: 3 changes" in ran.out
     assert shell("skill", "validate", "pdf").code == 0
     assert shell("skill", "fix", "pdf").ok().out == "pdf: nothing to repair\n"
     assert file.read_bytes() == after
@@ -32,7 +32,7 @@ def test_a_dry_run_shows_a_diff_and_changes_nothing(shell: Shell) -> None:
     ran = shell("skill", "fix", "--dry-run", "pdf")
     assert ran.code == 0
     assert (file.read_bytes(), file.stat().st_mtime_ns) == (BROKEN + BODY, before)
-    assert "would change" in ran.out
+    assert "would make 3 changes" in ran.out
     assert "\n-name: Wrong\n" in ran.out
     assert "\n+name: pdf\n" in ran.out
     data = shell("skill", "fix", "--dry-run", "pdf", "--json").data
@@ -50,7 +50,7 @@ def test_what_needs_a_decision_is_left_and_counted(shell: Shell) -> None:
     shell.skill("pdf", data=b"---\nname: Pdf\nunknown: key\n---\n")
     ran = shell("skill", "fix", "pdf")
     assert ran.code == 1
-    assert "are left for you: `metier skill validate pdf`" in ran.out
+    assert "errors remain; see `metier skill validate pdf`" in ran.out
     assert shell("skill", "fix", "pdf", "--json").data["failed"] == 1
 
 

@@ -379,7 +379,7 @@ def test_a_lock_of_somebody_else_brings_nothing_that_the_scan_blocks(shell: Shel
 def test_a_skill_is_taken_from_one_agent_and_stays_for_the_others(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code,cursor,codex").ok()
     ran = shell("skill", "remove", "pdf", "--target", "cursor,codex").ok()
-    assert ran.out == "pdf is no longer for codex, cursor; it stays for claude-code\n"
+    assert ran.out == "Removed pdf from codex, cursor; still available in claude-code\n"
     assert not (shell.home / ".cursor/skills/pdf").exists() and not (shell.home / ".codex/skills/pdf").exists()
     assert (shell.home / ".claude/skills/pdf/SKILL.md").is_file()
     assert shell("skill", "verify").ok().out == "Verified 1 skill; 0 differ from the lock\n"

@@ -75,7 +75,7 @@ def test_without_a_target_the_current_folder_is_checked(shell: Shell) -> None:
     for command in ("validate", "lint"):
         assert shell("skill", command, "--json", folder=folder).data["checked"] == 1
         assert shell("skill", command, "--json", folder=shell.skills).data["checked"] == 1
-    shell("skill", "validate").failed(3, "no SKILL.md")
+    shell("skill", "validate").failed(3, "No SKILL.md")
 
 
 def test_every_bad_file_is_told_and_none_hides_another(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""What a person means by NAME or PATH on the command line."""
+"""Resolves NAME and PATH arguments to skills and folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["entries_named", "entry_named", "folders_named", "listing_plugins"]
 
 
 def entry_named(app: App, name: str) -> Entry:
-    """The winner of that name, else whatever there is of it: a person may ask about a skipped or untrusted skill too."""
+    """Returns the winner of that name, else any entry with it: skipped and untrusted skills can be shown too."""
     entry = app.catalog.get(name)
     if entry is not None:
         return entry
@@ -30,7 +30,7 @@ def entry_named(app: App, name: str) -> Entry:
 
 
 def folders_named(app: App, targets: Sequence[str]) -> list[str]:
-    """Skill folders for each target: a path to one, a path to many, a SKILL.md, or a name. Nothing given means here."""
+    """Returns the folders of all targets: a skill's folder, a folder of skills, a SKILL.md, or a name. Default: here."""
     found: dict[str, None] = {}
     for target in targets or (app.folder,):
         found.update(dict.fromkeys(_folders(app, target)))
@@ -38,7 +38,7 @@ def folders_named(app: App, targets: Sequence[str]) -> list[str]:
 
 
 def entries_named(app: App, targets: Sequence[str]) -> list[Entry]:
-    """The skills that the targets name, installed or not. InvalidSkillError for one that no client could load."""
+    """Returns the skills of all targets, installed or not. Raises InvalidSkillError for one that no client could load."""
     installed = {entry.folder: entry for entry in app.catalog.entries}
     return [installed.get(folder) or _entry_in(app, folder) for folder in folders_named(app, targets)]
 
@@ -47,7 +47,7 @@ def _entry_in(app: App, folder: str) -> Entry:
     entry = next(iter(build_catalog([SourceFolder(Source.PROJECT, folder)], machine=app.skills.machine).entries), None)
     if entry is None or entry.state is State.SKIPPED:
         report = entry.report if entry else Report()
-        raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a skill that can be loaded", report=report)
+        raise InvalidSkillError(f"{os.path.basename(folder)!r} is not a valid skill", report=report)
     return entry
 
 
@@ -59,13 +59,11 @@ def _folders(app: App, target: str) -> Iterator[str]:
     elif os.path.isdir(path) and (looks_like_path or _holds_skill(path) or not _is_known(app, target)):
         yield from _below(os.path.realpath(path), target)
     elif looks_like_path:
-        raise NotFoundError(
-            f"there is no skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill"
-        )
+        raise NotFoundError(f"No skill at {target!r}", hint="name a skill's folder, its SKILL.md, or an installed skill")
     elif _is_known(app, target):
         yield _folder_of(entry_named(app, target))
     else:
-        # A SKILL.md with the wrong name in it is what one comes to have checked and repaired.
+        # A folder whose SKILL.md has another name: `validate` and `fix` are for such mistakes.
         misnamed = (entry for entry in app.catalog.entries if os.path.basename(entry.folder) == target)
         yield _folder_of(next(misnamed, None) or entry_named(app, target))
 
@@ -73,7 +71,7 @@ def _folders(app: App, target: str) -> Iterator[str]:
 def _folder_of(entry: Entry) -> str:
     if entry.source is Source.MCP:
         raise RefusedError(
-            f"{entry.name} is on another server, and has no folder here", rule="mcp", hint="see `metier skill show`"
+            f"{entry.name} is on an MCP server, and has no folder here", rule="mcp", hint="see `metier skill show`"
         )
     return entry.folder
 
@@ -93,13 +91,13 @@ def _below(path: str, target: str) -> Iterator[str]:
     result = find_skill_folders(path)
     folders = sorted({folder for folder, *_ in (*result.found, *result.invalid)})
     if not folders:
-        raise NotFoundError(f"there is no SKILL.md in {target!r} or below it", hint="start one with `metier skill create NAME`")
+        raise NotFoundError(f"No SKILL.md in {target!r} or below it", hint="create one with `metier skill create NAME`")
     yield from folders
 
 
 def listing_plugins(app: App, name: str) -> dict[ConfiguredPlugin, tuple[str, ...]]:
-    """The rows of the user's own list of plugins that bring this skill, each with the other skills that it brings."""
-    # Imported here: most configurations list none.
+    """Returns the user's configured plugins that provide this skill, each with the other skills that it provides."""
+    # Imported here: most configurations have no plugins.
     from metier.install import ScopeLevel
 
     if not app.installation.plugins or app.installation.plugins_level is not ScopeLevel.USER:

@@ -1,11 +1,9 @@
-"""`metier skill delete` and `remove`: a skill's folder, gone whole or not at all; an installed one leaves its lock too."""
+"""`metier skill delete` (also `remove`): delete a skill's folder, and its entry in the lock if it was installed."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 
 import click
 
@@ -19,7 +17,7 @@ from metier.cli.core.terminal import one_line
 from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import ScopeLevel, SkillStore, Verb, read_targets
 from metier.install import remove as remove_installed
-from metier.sources import BUNDLED
+from metier.sources import BUNDLED, delete_skill_folder
 
 __all__ = ["delete"]
 
@@ -29,21 +27,21 @@ __all__ = ["delete"]
 @click.option(
     "--source",
     type=click.Choice([source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]),
-    help="Which one, if several have the name.",
+    help="Which one to delete if several have the name.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Also if another installed skill needs it.")
-@click.option("--target", "targets", multiple=True, help="Only take it away from these agents: cursor,codex,…")
+@click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it.")
+@click.option("--target", "targets", multiple=True, help="Remove it only from these agents: cursor,codex,…")
 def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, targets: tuple[str, ...]) -> Result:
-    """Delete a skill's folder, after asking. An installed skill also leaves the lock and every agent that saw it.
+    """Delete a skill's folder, after asking. An installed skill is also removed from the lock and from every agent.
 
-    With --target an installed skill stays, and only these agents no longer see it.
+    With --target, an installed skill stays, and is only removed from these agents.
     """
     owner = _owner(app, name, source)
     if targets:
         if owner is None:
             raise UsageError(f"{name} was not installed for any agent", hint="--target is for installed skills")
-        return _taken_away(*owner, targets)
+        return _remove_from_targets(*owner, targets)
     if owner is not None:
         return _uninstall(app, *owner, yes=yes, force=force)
     entry = _chosen(app, name, source)
@@ -53,22 +51,22 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
         )
     if entry.source is Source.MCP:
         raise RefusedError(
-            f"{name} is on another server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here"
+            f"{name} is on an MCP server", rule="mcp", hint=f"`metier skill disable {name}` switches it off here"
         )
     files = sum(len(names) for _, _, names in os.walk(entry.folder))
     data = {"name": entry.name, "folder": entry.folder, "files": files}
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
-        if not click.confirm(f"Delete {one_line(entry.folder)} with {files} files?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"kept {entry.name}"),), status=1)
-    _remove(entry.folder)
-    line = one_line(f"deleted {entry.name} ({entry.folder}, {files} files)")
+            raise UsageError(f"deleting {name} needs confirmation", hint="add --yes")
+        if not click.confirm(f"Delete {one_line(entry.folder)} with {_count(files)}?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {entry.name}"),), status=1)
+    delete_skill_folder(entry.folder)
+    line = one_line(f"Deleted {entry.name} ({entry.folder}, {_count(files)})")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
 
 
 def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | None:
-    """The store that installed it, and its name there, if nothing else can be meant."""
+    """Returns the store that installed it and its name there; None if it was not installed."""
     stores = app.installation.stores()
     owned = {
         os.path.realpath(path): (store, entry.name)
@@ -79,28 +77,26 @@ def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | 
     try:
         return owned.get(_chosen(app, name, source).folder)
     except SkillNotFoundError:
-        # Its folder is gone, and the lock still promises it.
+        # Its folder is gone, but it is still in the lock.
         return next(((store, name) for store in stores if name in store.lock()), None)
     except AmbiguousError:
         folder = {entry.folder for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)}
-        # The copies that one installation made are one skill.
+        # The copies that one installation made are the same skill.
         owners = {owned.get(each) for each in folder if not each.startswith(BUNDLED)}
         if len(owners) == 1 and None not in owners:
             return owners.pop()
         raise
 
 
-def _taken_away(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
+def _remove_from_targets(store: SkillStore, name: str, words: tuple[str, ...]) -> Result:
     targets = read_targets(words, store.scope)
     outcome = store.remove_targets(name, targets)
     left = outcome.lock[name].targets
     shared = [each for each in targets if store.scope.folder_of(each) == store.scope.shared and left]
-    notes = tuple(
-        f"{each} still sees {name}: it reads {store.scope.shared}, where the other agents' copy is" for each in shared
-    )
+    notes = tuple(f"{each} still sees {name}: it reads {store.scope.shared}, which other agents use too" for each in shared)
     data = {"name": name, "deleted": False, "taken_from": list(targets), "targets": list(left),
             "paths": [step.path for step in outcome.steps if step.verb is not Verb.KEEP]}  # fmt: skip
-    line = one_line(f"{name} is no longer for {', '.join(targets)}; it stays for {', '.join(left) or 'metier'}")
+    line = one_line(f"Removed {name} from {', '.join(targets)}; still available in {', '.join(left) or 'metier'}")
     return Result(data=data, lines=lambda _: (line,), notes=notes)
 
 
@@ -112,16 +108,20 @@ def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"deleting {name} needs a yes", hint="add --yes")
+            raise UsageError(f"deleting {name} needs confirmation", hint="add --yes")
         edited = [step.note for step in planned.steps if step.note]
         more = f" ({'; '.join(edited)})" if edited else ""
-        if not click.confirm(f"Delete {one_line(folder)} with {files} files{one_line(more)}?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"kept {name}"),), status=1)
+        if not click.confirm(f"Delete {one_line(folder)} with {_count(files)}{one_line(more)}?", err=True):
+            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {name}"),), status=1)
     (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
-    line = one_line(f"deleted {name} ({', '.join(gone) or 'it was gone already'})")
+    line = one_line(f"Deleted {name} ({', '.join(gone) or 'its folder was already gone'})")
     return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
+
+
+def _count(files: int) -> str:
+    return f"{files} file" if files == 1 else f"{files} files"
 
 
 def _chosen(app: App, name: str, source: str | None) -> Entry:
@@ -131,22 +131,10 @@ def _chosen(app: App, name: str, source: str | None) -> Entry:
     mine = [entry for entry in entries if entry.source is not Source.BUNDLED]
     if len(mine) > 1:
         places = sorted({str(entry.source) for entry in mine})
-        hint = f"say which with --source: {', '.join(places)}" if len(places) > 1 else "name its folder instead"
+        hint = f"choose one with --source: {', '.join(places)}" if len(places) > 1 else "name its folder instead"
         folders = ", ".join(entry.folder for entry in mine)
         raise AmbiguousError(f"several skills are named {name!r}: {folders}", hint=hint)
     if source and not mine:
-        # Never another one of that name: what was asked for is not here.
-        raise SkillNotFoundError(name, hint=f"there is none of that name among the {source} skills")
+        # Not another skill of that name: the one that was asked for is not here.
+        raise SkillNotFoundError(name, hint=f"no {source} skill has that name")
     return (mine or entries or [entry_named(app, name)])[0]
-
-
-def _remove(folder: str) -> None:
-    # First out of sight in one step, so that no reader ever meets half a skill; then away.
-    aside = tempfile.mkdtemp(prefix=".metier-deleted-", dir=os.path.dirname(folder))
-    try:
-        # No search for skills enters a folder of this name.
-        os.rename(folder, os.path.join(aside, ".Trash"))
-    except OSError:
-        os.rmdir(aside)
-        raise
-    shutil.rmtree(aside)

@@ -1,4 +1,4 @@
-"""`metier skill explain`: what a code means and what to do about it."""
+"""`metier skill explain`: explain the codes of problems and findings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _code(text: str) -> Code:
     by_name = {code.name: code for code in PAGES.values()}
     code = PAGES.get(text.upper()) or by_name.get(text.lower())
     if code is None:
-        raise NotFoundError(f"no problem has the code {text!r}", hint="`metier skill explain` lists all codes")
+        raise NotFoundError(f"Unknown code {text!r}", hint="list all codes with `metier skill explain`")
     return code
 
 

@@ -1,4 +1,4 @@
-"""`metier skill fix`: what is mechanical is repaired, the rest stays byte for byte."""
+"""`metier skill fix`: repair mechanical mistakes, and keep every other byte."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["fix"]
 
 @command("skill", "fix")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change without changing it.")
 def fix(app: App, *, targets: tuple[str, ...], dry_run: bool) -> Result:
-    """Repair what is mechanical, and keep comments, order and body byte for byte.
+    """Repair mechanical mistakes, and keep every other byte.
 
-    Quotes a value with a colon in it, writes allowed-tools and metadata as the standard has them, sets the name to the
-    folder's, removes a byte order mark. Ends with 1 when a skill is still not valid afterwards.
+    Quotes values with a colon, writes allowed-tools and metadata in the form of the standard, sets the name to the folder's,
+    and removes a byte order mark. Exits with 1 if a skill is still not valid.
     """
     rows = [_repair(folder, dry_run=dry_run) for folder in folders_named(app, targets)]
     failed = sum(not row["ok"] for row in rows)
@@ -50,7 +50,7 @@ def _repair(folder: str, *, dry_run: bool) -> dict[str, Any]:
     try:
         data = DiskFiles(folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
     except (NotFoundError, RefusedError):
-        # No file to repair, or none that may be read: said by the check, and no reason to leave the others as they are.
+        # It is missing or cannot be read. `validate` reports that; the other skills are still repaired.
         return {"folder": folder, "changes": [], "diff": "", "ok": False, "left": 1}
     fixed = fix_skill_file(data, folder=name)
     if fixed.data != data and not dry_run:
@@ -73,10 +73,10 @@ def _diff(data: bytes, fixed: FixResult, name: str) -> str:
 
 
 def _lines(row: dict[str, Any], terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
-    did = "would change" if dry_run else "changed"
     changes = row["changes"]
     name = one_line(os.path.basename(row["folder"]))
-    yield f"{name}: {did} {len(changes)}" if changes else f"{name}: nothing to repair"
+    made = "1 change" if len(changes) == 1 else f"{len(changes)} changes"
+    yield f"{name}: {'would make ' if dry_run else ''}{made}" if changes else f"{name}: nothing to repair"
     for change in row["changes"]:
         yield f"  line {change['line']}: {change['code']}: {one_line(change['message'])}"
     if dry_run:
@@ -87,4 +87,5 @@ def _lines(row: dict[str, Any], terminal: Terminal, *, dry_run: bool) -> Iterato
             if line
         )
     if row["left"]:
-        yield f"  {row['left']} errors are left for you: `metier skill validate {name}`"
+        errors = "1 error remains" if row["left"] == 1 else f"{row['left']} errors remain"
+        yield f"  {errors}; see `metier skill validate {name}`"

@@ -1,4 +1,4 @@
-"""`metier skill show`: one skill in full, or the state of all of them by source."""
+"""`metier skill show`: show one skill, or the state of all skills by source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TITLES = {
     Source.CLAUDE: "Claude Skills",
     Source.PROJECT: "Project Skills",
     Source.PLUGIN: "Plugin Skills",
-    Source.MCP: "Skills of MCP Servers",
+    Source.MCP: "MCP Skills",
 }
 _MOST_FILES = 40
 
@@ -36,9 +36,9 @@ _MOST_FILES = 40
 @command("skill", "show")
 @click.argument("name", required=False, shell_complete=skill_names)
 @click.option("--files", "with_files", is_flag=True, help="List every file of the skill.")
-@click.option("--body", "with_body", is_flag=True, help="Print the instructions, and nothing else.")
+@click.option("--body", "with_body", is_flag=True, help="Print only the instructions.")
 def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Result:
-    """Show one skill, or the state of all of them by source."""
+    """Show one skill, or the state of all skills by source."""
     if name is None:
         if with_files or with_body:
             raise UsageError("--files and --body need a name", hint="metier skill show NAME")
@@ -53,7 +53,7 @@ def show(app: App, *, name: str | None, with_files: bool, with_body: bool) -> Re
 
 
 def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
-    """As it is for programs; on a terminal as Markdown, without the control characters that a hostile skill might carry."""
+    """Yields the body unchanged for programs, and as rendered Markdown without control characters on a terminal."""
     if not terminal.is_tty:
         yield body
         return
@@ -81,13 +81,13 @@ def _status(app: App) -> Result:
                 yield f"      {truncate(one_line(about), terminal.width - 6 if terminal.width else None)}"
                 if entry.reason:
                     yield f"      {terminal.paint(one_line(entry.reason), 'dim')}"
-        yield terminal.paint(count(entries) or "no skills yet; write one with `metier skill create NAME`", "dim")
+        yield terminal.paint(count(entries) or "No skills yet. Create one with `metier skill create NAME`", "dim")
 
     return Result(data={"skills": [entry_row(entry) for entry in entries]}, lines=lines, notes=app.catalog.warnings, pages=True)
 
 
 def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
-    """What the lock knows of it, if it was installed."""
+    """Returns its entry in the lock, if it was installed."""
     from .install_common import entry_row as installed_row
 
     for level in ("project", "user"):
@@ -135,7 +135,7 @@ def _page(app: App, entry: Entry, *, with_files: bool) -> Result:
 
 
 def _body(files: Files, entry: Entry) -> str:
-    """The instructions; none where the skill is none, or where nobody has fetched them yet."""
+    """Returns the instructions; nothing if it is not a skill, or if its MCP server cannot be reached."""
     if entry.state is State.SKIPPED:
         return ""
     try:
@@ -152,9 +152,9 @@ def _facts(entry: Entry, manifest: Manifest, tokens: dict[str, int]) -> Iterator
     facts = {
         "version": extensions.version,
         "author": extensions.author,
-        "licence": manifest.license,
-        "works with": manifest.compatibility,
-        "needs": ", ".join(extensions.requires),
+        "license": manifest.license,
+        "compatibility": manifest.compatibility,
+        "requires": ", ".join(extensions.requires),
         "tags": ", ".join(extensions.tags),
         "allowed tools": " ".join(manifest.allowed_tools),
         "triggers": ", ".join((*extensions.triggers.keywords, *extensions.triggers.verbs, *extensions.triggers.patterns)),

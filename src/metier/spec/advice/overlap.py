@@ -1,9 +1,9 @@
-"""Which skills of a set a model could not tell apart by their descriptions.
+"""Skills of a set that a model could not tell apart by their descriptions.
 
-Two descriptions are compared as sets of words, by the share they have in common. Comparing all with all is quadratic, so
-only pairs that share one of their rarest words are: with the words in order of rarity, two sets that overlap enough must
-meet in the first few. Words that very many skills of the set share are a house's boilerplate and tell nothing apart: what is
-left without them must agree as well, so that fifty skills made from one template for fifty products are no overlap.
+Two descriptions are compared as sets of words, by the share that they have in common. Comparing all with all is quadratic, so
+only pairs that share one of their rarest words are compared: with the words in order of rarity, two sets that overlap enough
+must meet in the first few. Words that very many skills of the set share are boilerplate and distinguish nothing. The rest must
+agree as well, so that fifty skills made from one template for fifty products do not count as overlaps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from metier.spec.codes import problem
 from metier.spec.report import Problem
 
-__all__ = ["advise_set", "find_overlaps"]
+__all__ = ["find_overlaps", "overlap_problems"]
 
 _ALIKE = 0.6
 _MOST_PARTNERS = 50
@@ -34,7 +34,7 @@ _COMMON = frozenset({
 
 
 def find_overlaps(skills: Iterable[tuple[str, str]], *, at_least: float = _ALIKE) -> tuple[tuple[str, str, float], ...]:
-    """Pairs of names whose descriptions are nearly the same, with how much of them is shared, the most alike first."""
+    """Returns pairs of names with nearly the same description and the share of words in common, the most alike first."""
     named = [(name, _words(description)) for name, description in skills]
     counts = Counter(word for _, words in named for word in words)
     boilerplate = {word for word, count in counts.items() if count > max(_FEWEST_FOR_BOILERPLATE, len(named) * _BOILERPLATE)}
@@ -42,21 +42,20 @@ def find_overlaps(skills: Iterable[tuple[str, str]], *, at_least: float = _ALIKE
     found: set[tuple[str, str, float]] = set()
     for left, right, score in _alike(ordered, at_least):
         (first, words), (second, others) = sorted((named[left], named[right]), key=lambda skill: skill[0])
-        # Two of one name are not a choice: one of them is hidden.
+        # Of two skills with one name, one is hidden, so a model sees no choice.
         if first != second and (words == others or _is_alike(words - boilerplate, others - boilerplate, at_least)):
             found.add((first, second, round(score, 3)))
     return tuple(sorted(found, key=lambda pair: (-pair[2], pair)))
 
 
-def advise_set(skills: Iterable[tuple[str, str]]) -> Iterator[Problem]:
-    """SK217 once for each skill that is too like one before it by name; `file` starts with that skill's name."""
-    partners: dict[str, list[tuple[str, float]]] = {}
-    for first, second, score in find_overlaps(skills):
-        partners.setdefault(second, []).append((first, score))
-    for name, ((nearest, score), *others) in partners.items():
-        more = f", and {len(others)} more are like it" if others else ""
-        yield problem("SK217", f"{name!r} and {nearest!r} share {score:.0%} of their descriptions' words{more}",
-                      file=f"{name}/SKILL.md", hint="say in each what it is not for, or make them one skill")  # fmt: skip
+def overlap_problems(skills: Iterable[tuple[str, str]]) -> dict[str, list[Problem]]:
+    """Returns SK217 for both skills of each pair, by name. Takes pairs of name and description."""
+    found: dict[str, list[Problem]] = {}
+    for first, second, share in find_overlaps(skills):
+        for one, other in ((first, second), (second, first)):
+            message = f"shares {share:.0%} of its description's words with {other.rpartition('/')[2]!r}"
+            found.setdefault(one, []).append(problem("SK217", message, hint="say in each what it is not for, or make them one"))
+    return found
 
 
 def _is_alike(words: frozenset[str], others: frozenset[str], at_least: float) -> bool:
@@ -67,7 +66,7 @@ def _is_alike(words: frozenset[str], others: frozenset[str], at_least: float) ->
 def _words(description: str) -> frozenset[str]:
     text = description.lower()[:8_000]
     words = [word for word in _WORD.findall(_UNSPACED.sub(" ", text)) if word not in _COMMON]
-    # Scripts without spaces have no words to cut at: neighbouring characters do as well.
+    # Scripts without spaces have no words; pairs of adjacent characters serve as words.
     words += [run[at : at + 2] for run in _UNSPACED.findall(text) for at in range(len(run) - 1)]
     return frozenset(words[:_MOST_WORDS])
 
@@ -77,7 +76,7 @@ def _alike(ordered: Sequence[Sequence[str]], at_least: float) -> Iterator[tuple[
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for at, words in enumerate(ordered):
         rare = words[: len(words) - math.ceil(at_least * len(words)) + 1]
-        # A set of near-copies would bring every pair back: a few partners for each are enough to say so.
+        # Among near-copies every pair would match; a few partners for each are enough.
         near = {other for word in rare for other in holders[word][-_MOST_PARTNERS:]}
         for other in sorted(near, reverse=True)[: _MOST_PARTNERS * 2]:
             shared = len(sets[at] & sets[other])
