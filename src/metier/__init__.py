@@ -7,10 +7,11 @@ from metier.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metier.catalog import Catalog, Entry, State
+    from metier.disclosure import render_prompt
     from metier.errors import MetierError, SkillNotFoundError
     from metier.runtime import Session
     from metier.selection import Selection, Selector
-    from metier.sources import SkillLoader, discover, load_folder
+    from metier.sources import SkillLoader, discover, load_folder, open_selector, select
     from metier.spec import Manifest, Problem, Report, Severity, Skill, Verdict, check, load, parse
 
 __version__ = "0.1.0"
@@ -36,7 +37,10 @@ __all__ = [
     "discover",
     "load",
     "load_folder",
+    "open_selector",
     "parse",
+    "render_prompt",
+    "select",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
@@ -44,10 +48,11 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo
         __name__,
         {
             "metier.catalog": ("Catalog", "Entry", "State"),
+            "metier.disclosure": ("render_prompt",),
             "metier.errors": ("MetierError", "SkillNotFoundError"),
             "metier.runtime": ("Session",),
             "metier.selection": ("Selection", "Selector"),
-            "metier.sources": ("SkillLoader", "discover", "load_folder"),
+            "metier.sources": ("SkillLoader", "discover", "load_folder", "open_selector", "select"),
             "metier.spec": ("Manifest", "Problem", "Report", "Severity", "Skill", "Verdict", "check", "load", "parse"),
         },
     )

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from builders import write_skill
 from metier.catalog import Catalog
 from metier.errors import UnavailableError
 from metier.selection import minilm
 from metier.selection.minilm import MiniLM
 from metier.sources import discover
-from metier.sources.selection_index import IndexedSkill, open_selector
+from metier.sources.selection_index import IndexedSkill, open_selector, select
 
 
 def skill(folder: Path, name: str, description: str, body: str = "") -> Path:
@@ -153,3 +154,14 @@ def test_without_the_extra_ranking_by_meaning_is_refused(library: Path, monkeypa
     monkeypatch.setattr(minilm, "_WHEEL", "a_wheel_that_is_not_here")
     with pytest.raises(UnavailableError, match="needs a sentence model"):
         open_selector(discover(library), None, semantic=True)
+
+
+def test_select_takes_a_catalog_or_a_folder_and_leaves_out_skills_that_are_closed_to_models(tmp_path: Path) -> None:
+    write_skill(tmp_path, "merge-pdf", description="Merges PDF files. Use when the user wants one PDF of several.")
+    write_skill(tmp_path, "hidden-pdf", description="Merges PDF files.", head="disable-model-invocation: true")
+    for skills in (tmp_path, str(tmp_path), discover(tmp_path)):
+        found = select("merge these two PDF files", skills, limit=5)
+        assert [match.name for match in found] == ["merge-pdf"]
+    index = tmp_path / "selection.index"
+    assert len(select("merge these two PDF files", tmp_path, index=str(index))) == 1
+    assert index.exists()

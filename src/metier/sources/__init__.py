@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine
     from .metadata_cache import MetadataCache
-    from .selection_index import IndexedSkill, open_embeddings, open_selector
+    from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import delete_skill_folder, write_skill_folder
     from .source_folders import BUNDLED, SourceFolder, standard_folders
@@ -46,6 +46,7 @@ __all__ = [
     "open_selector",
     "replace_bytes",
     "replace_text",
+    "select",
     "standard_folders",
     "watch",
     "write_skill_folder",
@@ -62,7 +63,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.loader": ("SkillLoader", "load_folder"),
             "metier.sources.local_machine": ("LocalMachine",),
             "metier.sources.metadata_cache": ("MetadataCache",),
-            "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector"),
+            "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
             "metier.sources.skill_writer": ("delete_skill_folder", "write_skill_folder"),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),

@@ -1,8 +1,7 @@
-"""The selection index of a catalog, kept beside the metadata cache and shared by every process that maps it.
+"""Selection over a catalog, with an index file that every process maps.
 
-Building it reads every skill's body; opening it reads none. A skill is indexed again when its SKILL.md has another
-time or size. Like the cache it may vanish or break at any time, and then it is built anew: it can cost time, never an
-answer.
+Building the index reads the body of every skill; opening it reads none. A skill is indexed again if the time or size of its
+SKILL.md has changed. If the file is missing or damaged, it is built again.
 """
 
 from __future__ import annotations
@@ -12,20 +11,21 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from metier.catalog import Entry
-from metier.selection import CorruptIndexError, Selector, SkillEmbeddings
+from metier.catalog import Catalog, Entry
+from metier.selection import CorruptIndexError, Selection, Selector, SkillEmbeddings
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, Extensions, split_document
 
 from .atomic_write import replace_bytes
+from .discovery import discover
 from .disk_files import DiskFiles
 
-__all__ = ["IndexedSkill", "open_embeddings", "open_selector"]
+__all__ = ["IndexedSkill", "open_embeddings", "open_selector", "select"]
 
 Opened = TypeVar("Opened")
 
 
 class IndexedSkill:
-    """An entry as the selector reads it. What stands in the file is read only when the index does not know it yet."""
+    """An entry as the selector reads it. Its body is read only if the index does not have it yet."""
 
     __slots__ = ("entry",)
 
@@ -50,7 +50,7 @@ class IndexedSkill:
 
     @property
     def digest(self) -> str:
-        """Stands for everything in the file, so that nobody has to read it to see that it is unchanged."""
+        """Time and size of the file, so that an unchanged file is not read."""
         return f"{self.entry.offer.mtime_ns}:{self.entry.offer.size}"
 
     @property
@@ -63,7 +63,7 @@ class IndexedSkill:
 
     @property
     def triggers(self) -> Mapping[str, tuple[str, ...]] | None:
-        # Nearly no skill has any, and parsing a head to learn that costs more than ranking it.
+        # Few skills have any, and decoding the fields takes longer than ranking the skill.
         if "triggers" not in self.entry.offer.fields:
             return None
         triggers = self.extensions.triggers
@@ -74,21 +74,39 @@ class IndexedSkill:
         try:
             return split_document(DiskFiles(self.entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)).body
         except (OSError, LookupError):
-            # Gone or changed since it was listed: it is still found by its description.
+            # Removed since discovery; the description still finds it.
             return ""
 
 
-def open_selector(entries: Iterable[Entry], file: str | None, *, semantic: bool = False) -> Selector:
-    """A selector over these entries, from the saved index where that is good; saved again where it was not.
+def select(
+    request: str,
+    skills: Catalog | str | os.PathLike[str],
+    *,
+    limit: int | None = None,
+    index: str | None = None,
+    semantic: bool = False,
+) -> Selection:
+    """Selects the skills of a catalog, or of a folder, that fit the request; only those that a model may use.
 
-    `semantic` ranks by meaning too, and keeps what each skill means in a second file beside the first. Raises
-    `UnavailableError` when the extra that this needs is not installed.
+    With a `limit`: the best so many, each with its decision. Without: only those to activate. `index` is a file for the
+    index. To select more than once, keep the result of `open_selector`.
+    """
+    catalog = skills if isinstance(skills, Catalog) else discover(skills)
+    selector = open_selector((entry for entry in catalog if entry.is_for_models), index, semantic=semantic)
+    return selector.select(request, limit)
+
+
+def open_selector(entries: Iterable[Entry], file: str | None = None, *, semantic: bool = False) -> Selector:
+    """Opens a selector over these entries (a catalog or some of its entries), and saves its index in `file` if it changed.
+
+    `semantic` also ranks by sentence embeddings, which are saved in a second file next to the first. Raises
+    `UnavailableError` if the extra for it is not installed.
     """
     skills = [IndexedSkill(entry) for entry in entries]
     embeddings = open_embeddings(skills, file and f"{file}.embeddings") if semantic else None
     if file is None:
         return Selector(skills, embeddings=embeddings)
-    selector = _opened(file, lambda buffer: Selector.from_buffer(buffer, skills, embeddings=embeddings))
+    selector = _open_mapped(file, lambda buffer: Selector.from_buffer(buffer, skills, embeddings=embeddings))
     if selector is None:
         selector = Selector(skills, embeddings=embeddings)
     elif not selector.is_changed:
@@ -98,11 +116,12 @@ def open_selector(entries: Iterable[Entry], file: str | None, *, semantic: bool 
 
 
 def open_embeddings(skills: Sequence[IndexedSkill], file: str | None) -> SkillEmbeddings:
-    """What these skills mean, as far as possible from the file; reading one anew takes some tens of milliseconds."""
+    """Opens the embeddings of these skills, and saves new ones in `file`; a new one takes tens of milliseconds."""
+    # Imported here, because only semantic selection needs it.
     from metier.selection import MiniLM
 
     encoder = MiniLM()
-    kept = _opened(file, lambda buffer: SkillEmbeddings.from_buffer(buffer, encoder)) if file else None
+    kept = _open_mapped(file, lambda buffer: SkillEmbeddings.from_buffer(buffer, encoder)) if file else None
     embeddings = SkillEmbeddings(encoder) if kept is None else kept
     if embeddings.learn(skills) and file:
         _save(file, embeddings.to_bytes(skills))
@@ -113,19 +132,19 @@ def _save(file: str, content: bytes) -> None:
     try:
         replace_bytes(file, content)
     except OSError:
-        # A full or read-only disk: the next start pays again.
+        # A full or read-only disk; the next process builds it again.
         pass
 
 
-def _opened(file: str, opened: Callable[[mmap.mmap], Opened]) -> Opened | None:
+def _open_mapped(file: str, parse: Callable[[mmap.mmap], Opened]) -> Opened | None:
     try:
         with open(file, "rb") as stream:
-            # The map outlives the file object, and the file's replacement: each process keeps the version it opened.
+            # The map stays valid after the file is closed or replaced; each process keeps the version that it opened.
             buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         return None
     try:
-        return opened(buffer)
+        return parse(buffer)
     except CorruptIndexError:
         try:
             os.unlink(file)
