@@ -63,7 +63,7 @@ def test_tokens_are_made_listed_and_revoked_without_a_server(shell: Shell) -> No
     assert made["token"] not in shell("registry", "token", "list").ok().out
     shell("registry", "token", "revoke", str(row["id"])).ok()
     shell("registry", "token", "revoke", str(row["id"])).failed(3, "no active token")
-    shell("registry", "token", "create", "acme", "--scope", "fly").failed(5, "no scope")
+    shell("registry", "token", "create", "acme", "--scope", "fly").failed(5, "unknown scope")
 
 
 def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ def test_filters_follow_each_choice_and_stay_in_the_address(tab: Page) -> None:
     expect(tab.get_by_role("button", name="Filter")).to_be_hidden()
     tab.get_by_label("Sort by").select_option("name")
     tab.wait_for_url("**sort=name**")
-    tab.get_by_label("Owner").fill("nobody")
+    tab.get_by_label("Owner").fill("unknown")
     tab.get_by_label("Owner").press("Tab")
-    expect(tab.get_by_text("No skill matches")).to_be_visible()
+    expect(tab.get_by_text("No matches")).to_be_visible()
 
 
 def test_the_install_command_of_each_client_is_copied(tab: Page, context: BrowserContext, server: Running) -> None:
@@ -124,7 +124,7 @@ def test_two_versions_are_compared(tab: Page) -> None:
     tab.goto("/skill/tide-tables/versions")
     tab.get_by_label("Compare").select_option("1.0.0")
     tab.get_by_label("with").select_option("1.1.0")
-    tab.get_by_role("button", name="Show the diff").click()
+    tab.get_by_role("button", name="Show diff").click()
     expect(tab.locator("tr.removed").last).to_contain_text("high water")
     expect(tab.locator("tr.added").last).to_contain_text("low water")
 
@@ -135,8 +135,8 @@ def test_a_skill_is_published_and_yanked_on_the_pages(tab: Page, server: Running
     log_in(tab, server)
     tab.goto("/publish")
     tab.get_by_label("Archive").set_input_files(packed)
-    tab.get_by_role("button", name="Only check it").click()
-    expect(tab.get_by_text("would be admitted")).to_be_visible()
+    tab.get_by_role("button", name="Dry run").click()
+    expect(tab.get_by_text("ready to publish")).to_be_visible()
     tab.get_by_label("Archive").set_input_files(packed)
     tab.get_by_role("button", name="Publish", exact=True).click()
     expect(tab.get_by_role("heading", name="sun-dial", level=1)).to_be_visible()
@@ -144,7 +144,7 @@ def test_a_skill_is_published_and_yanked_on_the_pages(tab: Page, server: Running
     tab.get_by_placeholder("Reason").fill("clouds")
     tab.get_by_role("button", name="Yank").click()
     expect(tab.get_by_text("clouds", exact=True)).to_be_visible()
-    expect(tab.get_by_role("button", name="Take back")).to_be_visible()
+    expect(tab.get_by_role("button", name="Undo yank")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["", "/files", "/file/SKILL.md", "/file/references/page.html", "/security"])
@@ -185,7 +185,7 @@ def test_pages_work_without_javascript(browser: Browser, server: Running) -> Non
 def test_the_keyboard_reaches_everything(tab: Page) -> None:
     tab.goto("/skill/tide-tables")
     tab.keyboard.press("Tab")
-    expect(tab.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(tab.get_by_role("link", name="Skip to content")).to_be_focused()
     tab.keyboard.press("/")
     expect(tab.get_by_label("Search skills")).to_be_focused()
     tab.get_by_label("metier", exact=True).focus()

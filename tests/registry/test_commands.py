@@ -131,10 +131,10 @@ def test_publishing_shows_every_file_first_and_leaves_out_what_is_ignored(shell:
     shell("skill", "info", "sun-dial").failed(3)
     assert shell("skill", "publish", str(folder)).ok().out.startswith("Published sun-dial 1.0.0")
     assert shell("skill", "info", "sun-dial", "--json").data["visibility"] == "private"
-    assert "is there already" in shell("skill", "publish", str(folder)).ok().out
+    assert "is already published with the same files" in shell("skill", "publish", str(folder)).ok().out
     (folder / "SKILL.md").write_text((folder / "SKILL.md").read_text() + "More.\n")
     shell("skill", "publish", str(folder)).failed(6, "1.0.0")
-    assert "published sun-dial 1.0.1" in shell("skill", "publish", str(folder), "--version", "1.0.1", "--public").ok().out
+    assert "Published sun-dial 1.0.1" in shell("skill", "publish", str(folder), "--version", "1.0.1", "--public").ok().out
 
 
 def test_ignore_files_of_the_repository_around_it_have_a_say(shell: Shell) -> None:
@@ -225,7 +225,7 @@ def test_a_source_may_ask_for_signatures(shell: Shell, anonymous: Shell, server:
         unsigned = anonymous("skill", "install", "r9s:star-map")
         assert (unsigned.code, "is not signed" in unsigned.err) == (5, True)
     configured(anonymous, source + 'keys = ["short"]')
-    anonymous("skill", "install", "r9s:vouched-map", "--force").failed(2, "no Ed25519 key")
+    anonymous("skill", "install", "r9s:vouched-map", "--force").failed(2, "invalid Ed25519 key")
 
 
 def test_a_mirror_answers_while_the_registry_cannot_be_reached(anonymous: Shell, server: Running) -> None:

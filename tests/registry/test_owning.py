@@ -166,6 +166,6 @@ def test_the_audit_log_cannot_be_rewritten(here: Site, tmp_path: Path) -> None:
     here.publish("pdf", "1.0.0")
     with sqlite3.connect(tmp_path / "registry.sqlite") as database:
         for statement in ("delete from audit", "update audit set actor = 'nobody'"):
-            with pytest.raises(sqlite3.IntegrityError, match="only added to"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(statement)
     database.close()

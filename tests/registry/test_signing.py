@@ -31,7 +31,7 @@ def test_a_signature_verifies_only_what_was_signed() -> None:
     verify_signature(public, good, stated)
     for change in ({"name": "pdg"}, {"version": "1.0.1"}, {"digest": "sha256:1"}, {"kind": "agent"}):
         other = release_statement(**{"kind": "skill", "name": "pdf", "version": "1.0.0", "digest": "sha256:0", **change})
-        with pytest.raises(RefusedError, match="does not fit"):
+        with pytest.raises(RefusedError, match="does not match"):
             verify_signature(public, good, other)
     with pytest.raises(RefusedError):
         verify_signature(new_signing_key()[1], good, stated)

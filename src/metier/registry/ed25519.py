@@ -1,7 +1,7 @@
-"""Who vouches for a release: an Ed25519 signature over what the release is, by a key that its namespace registered.
+"""Ed25519 signatures of releases.
 
-What is signed is a small statement (kind, name, version, digest of the contents), wrapped as DSSE wraps it, so that a
-signature for one release is none for another and none for anything else that the key ever signs.
+The signed statement contains kind, name, version and digest of the contents in the DSSE encoding, so that a signature is valid
+for one release only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TYPE = "application/vnd.metier.release+json"
 
 
 def release_statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
-    """The bytes that are signed: DSSE's pre-authentication encoding of the release's identity."""
+    """Returns the signed bytes: the DSSE pre-authentication encoding of the release."""
     body = json.dumps({"digest": digest, "kind": kind, "name": name, "version": version}, sort_keys=True, separators=(",", ":"))
     return b"DSSEv1 %d %s %d %s" % (len(_TYPE), _TYPE.encode(), len(body.encode()), body.encode())
 
@@ -28,7 +28,7 @@ def key_id(public: str) -> str:
 
 
 def new_signing_key() -> tuple[str, str]:
-    """A private and a public key, in base64."""
+    """Returns a private and a public key in base64."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     private = Ed25519PrivateKey.generate()
@@ -43,21 +43,21 @@ def public_key(private: str) -> str:
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
-def sign_statement(private: str, stated: bytes) -> str:
+def sign_statement(private: str, message: bytes) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    return base64.b64encode(Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key")).sign(stated)).decode()
+    return base64.b64encode(Ed25519PrivateKey.from_private_bytes(_raw(private, 32, "key")).sign(message)).decode()
 
 
-def verify_signature(public: str, signature: str, stated: bytes) -> None:
-    """Refused unless this key signed exactly this."""
+def verify_signature(public: str, signature: str, message: bytes) -> None:
+    """Raises RefusedError if the signature is not valid for these bytes and this key."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(_raw(public, 32, "key")).verify(_raw(signature, 64, "signature"), stated)
+        Ed25519PublicKey.from_public_bytes(_raw(public, 32, "key")).verify(_raw(signature, 64, "signature"), message)
     except (InvalidSignature, ValueError):
-        raise RefusedError("the signature does not fit this release", rule="signature",
+        raise RefusedError("the signature does not match this release", rule="signature",
                       hint="sign its kind, name, version and digest with the registered key") from None  # fmt: skip
 
 
@@ -67,5 +67,5 @@ def _raw(text: str, size: int, what: str) -> bytes:
     except ValueError:
         data = b""
     if len(data) != size:
-        raise UsageError(f"this is no Ed25519 {what}", hint=f"write its {size} bytes in base64")
+        raise UsageError(f"invalid Ed25519 {what}", hint=f"use {size} bytes in base64")
     return data

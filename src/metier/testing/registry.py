@@ -258,10 +258,10 @@ class RegistryStoreConformance:
             await _raises(ConflictError, store.set_owner(card.id, "second", present=False, event=event()))
             await _raises(NotFoundError, store.transfer(card.id, "third", event=event()))
             await store.offer(card.id, "third", event=event())
-            assert await store.offered(card.id) == "third"
+            assert await store.offered_to(card.id) == "third"
             await store.transfer(card.id, "third", event=event())
             assert await store.owners(card.id) == ("third",)
-            assert await store.offered(card.id) is None
+            assert await store.offered_to(card.id) is None
 
         self._with(tmp_path, body)
 
@@ -314,7 +314,7 @@ class RegistryStoreConformance:
         async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_visibility(card.id, "private", event=AuditEvent(5, "ann", "visibility", "skill:pdf", "private"))
-            await store.note(AuditEvent(6, "bob", "login", "token:x"))
+            await store.add_event(AuditEvent(6, "bob", "login", "token:x"))
             lines = await store.events()
             assert [each.action for _, each in lines] == ["login", "visibility", "publish"]
             assert lines[1][1] == AuditEvent(5, "ann", "visibility", "skill:pdf", "private")

@@ -1,4 +1,4 @@
-"""Blobs that were asked for lately, kept in memory. Their names are their contents, so nothing here grows stale."""
+"""Recently used blobs in memory. Names are digests, so cached blobs never become stale."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class CachedBlobs:
     def __init__(self, blobs: BlobStore, *, size: int) -> None:
         self._blobs = blobs
         self._size = size
-        self._held = 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._used = 0
+        self._cache: OrderedDict[str, bytes] = OrderedDict()
 
     async def get(self, name: str) -> bytes:
-        data = self._kept.get(name)
+        data = self._cache.get(name)
         if data is not None:
-            self._kept.move_to_end(name)
+            self._cache.move_to_end(name)
             return data
         data = await self._blobs.get(name)
         if len(data) <= _LARGEST:
-            self._held += len(data) - len(self._kept.pop(name, b""))
-            self._kept[name] = data
-            while self._held > self._size:
-                self._held -= len(self._kept.popitem(last=False)[1])
+            self._used += len(data) - len(self._cache.pop(name, b""))
+            self._cache[name] = data
+            while self._used > self._size:
+                self._used -= len(self._cache.popitem(last=False)[1])
         return data
 
     async def put(self, name: str, data: bytes) -> None:
@@ -39,7 +39,7 @@ class CachedBlobs:
         return await self._blobs.has(name)
 
     async def delete(self, name: str) -> None:
-        self._held -= len(self._kept.pop(name, b""))
+        self._used -= len(self._cache.pop(name, b""))
         await self._blobs.delete(name)
 
     def names(self) -> AsyncIterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Blobs as files: written beside their place, flushed, renamed into it. A reader sees all of one or none."""
+"""Blobs as files. They are written to a temporary file, flushed and renamed, so readers never see a partial one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 
 from metier.errors import NotFoundError, UnavailableError
 
-__all__ = ["FileBlobs", "checked", "no_blob"]
+__all__ = ["FileBlobs", "blob_not_found", "check_digest"]
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SMALL = 1024 * 1024
@@ -26,20 +26,20 @@ class FileBlobs:
         self.folder = folder
 
     async def put(self, name: str, data: bytes) -> None:
-        checked(name, data)
+        check_digest(name, data)
         await asyncio.to_thread(self._put, name, data)
 
     async def get(self, name: str) -> bytes:
         try:
             descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # A small file is read sooner than a thread wakes up.
+                # Reading a small file is faster than a hop to a thread.
                 size = os.fstat(descriptor).st_size
                 data = os.read(descriptor, size) if size <= _SMALL else await asyncio.to_thread(_read, descriptor, size)
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
-            raise no_blob(name) from None
+            raise blob_not_found(name) from None
         except OSError as error:
             raise _unavailable(error) from error
         return data
@@ -52,26 +52,26 @@ class FileBlobs:
             os.unlink(self._path(name))
 
     async def names(self) -> AsyncIterator[tuple[str, int]]:
-        for name, written in await asyncio.to_thread(self._listed):
+        for name, written in await asyncio.to_thread(self._list):
             yield name, written
 
-    async def link(self, name: str, *, filename: str, seconds: int) -> str | None:  # noqa: ARG002  (files have no address)
+    async def link(self, name: str, *, filename: str, seconds: int) -> str | None:  # noqa: ARG002  (files have no public address)
         return None
 
     async def ping(self) -> None:
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             if not os.access(self.folder, os.W_OK) or os.statvfs(self.folder).f_flag & os.ST_RDONLY:
-                raise UnavailableError("the registry's folder of archives is read-only", hint="try again later")
+                raise UnavailableError("the folder of archives is read-only", hint="try again later")
         except OSError as error:
             raise _unavailable(error) from error
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Files are not kept open."""
 
     def _path(self, name: str) -> str:
         if not _NAME.fullmatch(name):
-            raise no_blob(name)
+            raise blob_not_found(name)
         return os.path.join(self.folder, "sha256", name[:2], name[2:4], name)
 
     def _put(self, name: str, data: bytes) -> None:
@@ -80,7 +80,7 @@ class FileBlobs:
         temporary = None
         try:
             if os.path.exists(path) and os.path.getsize(path) == len(data):
-                # Whoever collects what no row names must see that somebody is about to name it.
+                # The new time protects it from garbage collection until its row is written.
                 os.utime(path)
                 return
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -97,8 +97,8 @@ class FileBlobs:
                     os.unlink(temporary)
             raise _unavailable(error) from error
 
-    def _listed(self) -> list[tuple[str, int]]:
-        """All blobs; what a crash left beside them is swept on the way."""
+    def _list(self) -> list[tuple[str, int]]:
+        """Lists all blobs, and deletes temporary files left by a crash."""
         found: list[tuple[str, int]] = []
         for folder, _, files in os.walk(os.path.join(self.folder, "sha256")):
             for file in files:
@@ -112,13 +112,13 @@ class FileBlobs:
         return sorted(found)
 
 
-def checked(name: str, data: bytes) -> None:
+def check_digest(name: str, data: bytes) -> None:
     if hashlib.sha256(data).hexdigest() != name:
-        raise ValueError(f"these bytes are not {name}")
+        raise ValueError(f"the bytes do not match {name}")
 
 
-def no_blob(name: str) -> NotFoundError:
-    return NotFoundError(f"there is no blob {name[:64]!r}", hint="the registry's archives and its database do not fit together")
+def blob_not_found(name: str) -> NotFoundError:
+    return NotFoundError(f"archive {name[:64]!r} is missing", hint="the archives do not match the database; restore a backup")
 
 
 def _read(descriptor: int, size: int) -> bytes:
@@ -136,4 +136,4 @@ def _flush_folder(folder: str) -> None:
 
 def _unavailable(error: OSError) -> UnavailableError:
     why = (error.strerror or str(error)).lower()
-    return UnavailableError(f"the registry cannot use its archives: {why}", hint="try again in a moment; nothing was changed")
+    return UnavailableError(f"cannot access the archives: {why}", hint="try again in a moment; nothing was changed")

@@ -1,11 +1,12 @@
-"""Who is asking, and what that one may do. A token is shown once and kept as a hash.
+"""Tokens, their scopes, and the permissions of a caller. A token is shown once and stored as a hash.
 
-    read            private packages of every namespace; `read:acme` only of that one
-    publish:acme    releases in that namespace; `publish:*` in all, `publish` in the holder's own
-    yank            yank and unyank what the token's namespaces own
+    read            read private packages of every namespace; `read:acme` of one namespace
+    publish:acme    publish in one namespace; `publish:*` in all, `publish` in the holder's own
+    yank            yank and unyank releases of the token's namespaces
     admin           everything
 
-A token also reads what belongs to the namespaces it acts for. What one may not read is not there: 404, never 403.
+A token can also read the packages of the namespaces it acts for. Packages that the caller may not read are reported as not
+found, never as forbidden.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["ANONYMOUS", "LOCAL", "Caller", "Tokens", "UnauthenticatedError", "ha
 _PREFIX = "mtr_"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|admin")
-_SHOWN = len(_PREFIX) + 6
+_PREFIX_LENGTH = len(_PREFIX) + 6
 
 
 class UnauthenticatedError(MetierError):
@@ -54,7 +55,7 @@ class Caller:
 
     @property
     def acts_for(self) -> tuple[str, ...] | None:
-        """Namespaces it may publish in; None is all of them."""
+        """Namespaces that the caller may publish in; None means all."""
         if self.is_admin or "publish:*" in self.scopes:
             return None
         named = [scope.removeprefix("publish:") for scope in self.scopes if scope.startswith("publish:")]
@@ -62,7 +63,7 @@ class Caller:
 
     @property
     def readable_namespaces(self) -> tuple[str, ...] | None:
-        """Namespaces whose private packages it may read; None is all of them."""
+        """Namespaces whose private packages the caller may read; None means all."""
         if self.token is None:
             return ()
         if self.is_admin or "read" in self.scopes or self.acts_for is None:
@@ -75,53 +76,54 @@ class Caller:
             return False
         if package.visibility == PackageVisibility.PUBLIC:
             return True
-        seen = self.readable_namespaces
-        return seen is None or package.namespace in seen
+        readable = self.readable_namespaces
+        return readable is None or package.namespace in readable
 
     def may_publish(self, namespace: str) -> bool:
         return self.acts_for is None or namespace in self.acts_for
 
     def owns(self, owners: tuple[str, ...]) -> bool:
-        """Does it act for one of these namespaces?"""
+        """Returns whether the caller acts for one of these namespaces."""
         acting = self.acts_for
         return acting is None or not {self.name, *acting}.isdisjoint(owners)
 
     def may_yank(self, owners: tuple[str, ...]) -> bool:
         return self.is_admin or ("yank" in self.scopes and self.owns(owners))
 
-    def require(self, allowed: bool, what: str, *, scope: str) -> None:
+    def require(self, allowed: bool, action: str, *, scope: str) -> None:
+        """Raises UnauthenticatedError without a token, and RefusedError if `allowed` is false."""
         if self.token is None:
-            raise UnauthenticatedError(f"to {what} you need a token", hint=f"send one that has the scope {scope}")
+            raise UnauthenticatedError(f"a token is required to {action}", hint=f"send a token with the scope {scope}")
         if not allowed:
-            raise RefusedError(f"this token may not {what}", rule="scope", hint=f"use one that has the scope {scope}")
+            raise RefusedError(f"this token may not {action}", rule="scope", hint=f"use a token with the scope {scope}")
 
 
 ANONYMOUS = Caller()
 LOCAL = Caller(
     RegistryToken(id=0, prefix="", holder="admin", scopes=("admin",), note="", created=0, expires=None, revoked=None)
 )
-"""Whoever has the database in their hands needs no token."""
+"""The caller of maintenance commands, which have direct access to the database."""
 
 
 def new_token_text() -> str:
-    """256 random bits and a checksum, behind a prefix by which scanners find it."""
+    """Returns 256 random bits and a checksum after a prefix that secret scanners recognise."""
     body = _base62(secrets.randbits(256), 43)
     return f"{_PREFIX}{body}{_base62(zlib.crc32(body.encode()), 6)}"
 
 
 def is_token_text(text: str) -> bool:
-    """Could this be one of ours? A typo is told from a revoked token without asking the store."""
+    """Checks the format and the checksum, which catches typos without a database query."""
     body, check = text.removeprefix(_PREFIX)[:-6], text[-6:]
     return text.startswith(_PREFIX) and len(text) == len(_PREFIX) + 49 and check == _base62(zlib.crc32(body.encode()), 6)
 
 
 def hash_token(text: str) -> str:
-    # Plain SHA-256: nobody guesses 256 random bits, so there is nothing that a slow hash would slow down.
+    # A fast hash is enough: 256 random bits cannot be guessed.
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Tokens:
-    """Making, knowing and ending tokens."""
+    """Creates, checks, lists and revokes tokens."""
 
     def __init__(self, accounts: AccountStore) -> None:
         self._accounts = accounts
@@ -131,20 +133,20 @@ class Tokens:
             return Caller(address=address)
         token = await self._accounts.token(hash_token(text)) if is_token_text(text) else None
         if token is None:
-            raise UnauthenticatedError("this token is not known here", hint="check that it was copied whole, or make a new one")
+            raise UnauthenticatedError("unknown token", hint="copy the whole token, or create a new one")
         if token.revoked is not None:
-            raise UnauthenticatedError("this token was revoked", hint="make a new one")
+            raise UnauthenticatedError("this token was revoked", hint="create a new one")
         if token.expires is not None and token.expires <= now:
-            raise UnauthenticatedError("this token has expired", hint="make a new one")
+            raise UnauthenticatedError("this token has expired", hint="create a new one")
         return Caller(token, address)
 
     async def create_first(self, *, now: Millis) -> str | None:
-        """An administrator's token, if this registry never had one."""
+        """Returns an admin token if the registry has no token yet."""
         text = new_token_text()
         made = await self._accounts.add_token(
             _row(text, holder="admin", scopes=("admin",), note="first start", now=now, expires=None),
             hash_token(text),
-            event=AuditEvent(now, "registry", "token-create", f"token:{text[:_SHOWN]}", "first start"),
+            event=AuditEvent(now, "registry", "token-create", f"token:{text[:_PREFIX_LENGTH]}", "first start"),
             first=True,
         )
         return text if made else None
@@ -162,23 +164,23 @@ class Tokens:
         wanted = tuple(dict.fromkeys(scopes))
         for scope in wanted:
             if not _SCOPE.fullmatch(scope):
-                raise RefusedError(f"{scope[:80]!r} is no scope", rule="scope",
-                              hint="choose from read, read:NAMESPACE, publish:NAMESPACE, yank, admin")  # fmt: skip
+                raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
+                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank or admin")  # fmt: skip
         if not wanted or not is_name(holder):
-            raise RefusedError(f"a token needs a scope, and a holder named like a skill, not {holder[:80]!r}", rule="scope",
-                          hint="for example holder acme, scope publish:acme")  # fmt: skip
+            raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
+                          hint="for example the holder acme and the scope publish:acme")  # fmt: skip
         own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
-        caller.require(caller.is_admin or own, "make a token for others or with more than it has itself", scope="admin")
+        caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
         text = new_token_text()
         row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires)
         event = AuditEvent(now, caller.name, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
         made = await self._accounts.add_token(row, hash_token(text), event=event)
         if made is None:
-            raise AssertionError("only a first token is ever not made")
+            raise AssertionError("only the first token can be skipped")
         return text, made
 
     async def list(self, caller: Caller) -> list[RegistryToken]:
-        caller.require(True, "see tokens", scope="read")
+        caller.require(True, "list tokens", scope="read")
         return await self._accounts.tokens(None if caller.is_admin else caller.name)
 
     async def revoke(self, caller: Caller, token: int, *, now: Millis) -> bool:
@@ -190,19 +192,19 @@ class Tokens:
 
 
 def _covers(caller: Caller, scope: str) -> bool:
-    """May somebody with these scopes hand this one on?"""
+    """Returns whether the caller has at least this scope."""
     kind, _, namespace = scope.partition(":")
     if kind == "publish":
         return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
     if kind == "read":
-        seen = caller.readable_namespaces
-        return seen is None or (bool(namespace) and namespace in seen)
+        readable = caller.readable_namespaces
+        return readable is None or (bool(namespace) and namespace in readable)
     return scope in caller.scopes
 
 
 def _row(text: str, *, holder: str, scopes: tuple[str, ...], note: str, now: Millis, expires: Millis | None) -> RegistryToken:
     return RegistryToken(
-        id=0, prefix=text[:_SHOWN], holder=holder, scopes=scopes, note=note, created=now, expires=expires, revoked=None
+        id=0, prefix=text[:_PREFIX_LENGTH], holder=holder, scopes=scopes, note=note, created=now, expires=expires, revoked=None
     )
 
 

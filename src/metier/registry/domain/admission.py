@@ -1,6 +1,6 @@
-"""May these bytes become a release? Everything that can be said about them is said, whether they may or not.
+"""Checks an upload: unpacks, validates, hashes and scans it, and reports all findings.
 
-Pure and slow (it unpacks, hashes and scans), so it runs on a thread. The store is only asked afterwards.
+It is slow and uses no store, so it runs on a thread.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", 
 
 AGENT_FILE = "agent.toml"
 TOLERATED = frozenset({"SK141", "SK150", "SK160"})
-"""Lists where the standard has text, and keys it does not know: most public skills have them and every client reads them."""
+"""Rules that are warnings here: lists instead of text, and unknown keys. Most public skills break them."""
 _LONGEST_BODY = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseScan:
-    """What a security scan says of a skill."""
+    """The result of a security scan."""
 
     verdict: ScanStatus
     problems: tuple[Problem, ...] = ()
@@ -52,14 +52,14 @@ class ReleaseScan:
 
 class ReleaseScanner(Protocol):
     def __call__(self, files: Files, *, name: str) -> ReleaseScan:
-        """Is there something dangerous in these files? BLOCK keeps them out."""
+        """Scans files. A verdict of BLOCK prevents publishing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     kind: PackageKind
     file: str
-    """What describes it."""
+    """SKILL.md or agent.toml."""
     name: str
     version: str | None
     description: str
@@ -68,12 +68,12 @@ class Admission:
     tags: tuple[str, ...]
     digest: str
     archive: bytes
-    """A zip that is the same for the same contents, whatever was uploaded."""
+    """The repacked zip. It is identical for identical contents."""
     archive_name: str
     details: ReleaseDetails
     verdict: ScanStatus
     findings: tuple[ReleaseFinding, ...]
-    """Warnings too."""
+    """Errors and warnings."""
     words: tuple[tuple[str, ...], ...]
     spellings: tuple[str, ...]
     is_refused: bool = False
@@ -88,22 +88,22 @@ class Admission:
 
 
 def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = None, version: str | None = None) -> Admission:
-    """The verdict on an upload. Refused if it is no archive that can be trusted; findings say everything else."""
+    """Checks an upload. Raises RefusedError for an unsafe archive; other problems become findings."""
     contents = strip_top_folder(unpack(data))
     if contents.links:
-        raise RefusedError(f"{contents.links[0].path!r} is a link, and not every client can write one", rule="archive-link",
-                      hint="put the file itself there")  # fmt: skip
+        raise RefusedError(f"{contents.links[0].path!r} is a symbolic link", rule="archive-link",
+                      hint="replace it with the file")  # fmt: skip
     head = _skill(contents) if kind is PackageKind.SKILL else _agent(contents)
     problems = [*head.problems, *find_secrets(contents)]
-    judgement = scanner(contents, name=head.name) if scanner else ReleaseScan(ScanStatus.UNKNOWN)
-    problems += judgement.problems
+    result = scanner(contents, name=head.name) if scanner else ReleaseScan(ScanStatus.UNKNOWN)
+    problems += result.problems
     wanted = version or head.version
     if wanted is not None and not is_version(wanted):
         problems.append(
-            Problem(code="SK304", severity=Severity.ERROR, message=f"{wanted!r} is no version that can be published",
-                    file=head.file, hint="write three numbers, such as 1.4.0, or leave it out")
+            Problem(code="SK304", severity=Severity.ERROR, message=f"invalid version {wanted!r}",
+                    file=head.file, hint="use three numbers such as 1.4.0, or omit it")
         )  # fmt: skip
-    blocked = judgement.verdict is ScanStatus.BLOCK
+    blocked = result.verdict is ScanStatus.BLOCK
     archive = pack(contents, to=ArchiveFormat.ZIP)
     return Admission(
         kind=kind,
@@ -118,7 +118,7 @@ def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = No
         archive=archive,
         archive_name=hashlib.sha256(archive).hexdigest(),
         details=_details(contents, head),
-        verdict=judgement.verdict,
+        verdict=result.verdict,
         findings=findings_from(problems),
         words=document_terms(head.name, head.tags, head.description, head.body),
         spellings=plain_words(head.name.replace("-", " "), " ".join(head.tags), head.description)[:200],
@@ -128,7 +128,7 @@ def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
-    """What a package says of itself."""
+    """The metadata of an uploaded package."""
 
     file: str
     name: str
@@ -144,11 +144,11 @@ class _Head:
 
 
 def _skill(contents: Contents) -> _Head:
-    report = Report.of(_weighed(check(contents)))
+    report = Report.of(_with_tolerated(check(contents)))
     parsed = parse(contents.read(SKILL_FILE, limit=_LONGEST_BODY)) if _has(contents, SKILL_FILE) else None
     manifest = parsed.manifest if parsed else None
     if parsed is None or manifest is None or not is_name(manifest.name):
-        raise InvalidSkillError("this is not a skill that can be published", report=report)
+        raise InvalidSkillError("the archive is not a valid skill", report=report)
     more = manifest.extensions
     return _Head(
         file=SKILL_FILE, name=manifest.name, description=" ".join(manifest.description.split()), version=more.version or None,
@@ -161,14 +161,14 @@ def _agent(contents: Contents) -> _Head:
     try:
         fields = tomllib.loads(contents.read(AGENT_FILE, limit=_LONGEST_BODY).decode()) if _has(contents, AGENT_FILE) else None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise _no_agent(f"{AGENT_FILE} is not TOML: {error}") from error
+        raise _invalid_agent(f"{AGENT_FILE} is not valid TOML: {error}") from error
     if fields is None:
-        raise _no_agent(f"there is no {AGENT_FILE}")
+        raise _invalid_agent(f"{AGENT_FILE} is missing")
     inner = fields.get("agent")
     table = inner if isinstance(inner, dict) else fields
     name = str(table.get("name", ""))
     if not is_name(name):
-        raise _no_agent(f"{AGENT_FILE} gives no name that can be published")
+        raise _invalid_agent(f"{AGENT_FILE} has no valid name")
     uses = table.get("skills")
     tags = table.get("tags")
     return _Head(
@@ -181,11 +181,9 @@ def _agent(contents: Contents) -> _Head:
     )  # fmt: skip
 
 
-def _no_agent(message: str) -> InvalidSkillError:
+def _invalid_agent(message: str) -> InvalidSkillError:
     problem = Problem(code="SK001", severity=Severity.ERROR, message=message, file=AGENT_FILE)
-    return InvalidSkillError(
-        "this is not an agent that can be published", report=Report((problem,)), hint="see `metier agent create`"
-    )
+    return InvalidSkillError("the archive is not a valid agent", report=Report((problem,)), hint="see `metier agent create`")
 
 
 def _has(contents: Contents, path: str) -> bool:
@@ -193,12 +191,12 @@ def _has(contents: Contents, path: str) -> bool:
 
 
 def _tags(words: Iterable[str]) -> tuple[str, ...]:
-    """As one would type them into an address: lowercase, hyphens for spaces."""
+    """Returns tags as used in addresses: lowercase, with hyphens for spaces."""
     cleaned = ("-".join(word.lower().split())[:40] for word in words)
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:20]
 
 
-def _weighed(report: Report) -> Iterable[Problem]:
+def _with_tolerated(report: Report) -> Iterable[Problem]:
     for problem in report:
         yield replace(problem, severity=Severity.WARNING) if problem.code in TOLERATED else problem
 

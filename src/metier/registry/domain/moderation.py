@@ -1,4 +1,4 @@
-"""What visitors report and moderators decide."""
+"""Abuse reports, quarantine and the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["REASONS", "Moderation"]
 
 REASONS = ("malicious", "secret", "impersonation", "spam", "licence", "other")
 _STATES = ("accepted", "rejected")
-_MOST_SHOWN = 200
+_MAX_SHOWN = 200
 
 
 class Moderation:
@@ -27,7 +27,7 @@ class Moderation:
 
     async def report(self, caller: Caller, kind: PackageKind, name: str, report: AbuseReport) -> int:
         if report.reason not in REASONS:
-            raise UsageError(f"{report.reason[:40]!r} is no reason", hint=f"choose from {', '.join(REASONS)}")
+            raise UsageError(f"unknown reason {report.reason[:40]!r}", hint=f"use one of {', '.join(REASONS)}")
         package = await self._queries.find_package(caller, kind, name)
         full = AbuseReport(
             reason=report.reason, details=report.details[:2000], version=report.version[:128], reporter=caller.name
@@ -40,30 +40,30 @@ class Moderation:
         return await self._store.reports(state=state, before=before)
 
     async def resolve(self, caller: Caller, report: int, *, state: str, note: str = "") -> None:
-        caller.require(caller.is_admin, "decide on reports", scope="admin")
+        caller.require(caller.is_admin, "resolve reports", scope="admin")
         if state not in _STATES:
-            raise UsageError(f"{state[:40]!r} is no decision", hint=f"choose from {', '.join(_STATES)}")
+            raise UsageError(f"unknown decision {state[:40]!r}", hint=f"use one of {', '.join(_STATES)}")
         event = AuditEvent(self._clock(), caller.name, "report-resolve", f"report:{report}", f"{state} {note}"[:500])
         if not await self._store.resolve(report, state=state, note=note[:500], event=event):
-            raise NotFoundError(f"there is no open report {report}", hint="see the list of reports")
+            raise NotFoundError(f"no open report {report}", hint="see the list of reports")
 
     async def quarantine(self, caller: Caller, kind: PackageKind, name: str, *, reason: str) -> None:
-        """Take it out of sight until somebody has looked at it."""
+        """Hides a package until a moderator has reviewed it."""
         await self._set(caller, kind, name, PackageStatus.QUARANTINED, "quarantine", reason)
 
     async def release(self, caller: Caller, kind: PackageKind, name: str) -> None:
         await self._set(caller, kind, name, PackageStatus.ACTIVE, "quarantine-end", "")
 
     async def quarantined(self, caller: Caller) -> list[Package]:
-        caller.require(caller.is_admin, "see what is quarantined", scope="admin")
+        caller.require(caller.is_admin, "list quarantined packages", scope="admin")
         filters = PackageFilters(status=PackageStatus.QUARANTINED, readable_namespaces=None)
-        return await self._store.browse(filters, sort=Sort.UPDATED, after=None, limit=_MOST_SHOWN)
+        return await self._store.browse(filters, sort=Sort.UPDATED, after=None, limit=_MAX_SHOWN)
 
     async def _set(self, caller: Caller, kind: PackageKind, name: str, status: PackageStatus, action: str, reason: str) -> None:
-        caller.require(caller.is_admin, "decide on quarantine", scope="admin")
+        caller.require(caller.is_admin, "change the quarantine", scope="admin")
         package = await self._store.find_package(kind, name)
         if package is None or package.status == PackageStatus.DELETED:
-            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it")
+            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it")
         event = AuditEvent(self._clock(), caller.name, action, f"{kind}:{name}", reason[:500])
         await self._store.set_status(package.id, status, reason=reason[:500], event=event)
 

@@ -1,4 +1,4 @@
-"""What owners do with what they published: yank, tag, show, delete, share and hand on."""
+"""Changes by the owners of a package: yank, tag, visibility, status, deletion, owners and transfer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .records import AuditEvent, Millis, Package, PackageKind, PackageStatus, Pa
 __all__ = ["Ownership"]
 
 _TAG = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_LONGEST_REASON = 500
-_CHOSEN_BY_OWNERS = (PackageStatus.ACTIVE, PackageStatus.ARCHIVED, PackageStatus.DEPRECATED)
+_MAX_REASON = 500
+_OWNER_STATUSES = (PackageStatus.ACTIVE, PackageStatus.ARCHIVED, PackageStatus.DEPRECATED)
 
 
 class Ownership:
@@ -25,7 +25,7 @@ class Ownership:
         self._clock = clock
 
     async def yank(self, caller: Caller, kind: PackageKind, name: str, version: str, *, reason: str) -> bool:
-        """Hide a version from everybody who does not name it exactly. False if it was yanked already."""
+        """Yanks a version, so that only its exact version finds it. Returns False if it is yanked already."""
         return await self._yank(caller, kind, name, version, _reason(reason), "yank")
 
     async def unyank(self, caller: Caller, kind: PackageKind, name: str, version: str) -> bool:
@@ -40,13 +40,13 @@ class Ownership:
         return await self._store.yank(package.id, version, reason=reason, event=event)
 
     async def rescan(self, caller: Caller, kind: PackageKind, name: str, version: str) -> None:
-        """Have a version judged again, by the rules of today."""
+        """Queues a new scan of a version with the current rules."""
         package, owners = await self._found(caller, kind, name)
-        caller.require(caller.owns(owners), f"have {name} scanned", scope=f"publish:{package.namespace}")
+        caller.require(caller.owns(owners), f"rescan {name}", scope=f"publish:{package.namespace}")
         if await self._store.release(package.id, version) is None:
             raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         await self._store.enqueue("scan", f"{kind}:{name}@{version}", due=self._clock())
-        await self._store.note(self._event(caller, "rescan", package, version=version))
+        await self._store.add_event(self._event(caller, "rescan", package, version=version))
 
     async def delete(self, caller: Caller, kind: PackageKind, name: str, *, reason: str = "") -> Package:
         package = await self._owned(caller, kind, name, "delete")
@@ -67,28 +67,26 @@ class Ownership:
         return package
 
     async def set_status(self, caller: Caller, kind: PackageKind, name: str, status: str, *, reason: str = "") -> None:
-        """Active, archived or deprecated. Quarantine is for moderators."""
-        if status not in _CHOSEN_BY_OWNERS:
-            raise UsageError(
-                f"{status[:40]!r} is no status that owners set", hint=f"choose from {', '.join(_CHOSEN_BY_OWNERS)}"
-            )
+        """Sets the status to active, archived or deprecated. Only moderators quarantine."""
+        if status not in _OWNER_STATUSES:
+            raise UsageError(f"invalid status {status[:40]!r}", hint=f"use one of {', '.join(_OWNER_STATUSES)}")
         package = await self._owned(caller, kind, name, "change the status of")
         event = self._event(caller, "status", package, details=status)
         await self._store.set_status(package.id, status, reason=_reason(reason), event=event)
 
     async def set_visibility(self, caller: Caller, kind: PackageKind, name: str, visibility: str) -> None:
         if visibility not in tuple(PackageVisibility):
-            raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
-        package = await self._owned(caller, kind, name, "show or hide")
+            raise UsageError(f"invalid visibility {visibility[:40]!r}", hint="use private or public")
+        package = await self._owned(caller, kind, name, "change the visibility of")
         await self._store.set_visibility(
             package.id, visibility, event=self._event(caller, "visibility", package, details=visibility)
         )
 
     async def set_tag(self, caller: Caller, kind: PackageKind, name: str, tag: str, version: str | None) -> None:
-        """Let a tag point to a version, or to none."""
+        """Sets a tag to a version; None removes the tag."""
         if not _TAG.fullmatch(tag) or tag == "latest":
             raise UsageError(
-                f"{tag[:80]!r} is no tag", hint="use lowercase letters, digits and hyphens; latest moves by itself"
+                f"invalid tag {tag[:80]!r}", hint="use lowercase letters, digits and hyphens; latest is set automatically"
             )
         package = await self._owned(caller, kind, name, "tag versions of")
         if version is not None and await self._store.release(package.id, version) is None:
@@ -101,23 +99,23 @@ class Ownership:
     ) -> tuple[str, ...]:
         package = await self._owned(caller, kind, name, "change the owners of")
         if present and not is_name(namespace):
-            raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"invalid namespace {namespace[:80]!r}", hint="use a-z, 0-9 and single hyphens")
         event = self._event(caller, "owner-add" if present else "owner-remove", package, details=namespace)
         await self._store.set_owner(package.id, namespace, present=present, event=event)
         return await self._store.owners(package.id)
 
     async def offer(self, caller: Caller, kind: PackageKind, name: str, namespace: str) -> None:
-        """Offer it to another namespace; nothing changes until that accepts."""
-        package = await self._owned(caller, kind, name, "hand on")
+        """Offers the package to another namespace. Nothing changes until that namespace accepts."""
+        package = await self._owned(caller, kind, name, "transfer")
         if not is_name(namespace) or namespace == package.namespace:
-            raise ConflictError(f"{name} cannot be offered to {namespace[:80]!r}", hint="name another namespace")
+            raise ConflictError(f"{name} cannot be offered to {namespace[:80]!r}", hint="use another namespace")
         await self._store.offer(package.id, namespace, event=self._event(caller, "transfer-offer", package, details=namespace))
 
     async def accept(self, caller: Caller, kind: PackageKind, name: str) -> str:
         package = await self._store.find_package(kind, name)
-        to = await self._store.offered(package.id) if package and package.status != PackageStatus.DELETED else None
+        to = await self._store.offered_to(package.id) if package and package.status != PackageStatus.DELETED else None
         if package is None or to is None or not caller.owns((to,)):
-            raise NotFoundError(f"no {kind} named {name[:80]!r} was offered to you", hint="ask its owner to offer it")
+            raise NotFoundError(f"{kind} {name[:80]!r} was not offered to you", hint="ask its owner to offer it")
         caller.require(caller.may_publish(to), f"accept for {to!r}", scope=f"publish:{to}")
         await self._store.transfer(package.id, to, event=self._event(caller, "transfer-accept", package, details=to))
         return to
@@ -125,20 +123,20 @@ class Ownership:
     async def _found(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, tuple[str, ...]]:
         package = await self._store.find_package(kind, name)
         if package is None or not caller.may_read(package):
-            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
+            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
         return package, await self._store.owners(package.id)
 
-    async def _owned(self, caller: Caller, kind: PackageKind, name: str, what: str) -> Package:
+    async def _owned(self, caller: Caller, kind: PackageKind, name: str, action: str) -> Package:
         package, owners = await self._found(caller, kind, name)
         acting = caller.acts_for
         allowed = acting is None or not set(acting).isdisjoint(owners)
-        caller.require(allowed, f"{what} {name}", scope=f"publish:{package.namespace}")
+        caller.require(allowed, f"{action} {name}", scope=f"publish:{package.namespace}")
         return package
 
     def _event(self, caller: Caller, action: str, package: Package, *, version: str = "", details: str = "") -> AuditEvent:
-        told = f"{version} {details}".strip()
-        return AuditEvent(self._clock(), caller.name, action, f"{package.kind}:{package.name}", told[:_LONGEST_REASON])
+        text = f"{version} {details}".strip()
+        return AuditEvent(self._clock(), caller.name, action, f"{package.kind}:{package.name}", text[:_MAX_REASON])
 
 
 def _reason(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST_REASON]
+    return " ".join(text.split())[:_MAX_REASON]

@@ -1,7 +1,7 @@
-"""What the registry asks of whoever keeps its rows and its bytes.
+"""The protocols of the registry's stores: rows and archives.
 
-Both are asynchronous, for both may be at the other end of a network. Whatever cannot be reached, is full or is read-only
-raises `Unavailable`; nobody above knows which engine there is. `metier.testing` has the suite for each.
+Both are asynchronous, because both may be remote. A store that cannot be reached, is full or is read-only raises
+`UnavailableError`. `metier.testing` has a conformance suite for each.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ class PackageStore(Protocol):
     """Skills and agents, and their releases."""
 
     async def find_package(self, kind: str, name: str) -> Package | None:
-        """Deleted ones too: whoever asks decides what that means."""
+        """Returns deleted packages too; the caller checks the status."""
 
     async def release(self, package_id: int, version: str) -> Release | None: ...
 
     async def releases(self, package_id: int) -> list[Release]:
-        """All of them, yanked ones too, the newest first."""
+        """Returns all releases including yanked ones, newest first."""
 
     async def owners(self, package_id: int) -> tuple[str, ...]:
-        """The first owner first."""
+        """Returns the owners, the first owner first."""
 
     async def tags(self, package_id: int) -> dict[str, str]:
-        """Names that an owner has given to versions, such as beta."""
+        """Returns the tags of versions, such as beta."""
 
     async def signatures(self, package_id: int) -> list[Signature]: ...
 
     async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
-        """All rows of a release in one transaction, search index and audit log included; False if it was there already.
+        """Writes all rows of a release in one transaction. Returns False if the same release exists already.
 
-        `owners_of` are the namespaces that the publisher acts for (None is any). Refused if the name belongs to none of
-        them, Conflict if the version is taken by other contents or the name is reserved.
+        `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError if none of them owns
+        the name, and ConflictError if the version has other contents or the name is reserved.
         """
 
 
@@ -67,25 +67,25 @@ class SearchStore(Protocol):
     async def browse(
         self, filters: PackageFilters, *, sort: Sort, after: tuple[int | str, str] | None, limit: int
     ) -> list[Package]:
-        """What the filters leave, in order; `after` is the sort key and name of the last one seen."""
+        """Returns the packages that match, sorted; `after` is the sort key and name of the last one on the previous page."""
 
     async def recall(
         self, groups: Sequence[Sequence[str]], filters: PackageFilters, *, prefix: str = "", need: int = 20, limit: int = 200
     ) -> list[Package]:
-        """Candidates for one search: those in which a term of every group occurs; with fewer groups until there are `need`."""
+        """Returns candidates with a term of every group, then of fewer groups until there are `need` of them."""
 
     async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
-        """For each word that occurs nowhere, the words of the index that are one slip away."""
+        """Returns, for each word that occurs nowhere, the indexed words that are one edit away."""
 
     async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
-        """Names with that many downloads, the most downloaded first."""
+        """Returns names with at least that many downloads, the most downloaded first."""
 
 
 class ModerationStore(Protocol):
-    """What owners and moderators do. Each leaves a line in the audit log, in the same transaction."""
+    """Changes by owners and moderators. Each writes an audit log entry in the same transaction."""
 
     async def yank(self, package_id: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
-        """Yank with a reason, or take it back with None. False if it was so already."""
+        """Yanks with a reason, or undoes a yank with None. Returns False if unchanged."""
 
     async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None: ...
 
@@ -94,14 +94,14 @@ class ModerationStore(Protocol):
     async def set_tag(self, package_id: int, tag: str, version: str | None, *, event: AuditEvent) -> None: ...
 
     async def set_owner(self, package_id: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
-        """Conflict if it would leave nobody."""
+        """Raises ConflictError if no owner would be left."""
 
     async def offer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None: ...
 
-    async def offered(self, package_id: int) -> str | None: ...
+    async def offered_to(self, package_id: int) -> str | None: ...
 
     async def transfer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
-        """Accept what was offered: from now on it belongs to that namespace alone."""
+        """Accepts an offer: the namespace becomes the only owner."""
 
     async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent) -> int: ...
 
@@ -110,27 +110,27 @@ class ModerationStore(Protocol):
     async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool: ...
 
     async def set_scan(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
-        """What a later scan said."""
+        """Stores the result of a later scan."""
 
     async def sign(self, release: int, signature: Signature, *, event: AuditEvent) -> None: ...
 
-    async def index(self, package_id: int, version: str, body: str) -> None:
-        """The words of a body, if its release is still the one that is shown."""
+    async def index_body(self, package_id: int, version: str, body: str) -> None:
+        """Indexes the words of a body, if its release is still current."""
 
     async def purge(self, *, before: Millis) -> list[str]:
-        """Forget what was deleted before then, and free its names."""
+        """Deletes packages that were marked deleted before that time. Returns their names."""
 
 
 class AccountStore(Protocol):
     async def token(self, hashed: str) -> RegistryToken | None:
-        """By the hash of its text; revoked and expired ones too."""
+        """Returns the token with this hash, also if it is revoked or expired."""
 
     async def tokens(self, holder: str | None = None) -> list[RegistryToken]: ...
 
     async def add_token(
         self, token: RegistryToken, hashed: str, *, event: AuditEvent, first: bool = False
     ) -> RegistryToken | None:
-        """With `first`, only if there is no token yet."""
+        """Adds a token; with `first` only if there is none yet."""
 
     async def revoke_token(self, token: int, *, event: AuditEvent) -> bool: ...
 
@@ -144,16 +144,16 @@ class AccountStore(Protocol):
         self, *, subject: str = "", before: int | None = None, limit: int = 50
     ) -> list[tuple[int, AuditEvent]]: ...
 
-    async def note(self, event: AuditEvent) -> None:
-        """One line in the audit log by itself."""
+    async def add_event(self, event: AuditEvent) -> None:
+        """Adds one audit log entry."""
 
     async def setting(self, key: str, default: str) -> str:
-        """What is kept under this key; the default is kept if there is nothing yet."""
+        """Returns a setting; stores the default if there is none."""
 
 
 class DownloadStore(Protocol):
     async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
-        """Downloads as (package, version, identity); one of a package by an identity on a day counts once."""
+        """Counts downloads given as (package, version, identity). An identity counts once per package and day."""
 
     async def days(self, package_id: int, *, since: str) -> list[DownloadDay]: ...
 
@@ -166,10 +166,10 @@ class DownloadStore(Protocol):
 
 class JobStore(Protocol):
     async def enqueue(self, kind: str, subject: str, *, due: Millis) -> None:
-        """Once for each kind and subject; a job that is there already becomes due at the earlier time."""
+        """Adds a job, once for each kind and subject. An existing job becomes due at the earlier time."""
 
     async def claim(self, *, now: Millis, lease: int) -> QueuedJob | None:
-        """One that is due, for so many milliseconds; nobody else gets it meanwhile."""
+        """Claims a due job for `lease` milliseconds."""
 
     async def finish(self, job: int, *, again: Millis | None = None) -> None: ...
 
@@ -178,34 +178,34 @@ class JobStore(Protocol):
 
 class RegistryStore(PackageStore, SearchStore, ModerationStore, AccountStore, DownloadStore, JobStore, Protocol):
     async def ping(self) -> None:
-        """Unavailable if it is."""
+        """Raises UnavailableError if the store cannot be reached."""
 
     async def archives(self) -> AsyncIterator[str]:
-        """The name of every blob that a row names."""
+        """Yields the blob name of every release."""
         yield ""
 
     async def close(self) -> None: ...
 
 
 class BlobStore(Protocol):
-    """Bytes by the hex of their SHA-256. What is there never changes, so writing it again changes nothing."""
+    """Archives by the hex of their SHA-256. They never change, so writing one again has no effect."""
 
     async def put(self, name: str, data: bytes) -> None:
-        """Durable when it returns. ValueError if the bytes are not what the name says."""
+        """Stores the bytes durably. Raises ValueError if they do not match the name."""
 
     async def get(self, name: str) -> bytes:
-        """NotFound if there is none; Unavailable if what is there is not what the name says."""
+        """Raises NotFoundError if there is none, and UnavailableError if the bytes do not match the name."""
 
     async def has(self, name: str) -> bool: ...
 
     async def delete(self, name: str) -> None: ...
 
     async def names(self) -> AsyncIterator[tuple[str, Millis]]:
-        """Every blob, with the time it was last written."""
+        """Yields every blob with the time of its last write."""
         yield "", 0
 
     async def link(self, name: str, *, filename: str, seconds: int) -> str | None:
-        """An address that anybody may fetch it from for a while, if this store has such."""
+        """Returns a temporary public address of the blob, if the store supports that."""
 
     async def ping(self) -> None: ...
 

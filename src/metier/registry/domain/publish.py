@@ -1,7 +1,7 @@
-"""An upload to a release: judged whole, its bytes stored, then all its rows in one transaction.
+"""Publishes an upload: checks it, stores its archive, then writes all rows in one transaction.
 
-Bytes come first. A worker that dies between the two leaves bytes that no row names, which the next collection takes away;
-the other order would leave a release without bytes.
+The archive is written first. A worker that dies in between leaves an unused archive, which garbage collection deletes; the
+other order would leave a release without an archive.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ RESERVED = frozenset("""
     owner owners publish readyz registry reports robots-txt search security settings skill skills static t tokens
     trending well-known
 """.split())  # noqa: SIM905  # fmt: skip
-"""No namespace is called like a page."""
+"""Names of pages, which cannot be namespaces."""
 _POPULAR = 100
 _MOST_POPULAR = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRequest:
-    """What a publisher wants of an upload."""
+    """The options of an upload."""
 
     kind: PackageKind = PackageKind.SKILL
     namespace: str = ""
-    """Empty is the token's own."""
+    """Empty means the namespace of the token."""
     visibility: PackageVisibility | None = None
     version: str | None = None
     dry_run: bool = False
@@ -62,46 +62,52 @@ class Publisher:
         self._blobs = blobs
         self._clock = clock
         self._scanner = scanner
-        # Unpacking may take 70 MB; a worker does one at a time and stays small.
+        # Unpacking may take 70 MB, so a worker unpacks one upload at a time.
         self._turn = asyncio.Semaphore(1)
 
     def namespace(self, caller: Caller, wanted: str) -> str:
-        """The namespace that an upload goes to, if the caller may publish there. Asked before a byte is read."""
+        """Returns the namespace of an upload. Called before the upload is read; raises if the caller may not publish there."""
         acting = caller.acts_for
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
         caller.require(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
         if not is_name(chosen) or chosen in RESERVED - {"admin"}:
-            raise UsageError(f"{chosen[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens, and no name of a page")
+            raise UsageError(
+                f"invalid namespace {chosen[:80]!r}", hint="use a-z, 0-9 and single hyphens; names of pages are reserved"
+            )
         return chosen
 
-    async def keep(self, name: str, data: bytes) -> None:
-        """One file of a release that is uploaded piece by piece."""
+    async def store_file(self, name: str, data: bytes) -> None:
+        """Stores one file of a release whose files are uploaded separately."""
         await self._blobs.put(name, data)
 
-    async def kept(self, name: str) -> bytes:
+    async def read_file(self, name: str) -> bytes:
         return await self._blobs.get(name)
 
-    async def publish(self, caller: Caller, data: bytes, intent: PublishRequest, *, name: str = "") -> PublishOutcome:
-        """`name` is what the publisher thinks it is called, if that was said."""
-        namespace = self.namespace(caller, intent.namespace)
+    async def publish(self, caller: Caller, data: bytes, options: PublishRequest, *, name: str = "") -> PublishOutcome:
+        """Publishes an archive. `name` is the expected name, if the request has one."""
+        namespace = self.namespace(caller, options.namespace)
         async with self._turn:
-            admitted = await asyncio.to_thread(admit, data, kind=intent.kind, scanner=self._scanner, version=intent.version)
+            admitted = await asyncio.to_thread(admit, data, kind=options.kind, scanner=self._scanner, version=options.version)
         if name and admitted.name != name:
-            raise UsageError(f"SKILL.md says {admitted.name!r}, and the request {name[:80]!r}", hint="call it the same in both")
-        admitted = await self._compared(admitted)
-        if intent.dry_run:
+            raise UsageError(
+                f"the name in SKILL.md is {admitted.name!r}, but the request says {name[:80]!r}", hint="use the same name"
+            )
+        admitted = await self._with_similar_name(admitted)
+        if options.dry_run:
             return PublishOutcome(admitted, None, None, False)
         if admitted.is_refused:
             raise InvalidSkillError(
-                f"{admitted.name} may not be published", report=_report(admitted.findings),
-                hint="every finding has its file and line; see them without publishing with dry_run=1",
+                f"{admitted.name} cannot be published", report=_report(admitted.findings),
+                hint="fix the findings; dry_run=1 checks without publishing",
             )  # fmt: skip
         await self._blobs.put(admitted.archive_name, admitted.archive)
-        package, release, created = await self._store.publish(self._draft(caller, namespace, admitted, intent), caller.acts_for)
+        package, release, created = await self._store.publish(
+            self._draft(caller, namespace, admitted, options), caller.acts_for
+        )
         return PublishOutcome(admitted, package, release, created)
 
-    async def _compared(self, admitted: Admission) -> Admission:
-        """With a warning if a new name is easily taken for one that many people use."""
+    async def _with_similar_name(self, admitted: Admission) -> Admission:
+        """Adds a warning if a new name is one edit away from a popular one."""
         if await self._store.find_package(admitted.kind, admitted.name) is not None:
             return admitted
         known = await self._store.popular(admitted.kind, at_least=_POPULAR, limit=_MOST_POPULAR)
@@ -109,23 +115,37 @@ class Publisher:
         near = next((name for name in known if is_one_slip(plain, name.replace("-", ""))), None)
         if near is None:
             return admitted
-        told = ReleaseFinding(
+        warning = ReleaseFinding(
             rule="RG002",
             severity=Severity.WARNING,
-            message=f"{admitted.name!r} is easily taken for {near!r}",
+            message=f"{admitted.name!r} is similar to the popular skill {near!r}",
             file=admitted.file,
-            hint="choose a name that nobody mistypes for another",
+            hint="choose a more distinct name",
         )
-        return replace(admitted, findings=(*admitted.findings, told))
+        return replace(admitted, findings=(*admitted.findings, warning))
 
-    def _draft(self, caller: Caller, namespace: str, admitted: Admission, intent: PublishRequest) -> ReleaseDraft:
+    def _draft(self, caller: Caller, namespace: str, admitted: Admission, options: PublishRequest) -> ReleaseDraft:
         return ReleaseDraft(
-            kind=admitted.kind, name=admitted.name, namespace=namespace, visibility=intent.visibility, version=admitted.version,
-            digest=admitted.digest, archive=admitted.archive_name, size=len(admitted.archive),
-            description=admitted.description, author=admitted.author or namespace, license=admitted.license,
-            tags=admitted.tags, details=admitted.details_json, verdict=admitted.verdict, findings=admitted.findings_json,
-            words=admitted.words, spellings=admitted.spellings, publisher=caller.name, at=self._clock(),
-        )  # fmt: skip
+            kind=admitted.kind,
+            name=admitted.name,
+            namespace=namespace,
+            visibility=options.visibility,
+            version=admitted.version,
+            digest=admitted.digest,
+            archive=admitted.archive_name,
+            size=len(admitted.archive),
+            description=admitted.description,
+            author=admitted.author or namespace,
+            license=admitted.license,
+            tags=admitted.tags,
+            details=admitted.details_json,
+            verdict=admitted.verdict,
+            findings=admitted.findings_json,
+            words=admitted.words,
+            spellings=admitted.spellings,
+            publisher=caller.name,
+            at=self._clock(),
+        )
 
 
 def findings_of(release: Release) -> list[ReleaseFinding]:

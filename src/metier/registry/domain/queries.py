@@ -1,4 +1,4 @@
-"""Everything that is only looked at. Whoever asks is always named, for what one may not read is not there."""
+"""Read access to the registry. Packages that the caller may not read are reported as not found."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .search import parse_query, rank
 
 __all__ = ["ListPage", "ListQuery", "Queries"]
 
-MOST_RESULTS = 200
-_FEW = 3
+MAX_RESULTS = 200
+_MIN_RESULTS = 3
 MAX_PAGE = 100
 _DAY_MS = 86_400_000
 _ANY = PackageFilters()
@@ -34,12 +34,12 @@ _ANY = PackageFilters()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """What a list is asked for."""
+    """The parameters of a list."""
 
     query: str = ""
     filters: PackageFilters = _ANY
     sort: Sort | None = None
-    """None is by relevance if there are words, else the youngest change first."""
+    """None means relevance for a query, else last update."""
     cursor: str = ""
     limit: int = 20
 
@@ -61,17 +61,17 @@ class Queries:
         package = await self._store.find_package(kind, name)
         if package is None or not caller.may_read(package):
             if package and package.status == PackageStatus.QUARANTINED and caller.may_read(_as_active(package)):
-                raise RefusedError(f"{name} is quarantined: {package.reason or 'it is being looked at'}", rule="quarantined",
-                              hint="wait for its verdict, or ask whoever runs the registry")  # fmt: skip
-            raise NotFoundError(f"no {kind} is named {name[:80]!r} here", hint="search for it, or log in if it is private")
+                raise RefusedError(f"{name} is quarantined: {package.reason or 'it is under review'}", rule="quarantined",
+                              hint="wait for the review, or ask the administrator")  # fmt: skip
+            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
         return package
 
     async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
-        """By version, by a tag such as beta, or by a range; a yanked one only by its exact version."""
+        """Finds a release by version, tag or range. A yanked release is found by its exact version only."""
         package = await self.find_package(caller, kind, name)
         wanted = version or "latest"
         if wanted != "latest" and not is_version(wanted):
-            wanted = (await self._store.tags(package.id)).get(wanted) or await self._best(package, wanted)
+            wanted = (await self._store.tags(package.id)).get(wanted) or await self._best_version(package, wanted)
         if wanted == "latest":
             wanted = package.version
         release = await self._store.release(package.id, wanted) if wanted else None
@@ -82,7 +82,7 @@ class Queries:
             )
         return package, release
 
-    async def _best(self, package: Package, text: str) -> str:
+    async def _best_version(self, package: Package, text: str) -> str:
         try:
             wanted = VersionRange.parse(text)
         except UsageError:
@@ -91,7 +91,7 @@ class Queries:
         return str(newest_version([version for version in usable if version in wanted]) or "")
 
     async def releases(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, list[Release], dict[str, str]]:
-        """All releases, the newest first, and the tags."""
+        """Returns all releases, newest first, and the tags."""
         package = await self.find_package(caller, kind, name)
         tags = await self._store.tags(package.id)
         if package.version:
@@ -112,24 +112,24 @@ class Queries:
 
     async def file(self, caller: Caller, kind: PackageKind, name: str, path: str, version: str = "") -> tuple[Release, bytes]:
         _, release = await self.release(caller, kind, name, version)
-        return release, await self.member(release, path)
+        return release, await self.release_file(release, path)
 
-    async def member(self, release: Release, path: str) -> bytes:
-        """One file of a release."""
+    async def release_file(self, release: Release, path: str) -> bytes:
+        """Returns one file of a release."""
         wanted = resource_path(path)
         data = await self._blobs.get(release.archive)
         try:
-            return await asyncio.to_thread(_extracted, data, wanted)
+            return await asyncio.to_thread(_read_member, data, wanted)
         except KeyError:
             raise NotFoundError(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
 
     async def text(self, kind: PackageKind, release: Release) -> str:
-        """SKILL.md, or what describes an agent."""
-        data = await self.member(release, SKILL_FILE if kind is PackageKind.SKILL else AGENT_FILE)
+        """Returns the text of SKILL.md, or of agent.toml for an agent."""
+        data = await self.release_file(release, SKILL_FILE if kind is PackageKind.SKILL else AGENT_FILE)
         return data.decode("utf-8", "replace")
 
     async def find(self, caller: Caller, query: ListQuery) -> ListPage:
-        filters = _seen_by(caller, query.filters)
+        filters = _restricted(caller, query.filters)
         limit = max(1, min(query.limit, MAX_PAGE))
         sort = query.sort or (Sort.RELEVANCE if query.query.strip() else Sort.UPDATED)
         if query.query.strip():
@@ -148,30 +148,30 @@ class Queries:
             return ListPage([])
         need = offset + limit + 1
         spellings = await self._store.spellings(query.words)
-        # The last word may not be finished yet, so it is only corrected if nothing begins like it.
+        # The last word may be incomplete, so it is corrected only if nothing starts with it.
         unfinished = spellings.pop(query.prefix, None)
         query = query.corrected(spellings)
         packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
-        if unfinished and len(packages) < _FEW:
+        if unfinished and len(packages) < _MIN_RESULTS:
             spellings[query.prefix] = unfinished
             query = query.corrected(spellings)
             packages = await self._store.recall(query.groups, filters, prefix=query.prefix, need=need)
-        read_as = {word: near[0] for word, near in spellings.items() if near}
+        corrected = {word: near[0] for word, near in spellings.items() if near}
         ordered = rank(query, packages)
         if sort is not Sort.RELEVANCE:
             ordered.sort(key=lambda package: package.name)
             ordered.sort(key=lambda package: _sort_value(package, sort), reverse=sort is not Sort.NAME)
         page = ordered[offset : offset + limit]
         more = offset + limit < len(ordered)
-        return ListPage(page, _cursor(offset + limit) if more else None, read_as)
+        return ListPage(page, _cursor(offset + limit) if more else None, corrected)
 
     async def index(self, caller: Caller, *, namespace: str = "", limit: int = 2_000) -> list[Package]:
-        """The skills of a site's well-known index: those of a namespace, or all that may be seen."""
-        filters = _seen_by(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
+        """Returns the skills of the well-known index: those of a namespace, or all that the caller may read."""
+        filters = _restricted(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
         return await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
 
     async def days(self, package: Package, *, days: int) -> list[DownloadDay]:
-        """Downloads a day, also those without any, up to today."""
+        """Returns the downloads of each of the last days, including days without any."""
         today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
         every = [(today - timedelta(days=back)).isoformat() for back in reversed(range(days))]
         known = {row.day: row.downloads for row in await self._store.days(package.id, since=every[0])}
@@ -179,13 +179,13 @@ class Queries:
 
     async def trending(self, caller: Caller, *, days: int = 7, limit: int = 10) -> list[tuple[Package, int]]:
         since = datetime.fromtimestamp((self._clock() - days * _DAY_MS) / 1000, UTC).date().isoformat()
-        return await self._store.trending(_seen_by(caller, PackageFilters()), since=since, limit=limit)
+        return await self._store.trending(_restricted(caller, PackageFilters()), since=since, limit=limit)
 
     async def totals(self) -> dict[str, int]:
         return await self._store.totals()
 
 
-def _seen_by(caller: Caller, filters: PackageFilters) -> PackageFilters:
+def _restricted(caller: Caller, filters: PackageFilters) -> PackageFilters:
     return PackageFilters(
         kind=filters.kind, tag=filters.tag, owner=filters.owner, license=filters.license, verdict=filters.verdict,
         readable_namespaces=caller.readable_namespaces,
@@ -196,8 +196,8 @@ def _as_active(package: Package) -> Package:
     return replace(package, status=PackageStatus.ACTIVE)
 
 
-def _extracted(data: bytes, path: str) -> bytes:
-    # We packed it ourselves, so the standard library's reader is careful enough.
+def _read_member(data: bytes, path: str) -> bytes:
+    # The registry packed this archive itself, so the standard library's reader is safe.
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return archive.read(path)
 
@@ -219,7 +219,7 @@ def _read_cursor(text: str) -> object:
 
 def _offset(text: str) -> int:
     value = _read_cursor(text) if text else 0
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESULTS:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_RESULTS:
         raise _bad_cursor()
     return value
 
@@ -237,4 +237,4 @@ def _position(text: str, sort: Sort) -> tuple[int | str, str] | None:
 
 
 def _bad_cursor() -> UsageError:
-    return UsageError("this cursor does not belong to this list", hint="start again without one, and keep the other parameters")
+    return UsageError("invalid cursor for this list", hint="start without a cursor, and keep the other parameters")

@@ -1,6 +1,6 @@
-"""What a registry keeps, as values. Times are milliseconds since 1970, in UTC.
+"""The records that a registry stores. Times are milliseconds since 1970, in UTC.
 
-These are msgspec structs and not dataclasses because one is made for every row that is read: 0.3 µs each instead of 3.
+They are msgspec structs, not dataclasses, because one is created for every row that is read: 0.3 µs each instead of 3.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class PackageKind(StrEnum):
 
 class PackageVisibility(StrEnum):
     PRIVATE = "private"
-    """Only for tokens that may read it."""
+    """Visible only with a token that may read it."""
     PUBLIC = "public"
 
 
 class PackageStatus(StrEnum):
-    """The words of PEP 792, and deleted: gone for everybody, its name kept for its owners for a while."""
+    """The statuses of PEP 792, and `deleted`: hidden, with its name reserved for its owners for a while."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
@@ -54,7 +54,7 @@ class PackageStatus(StrEnum):
 
 
 class ScanStatus(StrEnum):
-    """What the security scan said of a release."""
+    """The verdict of the security scan of a release."""
 
     UNKNOWN = "unknown"
     PASS = "pass"  # noqa: S105  (a verdict, not a password)
@@ -70,40 +70,40 @@ class Sort(StrEnum):
 
 
 class Package(Struct, frozen=True, gc=False):
-    """A skill or agent as lists and searches show it: one row, with what is asked most of its current release."""
+    """A skill or an agent. Its row repeats the main fields of its current release."""
 
     id: int
     kind: str
     name: str
     namespace: str
-    """Its first owner; a private one is read by whoever may read this namespace."""
+    """The first owner. Callers that may read this namespace may read the package if it is private."""
     visibility: str
     status: str
     reason: str
-    """Why it is deprecated, quarantined or deleted."""
+    """The reason of the status."""
     created: Millis
     updated: Millis
     removed: Millis | None
     downloads: int
     version: str
-    """What one gets who asks for none; empty when every release is yanked."""
+    """The current version; empty if every release is yanked."""
     description: str
     author: str
     license: str
     tags: str
-    """Separated by spaces, as the index of words wants them."""
+    """Separated by spaces."""
     verdict: str
     digest: str
-    """Of the contents: `metier.archive.digest`."""
+    """Digest of the contents (`metier.archive.digest`)."""
     archive: str
-    """Hex SHA-256 of the zip, which is also the blob's name."""
+    """Hex SHA-256 of the zip, which is the name of its blob."""
     size: int
     signed: str
-    """By whom, if the current release is signed."""
+    """The signer of the current release; empty if it is not signed."""
 
 
 class Release(Struct, frozen=True, gc=False):
-    """One version. Nothing of it changes but whether it is yanked, judged or signed."""
+    """One version. Only its yank, its scan verdict and its signatures ever change."""
 
     id: int
     package: int
@@ -116,27 +116,27 @@ class Release(Struct, frozen=True, gc=False):
     license: str
     tags: str
     details: str
-    """JSON of `wire.Details`: files, costs in tokens, what the frontmatter said."""
+    """JSON of `wire.ReleaseDetails`: files, token costs and frontmatter."""
     published: Millis
     publisher: str
     yanked: Millis | None
     yank_reason: str
     verdict: str
     findings: str
-    """JSON list of `wire.Finding`."""
+    """JSON list of `wire.ReleaseFinding`."""
     signed: str
 
 
 class ReleaseDraft(Struct, frozen=True, kw_only=True):
-    """A release that admission has let through, on its way into the store."""
+    """An admitted release that is not stored yet."""
 
     kind: str
     name: str
     namespace: str
     visibility: str | None
-    """None keeps what it is, and makes a new one private."""
+    """None keeps the current visibility; new packages are private."""
     version: str | None
-    """None is the next patch."""
+    """None means the next patch version."""
     digest: str
     archive: str
     size: int
@@ -148,15 +148,15 @@ class ReleaseDraft(Struct, frozen=True, kw_only=True):
     verdict: str
     findings: str
     words: tuple[tuple[str, ...], ...]
-    """The terms of name, tags, description and body, for the search index."""
+    """The terms of name, tags, description and body for the search index."""
     spellings: tuple[str, ...]
-    """Words as people write them, to correct typos by."""
+    """Unstemmed words, for the correction of typos."""
     publisher: str
     at: Millis
 
 
 class PackageFilters(Struct, frozen=True, kw_only=True):
-    """What a list is narrowed to, before anything is counted or cut."""
+    """Filters of a list. They apply before any limit."""
 
     kind: str = PackageKind.SKILL
     tag: str = ""
@@ -164,17 +164,17 @@ class PackageFilters(Struct, frozen=True, kw_only=True):
     license: str = ""
     verdict: str = ""
     status: str = ""
-    """Empty is whatever lists may show."""
+    """Empty means every status that lists show."""
     readable_namespaces: tuple[str, ...] | None = ()
-    """Namespaces whose private packages may be shown; None is all of them."""
+    """Namespaces whose private packages are included; None means all."""
 
 
 class RegistryToken(Struct, frozen=True, kw_only=True):
     id: int
     prefix: str
-    """The first characters, to tell tokens apart; the rest is only kept as a hash."""
+    """The first characters, to identify the token; the rest is stored as a hash only."""
     holder: str
-    """The namespace that it acts for."""
+    """The namespace of the token."""
     scopes: tuple[str, ...]
     note: str
     created: Millis
@@ -187,7 +187,7 @@ class SigningKey(Struct, frozen=True):
     namespace: str
     keyid: str
     public: str
-    """Base64 of the 32 bytes of an Ed25519 key."""
+    """An Ed25519 public key: 32 bytes in base64."""
     note: str
     created: Millis
     revoked: Millis | None
@@ -198,15 +198,15 @@ class Signature(Struct, frozen=True):
     kind: str
     """`ed25519` or `sigstore`."""
     signer: str
-    """The namespace whose key it is, or the identity in the certificate."""
+    """The namespace of the key, or the identity in the certificate."""
     keyid: str
     payload: str
-    """The signature in base64, or the whole bundle as JSON."""
+    """The signature in base64, or the sigstore bundle as JSON."""
     created: Millis
 
 
 class AuditEvent(Struct, frozen=True):
-    """One line of the audit log."""
+    """One entry of the audit log."""
 
     at: Millis
     actor: str
@@ -215,7 +215,7 @@ class AuditEvent(Struct, frozen=True):
     details: str = ""
 
 
-def iso(moment: Millis | None) -> str | None:
-    if moment is None:
+def iso(time: Millis | None) -> str | None:
+    if time is None:
         return None
-    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,8 @@
-"""What a person typed, and the order of what an engine found for it.
+"""Parses a search query and ranks its candidates.
 
-The engine only recalls; the order is made here, so that every engine answers alike. Words come before numbers: the exact
-name, then all words in the name, then in its tags, then in its description, then the rest. Downloads only break ties.
-An exact name must be earned by a signature or by use, or the newest squatter of a common word would stand on top.
+The engines only return candidates; the ranking happens here, so that all engines give the same order: the exact name, then
+all words in the name, then in tags, then in the description, then the rest. Downloads only break ties. An exact name ranks
+first only with a signature or enough downloads, so that squatting a common word does not pay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .search_terms import name_terms, plain_words, terms
 __all__ = ["SearchQuery", "parse_query", "rank"]
 
 _MOST_WORDS = 12
-_EARNED = 10
+_ESTABLISHED = 10
 _NAME, _TAG, _ABOUT, _PARTLY = 4.0, 2.5, 1.5, 0.8
 
 
@@ -29,18 +29,18 @@ _NAME, _TAG, _ABOUT, _PARTLY = 4.0, 2.5, 1.5, 0.8
 class SearchQuery:
     text: str
     groups: tuple[tuple[str, ...], ...]
-    """For each word, the terms it may stand for."""
+    """For each word, its possible terms."""
     prefix: str
-    """The last word may not be finished yet."""
+    """The last word, which may be incomplete."""
     words: tuple[str, ...]
-    """Those that could be misspelt."""
+    """Words that could be misspelt."""
 
     @property
     def slug(self) -> str:
         return suggested_name(self.text)
 
     def corrected(self, spellings: dict[str, list[str]]) -> SearchQuery:
-        """With words that are one slip away as further meanings of those that occur nowhere."""
+        """Returns the query with similar words as alternatives to unknown words."""
         wrong = {terms(word): [terms(near) for near in others] for word, others in spellings.items()}
         groups = tuple(
             tuple(dict.fromkeys((*group, *(term for near in wrong.get(group, ()) for term in near)))) for group in self.groups
@@ -50,7 +50,7 @@ class SearchQuery:
 
 def parse_query(text: str) -> SearchQuery:
     typed = split_words(text[:400].replace("-", " ").replace("_", " "))[:_MOST_WORDS]
-    # Stop words only count where there is nothing else.
+    # Stop words count only if there are no other words.
     groups = tuple(group for word in typed if (group := terms(word))) or tuple(terms(word, whole=True) for word in typed)
     last = typed[-1].lower() if typed else ""
     prefix = last if last.isascii() and last.isalnum() and len(last) > 1 and groups and not text.endswith(" ") else ""
@@ -64,10 +64,10 @@ def rank(query: SearchQuery, packages: Iterable[Package]) -> list[Package]:
 
 def _key(query: SearchQuery, slug: str, package: Package) -> tuple[float | str, ...]:
     in_name, in_tags, in_about = _name_set(package.name), _text_set(package.tags), _text_set(package.description)
-    found = [_found(group, in_name, in_tags, in_about) for group in query.groups]
+    found = [_term_score(group, in_name, in_tags, in_about) for group in query.groups]
     if query.prefix and not found[-1]:
-        found[-1] = _PARTLY * _begun(query.prefix, in_name, in_tags, in_about)
-    if package.name == slug and (package.signed or package.downloads >= _EARNED):
+        found[-1] = _PARTLY * _prefix_score(query.prefix, in_name, in_tags, in_about)
+    if package.name == slug and (package.signed or package.downloads >= _ESTABLISHED):
         tier = 0
     elif min(found) >= _NAME * _PARTLY:
         tier = 1
@@ -79,7 +79,7 @@ def _key(query: SearchQuery, slug: str, package: Package) -> tuple[float | str, 
     return (tier, -sum(found), spare, package.name != slug, -_bucket(package.downloads), package.name)
 
 
-def _found(group: Sequence[str], name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:
+def _term_score(group: Sequence[str], name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:
     if not name.isdisjoint(group):
         return _NAME
     if not tags.isdisjoint(group):
@@ -87,7 +87,7 @@ def _found(group: Sequence[str], name: frozenset[str], tags: frozenset[str], abo
     return 0.0 if about.isdisjoint(group) else _ABOUT
 
 
-def _begun(prefix: str, name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:
+def _prefix_score(prefix: str, name: frozenset[str], tags: frozenset[str], about: frozenset[str]) -> float:
     for weight, held in ((_NAME, name), (_TAG, tags), (_ABOUT, about)):
         if any(term.startswith(prefix) for term in held):
             return weight
@@ -95,7 +95,7 @@ def _begun(prefix: str, name: frozenset[str], tags: frozenset[str], about: froze
 
 
 def _bucket(downloads: int) -> int:
-    """Powers of ten: a hundred more downloads say nothing about which of two fits better."""
+    """Returns the power of ten: small differences in downloads do not matter."""
     return int(math.log10(downloads + 1))
 
 

@@ -1,6 +1,6 @@
-"""The words of a package as the search index keeps them, and the ways to misspell them.
+"""The terms of the search index, and the spelling forms that correct typos.
 
-Stemming happens here and not in an engine, so that SQLite and PostgreSQL hold the same terms and find the same packages.
+Stemming happens here and not in the engines, so that SQLite and PostgreSQL index the same terms.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from metier.selection import STOP_WORDS, split_words, word_terms
 __all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "terms"]
 
 BODY_WORDS = 600
-"""Of a body, that many words from its start: what a skill is for is said early, and the index stays small."""
+"""Number of words indexed from the start of a body."""
 _LONGEST = 40
 _SYMBOLS = str.maketrans({"+": "plus", "#": "sharp"})
 _WORD = re.compile(r"[a-z][a-z0-9]{3,23}")
 
 
 def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[str, ...]:
-    """Each term once, in the order of the text; `whole` with stop words."""
+    """Returns each term once, in the order of the text; `whole` includes stop words."""
     found = (
         term
         for word in split_words(text)[:most]
@@ -30,18 +30,18 @@ def terms(text: str, *, most: int | None = None, whole: bool = False) -> tuple[s
 
 
 def _plain(term: str) -> str:
-    """ASCII letters and digits, whatever it was: which other characters make a word, no two engines agree on."""
+    """Encodes a term as ASCII letters and digits, because the engines split other characters differently."""
     spelt = term.translate(_SYMBOLS)
     return spelt if spelt.isascii() and spelt.isalnum() else f"u{spelt.encode('utf-8', 'surrogatepass').hex()}"
 
 
 def name_terms(name: str) -> tuple[str, ...]:
-    """Of a name every word counts: somebody called a skill `all-in-one`."""
+    """Returns the terms of a name including stop words, for names such as `all-in-one`."""
     return terms(name.replace("-", " "), whole=True)
 
 
 def document_terms(name: str, tags: Iterable[str], description: str, body: str) -> tuple[tuple[str, ...], ...]:
-    """Name, tags, description, body. Each term stands where it says most, and only there."""
+    """Returns the terms of name, tags, description and body. Each term is listed only in the first of them."""
     columns: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for found in (name_terms(name), terms(" ".join(tags)), terms(description), terms(body, most=BODY_WORDS)):
@@ -51,13 +51,13 @@ def document_terms(name: str, tags: Iterable[str], description: str, body: str) 
 
 
 def plain_words(*texts: str) -> tuple[str, ...]:
-    """Words that a person may mistype: of four letters and more, for shorter ones are too near to each other."""
+    """Returns the words of four letters and more, which typo correction considers."""
     found = (word for text in texts for word in _WORD.findall(text.lower()))
     return tuple(sorted({word for word in found if word not in STOP_WORDS}))
 
 
 def forms(word: str) -> Iterator[str]:
-    """The word, and the word with any one letter left out. Two words that share a form are at most two slips apart."""
+    """Yields the word, and the word without each of its letters. Words that share a form differ by at most two edits."""
     yield word
     for place in range(len(word)):
         if place == 0 or word[place] != word[place - 1]:
@@ -65,7 +65,7 @@ def forms(word: str) -> Iterator[str]:
 
 
 def is_one_slip(one: str, other: str) -> bool:
-    """Is one letter missing, added, exchanged or swapped with its neighbour?"""
+    """Returns whether the words are equal or differ by one missing, added, replaced or swapped letter."""
     if abs(len(one) - len(other)) > 1 or one == other:
         return one == other
     start = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

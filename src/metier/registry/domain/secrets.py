@@ -1,7 +1,6 @@
-"""Credentials that were left in a skill. Only shapes that are hardly ever anything else: a false alarm blocks a release.
+"""Finds credentials in the files of a skill. The patterns are narrow, because a false positive blocks a release.
 
-What a service marks as its own (`ghp_`, `AKIA`, a PEM header) is told from documentation by its length and its letters:
-`AKIAIOSFODNN7EXAMPLE` and `sk-ant-xxxxxxxx` are how people write *put yours here*.
+Placeholders such as `AKIAIOSFODNN7EXAMPLE` and `sk-ant-xxxxxxxx` are recognised by their words and their low entropy.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from metier.spec import Files, Problem, Severity
 
 __all__ = ["find_secrets"]
 
-_SHAPES = {
+_PATTERNS = {
     "aws-access-key": r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b",
     "github-token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255})\b",
     "gitlab-token": r"\bglpat-[A-Za-z0-9_-]{20,64}\b",
@@ -33,7 +32,7 @@ _SHAPES = {
     "private-key": r"-----BEGIN (?:RSA |EC |OPENSSH |DSA |PGP |ENCRYPTED )?PRIVATE KEY(?: BLOCK)?-----\s*\n[\w+/=\s:,-]{64}",
     "password-in-address": r"\b(?:postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?)://[^\s:/@<>{}$]+:[^\s:/@<>{}$*]{8,}@[\w.-]+",
 }  # fmt: skip
-_ANY = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
+_ANY = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _PATTERNS.items()))
 _NEVER = re.compile(
     r"(?:^|/)(?:\.env(?:\.(?:local|production|prod))?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|\.git-credentials)$"
 )
@@ -45,10 +44,10 @@ _LEAST_BITS = 3.0
 
 
 def find_secrets(files: Files) -> Iterator[Problem]:
-    """Each credential with its file and line; never the credential itself."""
+    """Yields a problem for each credential, with its file and line but without its text."""
     for entry in files.list():
         if _NEVER.search(entry.path):
-            yield _problem(f"{entry.path.rpartition('/')[2]!r} is a file that holds credentials", entry.path, None)
+            yield _problem(f"{entry.path.rpartition('/')[2]!r} contains credentials by convention", entry.path, None)
         if entry.size > _LARGEST:
             continue
         text = files.read(entry.path, limit=_LARGEST).decode("utf-8", "replace")
@@ -64,11 +63,11 @@ def find_secrets(files: Files) -> Iterator[Problem]:
 
 
 def _bits(text: str) -> float:
-    """Entropy of its letters: made-up ones repeat."""
+    """Returns the entropy of the characters; placeholders repeat theirs."""
     size = len(text)
     return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
 
 
 def _problem(message: str, file: str, line: int | None) -> Problem:
     return Problem(code="RG001", severity=Severity.ERROR, message=message, file=file, line=line,
-                   hint="take it out, and revoke it: it has been on its way to a server")  # fmt: skip
+                   hint="remove it, and revoke it if it was shared")  # fmt: skip

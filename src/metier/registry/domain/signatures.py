@@ -1,4 +1,4 @@
-"""Keys of namespaces, and signatures of releases."""
+"""Signing keys of namespaces, and signatures of releases."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Signatures:
         self._clock = clock
 
     async def keys(self, namespace: str) -> list[SigningKey]:
-        """Revoked ones too: what they signed before stays signed."""
+        """Returns all keys including revoked ones: earlier signatures stay valid."""
         return await self._store.keys(namespace)
 
     async def add_key(self, caller: Caller, namespace: str, public: str, *, note: str = "") -> SigningKey:
         if not is_name(namespace):
-            raise UsageError(f"{namespace[:80]!r} is no namespace", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"invalid namespace {namespace[:80]!r}", hint="use a-z, 0-9 and single hyphens")
         caller.require(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
         now, keyid = self._clock(), key_id(public)
         event = AuditEvent(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
@@ -43,13 +43,13 @@ class Signatures:
             raise NotFoundError(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
 
     async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
-        """Keep a signature, if it is one: by a key of an owner that is not revoked, over exactly this release."""
+        """Stores a signature if an active key of an owner made it for exactly this release."""
         package, release = await self._queries.release(caller, kind, name, version)
         owners = await self._store.owners(package.id)
         caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
-            raise NotFoundError(f"no owner of {name} has a key {keyid[:64]!r}", hint="register it first")
+            raise NotFoundError(f"no owner of {name} has the key {keyid[:64]!r}", hint="metier registry key register NAMESPACE")
         verify_signature(
             keys[0].public, payload, release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
         )
@@ -59,29 +59,29 @@ class Signatures:
         return signature
 
     async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
-        """Keep a sigstore bundle, if it verifies."""
+        """Stores a sigstore bundle if it is valid."""
         package, release = await self._queries.release(caller, kind, name, version)
         owners = await self._store.owners(package.id)
         caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
         if len(bundle) > _LARGEST_BUNDLE:
-            raise UsageError("this bundle is too large", hint=f"a bundle has less than {_LARGEST_BUNDLE:,} bytes")
+            raise UsageError("the bundle is too large", hint=f"the limit is {_LARGEST_BUNDLE:,} bytes")
         stated = release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
-        signer = _identity_in(bundle, stated)
+        signer = _verified_identity(bundle, stated)
         signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
         event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {signer}")
         await self._store.sign(release.id, signature, event=event)
         return signature
 
 
-def _identity_in(bundle: str, stated: bytes) -> str:
-    """Who a verified bundle says signed it. Without the package that verifies one, none is taken."""
+def _verified_identity(bundle: str, stated: bytes) -> str:
+    """Verifies a bundle and returns its signer. Raises UnavailableError if sigstore is not installed."""
     try:
         from sigstore.models import Bundle
         from sigstore.verify import Verifier
         from sigstore.verify.policy import UnsafeNoOp
     except ImportError:
         raise UnavailableError(
-            "this registry cannot verify sigstore bundles", hint="pip install sigstore on its machine, or sign with a key",
+            "this registry cannot verify sigstore bundles", hint="install sigstore on the server, or sign with a key",
             retryable=False,
         ) from None  # fmt: skip
     from cryptography.x509 import SubjectAlternativeName
@@ -89,9 +89,9 @@ def _identity_in(bundle: str, stated: bytes) -> str:
 
     try:
         parsed = Bundle.from_json(bundle)
-        # Whose identity it is, we show; whether that is the right one, the client decides.
+        # The registry shows the identity; clients decide whether they trust it.
         Verifier.production(offline=True).verify_artifact(stated, parsed, UnsafeNoOp())
         names = parsed.signing_certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
         return str(next(iter(names)).value)[:200]
     except (Error, ValueError) as error:
-        raise UsageError(f"this bundle does not verify: {str(error)[:200]}", hint="sign the release's statement") from None
+        raise UsageError(f"invalid bundle: {str(error)[:200]}", hint="sign the statement of this release") from None

@@ -1,4 +1,4 @@
-"""Tokens, keys of namespaces, reports and the audit log, over HTTP."""
+"""API routes for tokens, signing keys, reports, the audit log and statistics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from metier.errors import NotFoundError, UsageError
 from metier.registry import wire
 
-from . import views as views
+from . import views
 from .packages import int_parameter
 from .responses import Headers, HttpResponse, json_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -17,7 +17,7 @@ __all__ = ["ROUTES"]
 
 _NO_STORE: Headers = ((b"cache-control", b"no-store"),)
 _LONGEST_DAYS = 3_650
-_BEFORE = QueryParameter("before", "only older ones than this number", {"type": "integer", "minimum": 1})
+_BEFORE = QueryParameter("before", "only entries with a smaller number", {"type": "integer", "minimum": 1})
 
 
 class TokenRequest(Struct):
@@ -25,7 +25,7 @@ class TokenRequest(Struct):
     scopes: list[str]
     note: str = ""
     days: int = 0
-    """Until it expires; 0 is never."""
+    """Days until it expires; 0 means never."""
 
 
 class WhoAmI(Struct):
@@ -80,10 +80,12 @@ async def tokens(request: RegistryRequest) -> HttpResponse:
     return json_response(wire.TokenList(tokens=[views.token(row) for row in rows]), headers=_NO_STORE)
 
 
-async def make_token(request: RegistryRequest) -> HttpResponse:
+async def create_token(request: RegistryRequest) -> HttpResponse:
     wanted = await read_json(request, TokenRequest)
     if not 0 <= wanted.days <= _LONGEST_DAYS:
-        raise UsageError(f"a token lasts from 1 to {_LONGEST_DAYS:,} days", hint="0 is for one without an end")
+        raise UsageError(
+            f"invalid number of days {wanted.days}", hint=f"use 1 to {_LONGEST_DAYS:,}, or 0 for a token that does not expire"
+        )
     now = request.registry.clock()
     text, row = await request.registry.tokens.create(
         request.caller, holder=wanted.holder, scopes=tuple(wanted.scopes), note=wanted.note, now=now,
@@ -96,7 +98,7 @@ async def revoke_token(request: RegistryRequest) -> HttpResponse:
     text = request.params["id"]
     done = text.isascii() and text.isdigit() and len(text) < 16
     if not done or not await request.registry.tokens.revoke(request.caller, int(text), now=request.registry.clock()):
-        raise NotFoundError(f"you have no token {text[:20]!r} that could be revoked", hint="see your tokens")
+        raise NotFoundError(f"no active token {text[:20]!r}", hint="see GET /tokens")
     return json_response(Acknowledgement(), headers=_NO_STORE)
 
 
@@ -128,7 +130,7 @@ async def resolve(request: RegistryRequest) -> HttpResponse:
     text = request.params["id"]
     wanted = await read_json(request, ReportDecision)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotFoundError(f"there is no report {text[:20]!r}", hint="see the list of reports")
+        raise NotFoundError(f"unknown report {text[:20]!r}", hint="see GET /reports")
     await request.registry.moderation.resolve(request.caller, int(text), state=wanted.state, note=wanted.note)
     return json_response(Acknowledgement(), headers=_NO_STORE)
 
@@ -165,19 +167,19 @@ def _before(request: RegistryRequest) -> int | None:
 
 ROUTES = (
     Route(
-        method="GET", path="/whoami", endpoint=whoami, summary="Whose token this is, and what it may do.", response_type=WhoAmI
+        method="GET", path="/whoami", endpoint=whoami, summary="The holder and the scopes of the token.", response_type=WhoAmI
     ),
-    Route(method="GET", path="/tokens", endpoint=tokens, summary="Your tokens.", response_type=wire.TokenList, auth="any"),
+    Route(method="GET", path="/tokens", endpoint=tokens, summary="List your tokens.", response_type=wire.TokenList, auth="any"),
     Route(
         method="POST",
         path="/tokens",
-        endpoint=make_token,
-        summary="Make a token; its text is shown only now.",
+        endpoint=create_token,
+        summary="Create a token; its text is shown once.",
         body=TokenRequest,
         response_type=wire.NewToken,
         rate="write",
         status=201,
-        auth="admin, or what the token has itself",
+        auth="admin, or the scopes of the token itself",
     ),
     Route(
         method="DELETE",
@@ -192,14 +194,14 @@ ROUTES = (
         method="GET",
         path="/namespaces/{namespace}/keys",
         endpoint=keys,
-        summary="Keys that a namespace signs with.",
+        summary="List the signing keys of a namespace.",
         response_type=KeyList,
     ),
     Route(
         method="POST",
         path="/namespaces/{namespace}/keys",
         endpoint=add_key,
-        summary="Register an Ed25519 key.",
+        summary="Register an Ed25519 key of a namespace.",
         body=KeyRequest,
         response_type=wire.KeyRow,
         rate="write",
@@ -210,7 +212,7 @@ ROUTES = (
         method="DELETE",
         path="/namespaces/{namespace}/keys/{keyid}",
         endpoint=revoke_key,
-        summary="Revoke a key.",
+        summary="Revoke a signing key.",
         response_type=Acknowledgement,
         rate="write",
         auth="publish:NAMESPACE",
@@ -219,7 +221,7 @@ ROUTES = (
         method="GET",
         path="/reports",
         endpoint=reports,
-        summary="What was reported.",
+        summary="List reports.",
         response_type=ReportList,
         auth="admin",
         query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE),
@@ -228,7 +230,7 @@ ROUTES = (
         method="POST",
         path="/reports/{id}",
         endpoint=resolve,
-        summary="Decide on a report.",
+        summary="Resolve a report.",
         body=ReportDecision,
         response_type=Acknowledgement,
         rate="write",
@@ -238,18 +240,18 @@ ROUTES = (
         method="GET",
         path="/audit",
         endpoint=audit,
-        summary="Every change, the newest first.",
+        summary="List changes, newest first.",
         response_type=wire.AuditPage,
         auth="admin",
-        query=(QueryParameter("subject", "only of this one, such as skill:pdf"), _BEFORE),
+        query=(QueryParameter("subject", "only of this subject, such as skill:pdf"), _BEFORE),
     ),
     Route(
         method="GET",
         path="/trending",
         endpoint=trending,
-        summary="Most downloaded of late.",
+        summary="The most downloaded skills of the last days.",
         response_type=TrendingList,
-        query=(QueryParameter("days", "how many days back", {"type": "integer", "minimum": 1, "maximum": 90}),),
+        query=(QueryParameter("days", "number of days", {"type": "integer", "minimum": 1, "maximum": 90}),),
     ),
-    Route(method="GET", path="/stats", endpoint=stats, summary="How much there is.", response_type=RegistryTotals),
+    Route(method="GET", path="/stats", endpoint=stats, summary="Totals of the registry.", response_type=RegistryTotals),
 )

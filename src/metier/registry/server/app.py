@@ -1,7 +1,7 @@
 """The registry as an ASGI application.
 
-One door for every request: find the route, count it against the visitor's limit, learn who asks, answer, and turn whatever
-goes wrong into one clear answer. No middleware: each layer would cost as much as reading a skill from the database.
+Every request takes the same steps: find the route, apply the rate limit, authenticate, call the endpoint, and turn errors into
+responses. There is no middleware: each layer would take as long as reading a skill from the database.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 def create_app(
     options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now_millis
 ) -> RegistryApp:
-    """An application, API and pages, that opens its registry when the server starts it."""
-    parts: Sequence[Route] = (
+    """Returns an application with the API and the pages. It opens its registry when the server starts it."""
+    routes: Sequence[Route] = (
         *package_routes(PackageKind.SKILL),
         *owner_routes(PackageKind.SKILL),
         *package_routes(PackageKind.AGENT),
@@ -54,7 +54,7 @@ def create_app(
         *operations.ROUTES,
         *web.ROUTES,
     )
-    return RegistryApp(options, Routes(parts), scanner=scanner, clock=clock)
+    return RegistryApp(options, Routes(routes), scanner=scanner, clock=clock)
 
 
 class RegistryApp:
@@ -71,13 +71,13 @@ class RegistryApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._handle(scope, receive, send)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Registry]:
-        """The registry, open, with its background work."""
+        """Opens the registry and runs its background jobs."""
         self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock)
         task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
         try:
@@ -90,7 +90,7 @@ class RegistryApp:
             with contextlib.suppress(UnavailableError):
                 await registry.close()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
             async with self.running():
@@ -101,7 +101,7 @@ class RegistryApp:
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         found, params = self.routes.find(scope["path"])
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
@@ -115,50 +115,50 @@ class RegistryApp:
                 raise _no_route(found, scope)
             request.registry = self.registry
             scope["metier.app"] = self
-            answer, extra = await self._asked(route, request)
+            response, extra = await self._respond(route, request)
         except MetierError as error:
-            answer = self._problem(route, request, error)
+            response = self._problem(route, request, error)
         except Exception:
             _log.exception("%s %s", scope["method"], scope["path"])
-            mistake = MetierError("the registry made a mistake", hint="it was logged; try again, or tell whoever runs it")
-            answer = self._problem(route, request, mistake)
-        if type(answer) is HttpResponse:
-            await answer(scope, receive, send, extra)
-            status = answer.status
+            internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
+            response = self._problem(route, request, internal)
+        if type(response) is HttpResponse:
+            await response(scope, receive, send, extra)
+            status = response.status
         else:
-            status = getattr(answer, "status_code", 200)
-            await answer(scope, receive, send)
+            status = getattr(response, "status_code", 200)
+            await response(scope, receive, send)
         self.metrics.request(method, route.path if route else "-", status, time.perf_counter() - started)
 
-    async def _asked(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
-        heads = dict(request.scope["headers"])
-        address = self._address(request.scope, heads)
-        token, from_cookie = _token(heads, request.params)
+    async def _respond(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
+        headers = dict(request.scope["headers"])
+        address = self._address(request.scope, headers)
+        token, from_cookie = _token(headers, request.params)
         if not route.rate:
             extra: Headers = ()
         else:
-            bad = self.limits.seen("bad", address) if token else None
+            bad = self.limits.peek("failed", address) if token else None
             allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
             if allowed and allowed[1] < 0:
                 raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
             extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
-            _check_origin(request, heads)
+            _check_origin(request, headers)
         try:
             request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
         except UnauthenticatedError:
-            self.limits.take("bad", address, has_token=False)
+            self.limits.take("failed", address, has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
-            # A page is shown to whoever comes; an old cookie only means that nobody is logged in.
+            # Pages are public: an expired cookie only means that the user is not logged in.
             request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
             token = ""
         request.token = token
         return await route.endpoint(request), extra
 
-    def _address(self, scope: Scope, heads: dict[bytes, bytes]) -> str:
-        if self.options.trust_proxy and b"x-forwarded-for" in heads:
-            return heads[b"x-forwarded-for"].decode("latin-1").rpartition(",")[2].strip()
+    def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        if self.options.trust_proxy and b"x-forwarded-for" in headers:
+            return headers[b"x-forwarded-for"].decode("latin-1").rpartition(",")[2].strip()
         client = scope.get("client")
         return client[0] if client else ""
 
@@ -175,7 +175,7 @@ def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
     if found and scope["method"] not in found:
         allowed = ", ".join(sorted({*found, *(["HEAD"] if "GET" in found else [])}))
         return error_responses.MethodNotAllowedError(scope["method"], allowed)
-    return NotFoundError(f"there is nothing at {scope['path'][:200]!r}", hint="see /openapi.json for everything there is")
+    return NotFoundError(f"no page {scope['path'][:200]!r}", hint="see /openapi.json for all routes")
 
 
 def _base(scope: Scope) -> str:
@@ -186,18 +186,18 @@ def _base(scope: Scope) -> str:
     return f"{scope['scheme']}://{host}:{port}"
 
 
-def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
-    """The token of a request, and whether a browser added it by itself."""
-    if b"authorization" in heads:
-        scheme, _, text = heads[b"authorization"].decode("latin-1").strip().partition(" ")
+def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
+    """Returns the token of a request, and whether it came from a cookie."""
+    if b"authorization" in headers:
+        scheme, _, text = headers[b"authorization"].decode("latin-1").strip().partition(" ")
         if scheme.lower() != "bearer" or not text:
-            raise UnauthenticatedError("the Authorization header holds no token", hint="send `Authorization: Bearer mtr_…`")
+            raise UnauthenticatedError("the Authorization header contains no token", hint="send `Authorization: Bearer mtr_…`")
         return text.strip(), False
     if "token" in params:
         return params["token"], False
-    if b"cookie" in heads and COOKIE.encode() in heads[b"cookie"]:
+    if b"cookie" in headers and COOKIE.encode() in headers[b"cookie"]:
         try:
-            morsel = SimpleCookie(heads[b"cookie"].decode("latin-1")).get(COOKIE)
+            morsel = SimpleCookie(headers[b"cookie"].decode("latin-1")).get(COOKIE)
         except CookieError:
             morsel = None
         if morsel and morsel.value:
@@ -205,10 +205,10 @@ def _token(heads: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool
     return "", False
 
 
-def _check_origin(request: RegistryRequest, heads: dict[bytes, bytes]) -> None:
-    """A change that a cookie allows must come from our own pages."""
-    origin = heads.get(b"origin", b"").decode("latin-1")
+def _check_origin(request: RegistryRequest, headers: dict[bytes, bytes]) -> None:
+    """Refuses a change that is authorised by a cookie but was not sent from a page of this registry."""
+    origin = headers.get(b"origin", b"").decode("latin-1")
     if urlsplit(origin).netloc != urlsplit(request.base).netloc:
         raise RefusedError(
-            "this change did not come from the registry's own pages", rule="origin", hint="use a page of the registry"
+            "the form was not sent from a page of this registry", rule="origin", hint="use the pages of the registry"
         )

@@ -1,7 +1,7 @@
-"""What a worker does beside answering: writing counts every second, and jobs from the database one at a time.
+"""Background work of a server process: download counts every second, and queued jobs one at a time.
 
-Jobs are claimed for a while, so one that dies with its worker is done by another. Those that come again and again have
-one row each; whoever finishes one says when it is due next.
+A worker claims a job for a limited time, so that another worker repeats it if the first one dies. Recurring jobs have one row
+each; finishing one schedules its next run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_ATTEMPTS = 5
 
 
 async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
-    """Until cancelled. A store that is away for a while is asked again."""
+    """Runs until cancelled. Continues when the store is unavailable for a while."""
     for kind in ("purge", "forget"):
         with contextlib.suppress(UnavailableError):
             await registry.store.enqueue(kind, "", due=registry.clock())
@@ -46,7 +46,7 @@ async def run_background_jobs(registry: Registry, events: Counter[str]) -> None:
             events["unavailable"] += 1
             _log.warning("%s", error)
         except Exception:
-            _log.exception("background work")
+            _log.exception("background job failed")
 
 
 async def run_due_jobs(registry: Registry) -> int:
@@ -57,7 +57,7 @@ async def run_due_jobs(registry: Registry) -> int:
         except UnavailableError:
             raise
         except Exception as error:
-            _log.exception("job %s %s", job.kind, job.subject)
+            _log.exception("job %s %s failed", job.kind, job.subject)
             if job.attempts >= _MOST_ATTEMPTS and job.kind in ("index", "scan"):
                 await registry.store.finish(job.id)
             else:
@@ -70,7 +70,7 @@ async def run_due_jobs(registry: Registry) -> int:
 
 
 async def _purge(registry: Registry, _job: QueuedJob) -> int:
-    """Free the names of what was deleted long ago."""
+    """Deletes packages whose reservation has ended, which frees their names."""
     before = registry.clock() - registry.options.reserved_days * _DAY_MS
     for name in await registry.store.purge(before=before):
         _log.info("purged %s", name)
@@ -78,24 +78,24 @@ async def _purge(registry: Registry, _job: QueuedJob) -> int:
 
 
 async def _forget(registry: Registry, _job: QueuedJob) -> int:
-    """Forget who downloaded what before yesterday."""
+    """Deletes the identities of downloads before yesterday."""
     yesterday = datetime.fromtimestamp((registry.clock() - _DAY_MS) / 1000, UTC).date().isoformat()
     await registry.store.forget_identities(before=yesterday)
     return registry.clock() + _HOUR_MS
 
 
 async def _index(registry: Registry, job: QueuedJob) -> None:
-    """Words of the body of what a package shows since a yank."""
+    """Indexes the body of the release that a package shows after a yank."""
     kind, _, name = job.subject.partition(":")
     package = await registry.store.find_package(kind, name)
     release = await registry.store.release(package.id, package.version) if package else None
     if package and release:
         body = split_document((await registry.queries.text(PackageKind(kind), release)).encode()).body
-        await registry.store.index(package.id, release.version, body)
+        await registry.store.index_body(package.id, release.version, body)
 
 
 async def _scan(registry: Registry, job: QueuedJob) -> None:
-    """Judge a release again, with the rules of today: `skill:name@version`."""
+    """Scans a release again with the current rules. The subject is `skill:name@version`."""
     if registry.scanner is None:
         return
     subject, _, version = job.subject.rpartition("@")
@@ -106,10 +106,10 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         return
     with contextlib.suppress(NotFoundError, MetierError):
         contents = unpack(await registry.blobs.get(release.archive))
-        judgement = await asyncio.to_thread(registry.scanner, contents, name=name)
-        findings = msgspec.json.encode(findings_from(judgement.problems)).decode()
-        event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {judgement.verdict}")
-        await registry.store.set_scan(release.id, verdict=judgement.verdict, findings=findings, event=event)
+        result = await asyncio.to_thread(registry.scanner, contents, name=name)
+        findings = msgspec.json.encode(findings_from(result.problems)).decode()
+        event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {result.verdict}")
+        await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
 
 
 _JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan}

@@ -1,6 +1,6 @@
-"""The part of the ClawHub API that its client uses: search, inspect, install, update, publish, delete.
+"""The part of the ClawHub API that its client uses: search, inspect, install, update, publish and delete.
 
-Names and shapes are theirs. Errors are plain text, because their client prints what it gets.
+Names and types are those of ClawHub. Errors are plain text, because its client prints the response body.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, Release, ScanStatus, Sort
 
-from . import views as views
+from . import views
 from .packages import int_parameter, package_routes
 from .responses import HttpResponse, json_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -34,7 +34,7 @@ class UploadRequest(Struct):
     path: str
     size: int
     sha256: str
-    contentType: str = ""  # noqa: N815  (their names)
+    contentType: str = ""  # noqa: N815  (a name of ClawHub)
 
 
 class UploadedFile(Struct):
@@ -74,7 +74,7 @@ async def skills(request: RegistryRequest) -> HttpResponse:
 
 
 async def skill(request: RegistryRequest) -> HttpResponse:
-    package = await _card(request)
+    package = await _package(request)
     return json_response(
         {
             "skill": _skill(package),
@@ -87,7 +87,7 @@ async def skill(request: RegistryRequest) -> HttpResponse:
 
 
 async def moderation(request: RegistryRequest) -> HttpResponse:
-    return json_response({"moderation": _moderation(await _card(request))})
+    return json_response({"moderation": _moderation(await _package(request))})
 
 
 async def versions(request: RegistryRequest) -> HttpResponse:
@@ -127,7 +127,7 @@ async def download(request: RegistryRequest) -> ASGIApp:
 
 
 async def resolve(request: RegistryRequest) -> HttpResponse:
-    """Which version has exactly these files? Their hash is over `path:sha256` lines."""
+    """Finds the version with exactly these files. The hash is over `path:sha256` lines."""
     slug, wanted = request.query_params.get("slug", ""), request.query_params.get("hash", "")
     package, releases, _ = await request.registry.queries.releases(request.caller, PackageKind.SKILL, slug)
     match = next((release.version for release in releases if fingerprint(release) == wanted), None)
@@ -136,7 +136,7 @@ async def resolve(request: RegistryRequest) -> HttpResponse:
 
 
 async def whoami(request: RegistryRequest) -> HttpResponse:
-    request.caller.require(True, "ask who you are", scope="read")
+    request.caller.require(True, "call whoami", scope="read")
     role = "admin" if request.caller.is_admin else "user"
     return json_response(
         {"user": {"handle": request.caller.name, "displayName": request.caller.name, "image": None, "role": role}}
@@ -144,21 +144,21 @@ async def whoami(request: RegistryRequest) -> HttpResponse:
 
 
 async def upload_url(request: RegistryRequest) -> HttpResponse:
-    """Each file comes by itself before the release that names it; what no release names is collected later."""
-    _may_upload(request)
+    """Accepts each file before the release that names it. Unused files are garbage-collected later."""
+    _check_may_upload(request)
     wanted = await read_json(request, UploadRequest)
     if len(wanted.sha256) != 64:
-        raise UsageError("sha256 is not a hash", hint="write 64 hex digits")
+        raise UsageError("invalid sha256", hint="use 64 hex digits")
     return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
 
 
 async def upload(request: RegistryRequest) -> HttpResponse:
-    _may_upload(request)
-    data, _ = await read_archive(request, limit=request.registry.options.upload_bytes, what="the file", empty=True)
+    _check_may_upload(request)
+    data, _ = await read_archive(request, limit=request.registry.options.upload_bytes, subject="the file", empty=True)
     name = hashlib.sha256(data).hexdigest()
     if name != request.params["sha256"]:
-        raise UsageError("these bytes are not those that were announced", hint="send the file again")
-    await request.registry.publisher.keep(name, data)
+        raise UsageError("the file does not match its sha256", hint="upload it again")
+    await request.registry.publisher.store_file(name, data)
     return json_response({"storageId": name})
 
 
@@ -166,14 +166,14 @@ async def publish(request: RegistryRequest) -> HttpResponse:
     wanted = await read_json(request, ReleaseUpload)
     request.registry.publisher.namespace(request.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
-        raise UsageError(f"a release has from 1 to {_MOST_FILES} files", hint="leave out what the skill does not need")
-    members = [Member(each.path, await request.registry.publisher.kept(each.storageId)) for each in wanted.files]
+        raise UsageError(f"a release must have 1 to {_MOST_FILES} files", hint="remove files that the skill does not need")
+    members = [Member(each.path, await request.registry.publisher.read_file(each.storageId)) for each in wanted.files]
     data = pack(Contents(members))
     done = await request.registry.publisher.publish(
         request.caller, data, PublishRequest(namespace=wanted.ownerHandle, version=wanted.version), name=wanted.slug
     )
     if done.package is None or done.release is None:
-        raise AssertionError("only a dry run has no release")
+        raise AssertionError("a publish without dry_run returns a release")
     return json_response(
         {
             "ok": True,
@@ -203,11 +203,11 @@ def fingerprint(release: Release) -> str:
     return hashlib.sha256("\n".join(f"{path}:{digest}" for path, digest in lines).encode()).hexdigest()
 
 
-async def _card(request: RegistryRequest) -> Package:
+async def _package(request: RegistryRequest) -> Package:
     return await request.registry.queries.find_package(request.caller, PackageKind.SKILL, request.params["slug"])
 
 
-def _may_upload(request: RegistryRequest) -> None:
+def _check_may_upload(request: RegistryRequest) -> None:
     acting = request.caller.acts_for
     request.caller.require(acting is None or bool(acting), "upload files", scope="publish:NAMESPACE")
 
@@ -247,19 +247,26 @@ _DOWNLOAD = next(route for route in package_routes(PackageKind.SKILL) if route.p
 _SLUG = QueryParameter("slug", "the skill's name")
 
 ROUTES = (
-    _route("GET", "/search", search, "Search.", query=(QueryParameter("q", "words"),)),
-    _route("GET", "/skills", skills, "List."),
-    _route("POST", "/skills", publish, "Publish files that were uploaded.", body=ReleaseUpload),
-    _route("POST", "/skills/-/upload-url", upload_url, "Where to upload one file.", body=UploadRequest),
-    _route("POST", "/uploads/{sha256}", upload, "One file.", body=bytes),
+    _route("GET", "/search", search, "Search skills.", query=(QueryParameter("q", "words"),)),
+    _route("GET", "/skills", skills, "List skills."),
+    _route("POST", "/skills", publish, "Publish uploaded files.", body=ReleaseUpload),
+    _route("POST", "/skills/-/upload-url", upload_url, "Get the upload address of a file.", body=UploadRequest),
+    _route("POST", "/uploads/{sha256}", upload, "Upload one file.", body=bytes),
     _route("GET", "/skills/{slug}", skill, "One skill."),
-    _route("DELETE", "/skills/{slug}", delete, "Delete it."),
-    _route("POST", "/skills/{slug}/undelete", undelete, "Take a deletion back."),
-    _route("GET", "/skills/{slug}/moderation", moderation, "What the scan says."),
-    _route("GET", "/skills/{slug}/versions", versions, "Its versions."),
+    _route("DELETE", "/skills/{slug}", delete, "Delete a skill."),
+    _route("POST", "/skills/{slug}/undelete", undelete, "Undo a deletion."),
+    _route("GET", "/skills/{slug}/moderation", moderation, "The scan verdict."),
+    _route("GET", "/skills/{slug}/versions", versions, "List the versions."),
     _route("GET", "/skills/{slug}/versions/{version}", version, "One version."),
-    _route("GET", "/skills/{slug}/file", file, "One file.", response_type=bytes, query=(QueryParameter("path", "which"),)),
-    _route("GET", "/skills/{slug}/install", install, "What to install."),
+    _route(
+        "GET",
+        "/skills/{slug}/file",
+        file,
+        "One file.",
+        response_type=bytes,
+        query=(QueryParameter("path", "path of the file"),),
+    ),
+    _route("GET", "/skills/{slug}/install", install, "The archive to install."),
     _route("GET", "/download", download, "An archive.", response_type=bytes, rate="download", query=(_SLUG,)),
     _route("GET", "/resolve", resolve, "Which version has these files?", query=(_SLUG, QueryParameter("hash", "of its files"))),
     _route("GET", "/whoami", whoami, "Whose token this is."),

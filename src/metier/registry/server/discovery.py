@@ -1,6 +1,6 @@
-"""Where clients look that do not know us: the well-known index of skills, and one small file for each skill.
+"""The well-known index of skills, and one index file for each skill, for clients of other projects.
 
-A client that cannot send a header reaches private skills below /t/TOKEN, with a token that may only read.
+Clients that cannot send a header reach private skills at /t/TOKEN, with a token that has only the scope read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from metier.errors import NotFoundError, RefusedError
 from metier.registry.domain.records import Package, PackageKind, Release
 
-from . import views as views
+from . import views
 from .packages import package_routes
 from .responses import HttpResponse, cacheable_response, json_response, text_response
 from .routing import RegistryRequest, Route
@@ -19,8 +19,8 @@ from .routing import RegistryRequest, Route
 __all__ = ["ROUTES"]
 
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-_PLACE = "/.well-known/agent-skills/index.json"
-_OLD = "/.well-known/skills"
+_INDEX_PATH = "/.well-known/agent-skills/index.json"
+_LEGACY_PATH = "/.well-known/skills"
 
 
 class DiscoveryEntry(msgspec.Struct):
@@ -47,7 +47,7 @@ class LegacyIndex(msgspec.Struct):
 
 
 class SparseIndexLine(msgspec.Struct):
-    """One version, as `/index/NAME.json` has it, one a line."""
+    """One version in `/index/NAME.json`, which has one JSON object per line."""
 
     name: str
     version: str
@@ -63,7 +63,7 @@ class SparseIndexLine(msgspec.Struct):
 
 
 async def well_known(request: RegistryRequest) -> HttpResponse:
-    _only_reads(request)
+    _check_read_only(request)
     packages = await request.registry.queries.index(request.caller, namespace=request.params.get("namespace", ""))
     root = f"{request.base}/t/{request.params['token']}" if "token" in request.params else request.base
     entries = [
@@ -79,8 +79,8 @@ async def well_known(request: RegistryRequest) -> HttpResponse:
     return json_response(DiscoveryIndex(entries))
 
 
-async def old_index(request: RegistryRequest) -> HttpResponse:
-    _need_old(request)
+async def legacy_index(request: RegistryRequest) -> HttpResponse:
+    _check_legacy_enabled(request)
     queries = request.registry.queries
     entries = []
     for package in await queries.index(request.caller, limit=200):
@@ -89,18 +89,18 @@ async def old_index(request: RegistryRequest) -> HttpResponse:
     return json_response(LegacyIndex(entries))
 
 
-async def old_file(request: RegistryRequest) -> HttpResponse:
-    _need_old(request)
+async def legacy_file(request: RegistryRequest) -> HttpResponse:
+    _check_legacy_enabled(request)
     _, data = await request.registry.queries.file(
         request.caller, PackageKind.SKILL, request.params["name"], request.params["path"]
     )
     return HttpResponse(data, content_type=b"text/plain; charset=utf-8")
 
 
-async def sparse(request: RegistryRequest) -> HttpResponse:
+async def sparse_index(request: RegistryRequest) -> HttpResponse:
     file = request.params["file"]
     if not file.endswith(".json"):
-        raise NotFoundError(f"there is nothing at {request.scope['path'][:200]!r}", hint="a file is called NAME.json")
+        raise NotFoundError(f"no page {request.scope['path'][:200]!r}", hint="use /index/NAME.json")
     package, releases, _ = await request.registry.queries.releases(
         request.caller, PackageKind.SKILL, file.removesuffix(".json")
     )
@@ -132,20 +132,22 @@ async def robots(_request: RegistryRequest) -> HttpResponse:
     return text_response("User-agent: *\nDisallow: /t/\nDisallow: /api/\n")
 
 
-def _only_reads(request: RegistryRequest) -> None:
-    """A token in an address ends up in logs and histories, so one that could change something is not taken there."""
+def _check_read_only(request: RegistryRequest) -> None:
+    """Refuses tokens with other scopes than read: a token in an address ends up in logs and histories."""
     if "token" in request.params and any(not scope.startswith("read") for scope in request.caller.scopes):
-        raise RefusedError("a token in an address may only read", rule="token-in-address", hint="make one with the scope read")
+        raise RefusedError(
+            "a token in an address may only have the scope read", rule="token-in-address", hint="create one with the scope read"
+        )
 
 
-def _need_old(request: RegistryRequest) -> None:
+def _check_legacy_enabled(request: RegistryRequest) -> None:
     if not request.registry.options.old_index:
-        raise NotFoundError("this registry does not serve the index of version 0.1.0, which has no digests",
+        raise NotFoundError("this registry does not serve the index of version 0.1.0",
                        hint="use /.well-known/agent-skills/index.json")  # fmt: skip
 
 
 async def _archive_by_token(request: RegistryRequest) -> ASGIApp:
-    _only_reads(request)
+    _check_read_only(request)
     return await _ARCHIVE.endpoint(request)
 
 
@@ -154,31 +156,31 @@ _ARCHIVE = next(route for route in package_routes(PackageKind.SKILL) if route.pa
 ROUTES = (
     Route(
         method="GET",
-        path=_PLACE,
+        path=_INDEX_PATH,
         endpoint=well_known,
-        summary="The skills of this site, version 0.2.0.",
+        summary="The index of all skills, version 0.2.0.",
         response_type=DiscoveryIndex,
     ),
     Route(
         method="GET",
-        path=f"/{{namespace}}{_PLACE}",
+        path=f"/{{namespace}}{_INDEX_PATH}",
         endpoint=well_known,
-        summary="Those of one namespace.",
+        summary="The index of one namespace.",
         response_type=DiscoveryIndex,
     ),
     Route(
         method="GET",
-        path=f"/t/{{token}}{_PLACE}",
+        path=f"/t/{{token}}{_INDEX_PATH}",
         endpoint=well_known,
         response_type=DiscoveryIndex,
-        summary="Private ones too, for clients that cannot send a header; the token may only read.",
+        summary="The index with private skills, for clients that cannot send a header.",
     ),
     Route(
         method="GET",
-        path=f"/t/{{token}}/{{namespace}}{_PLACE}",
+        path=f"/t/{{token}}/{{namespace}}{_INDEX_PATH}",
         endpoint=well_known,
         response_type=DiscoveryIndex,
-        summary="The same of one namespace.",
+        summary="The index of one namespace with private skills.",
     ),
     Route(
         method="GET",
@@ -190,25 +192,31 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=f"{_OLD}/index.json",
-        endpoint=old_index,
-        summary="Version 0.1.0, if it is switched on.",
+        path=f"{_LEGACY_PATH}/index.json",
+        endpoint=legacy_index,
+        summary="The index of version 0.1.0, if enabled.",
         response_type=LegacyIndex,
     ),
-    Route(method="GET", path=f"{_OLD}/{{name}}/{{path...}}", endpoint=old_file, summary="One file of it.", response_type=bytes),
+    Route(
+        method="GET",
+        path=f"{_LEGACY_PATH}/{{name}}/{{path...}}",
+        endpoint=legacy_file,
+        summary="One file of a skill, version 0.1.0.",
+        response_type=bytes,
+    ),
     Route(
         method="GET",
         path="/index/{file}",
-        endpoint=sparse,
-        summary="Every version of one skill, one JSON object a line.",
+        endpoint=sparse_index,
+        summary="All versions of one skill, one JSON object per line.",
         response_type=str,
     ),
     Route(
         method="GET",
         path="/.well-known/clawhub.json",
         endpoint=clawhub_site,
-        summary="Where clawhub finds its API.",
+        summary="The API address for the clawhub client.",
         response_type=dict[str, str],
     ),
-    Route(method="GET", path="/robots.txt", endpoint=robots, summary="What crawlers leave alone.", response_type=str),
+    Route(method="GET", path="/robots.txt", endpoint=robots, summary="Rules for crawlers.", response_type=str),
 )

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them, as plain text where a client expects that, or as a page."""
+"""Error responses: problem details (RFC 9457), or plain text for the ClawHub client."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _RETRY_SECONDS = 5
 class TooLargeError(MetierError):
     code = "too-large"
 
-    def __init__(self, what: str, *, limit: int, size: int | None = None) -> None:
-        has = f"{size:,} bytes" if size is not None else f"more than {limit:,} bytes"
-        super().__init__(f"{what} has {has}; the limit is {limit:,}", hint="leave out what the skill does not need")
+    def __init__(self, subject: str, *, limit: int, size: int | None = None) -> None:
+        measured = f"{size:,} bytes" if size is not None else f"more than {limit:,} bytes"
+        super().__init__(f"{subject} has {measured}; the limit is {limit:,}", hint="remove files that the skill does not need")
         self.limit = limit
 
 
@@ -37,7 +37,7 @@ class TooManyRequestsError(MetierError):
     code = "too-many-requests"
 
     def __init__(self, *, limit: int, seconds: int) -> None:
-        super().__init__(f"more than {limit:,} requests in a minute", hint=f"wait {seconds} seconds")
+        super().__init__(f"more than {limit:,} requests per minute", hint=f"wait {seconds} seconds")
         self.seconds = seconds
 
 
@@ -45,20 +45,20 @@ class MethodNotAllowedError(MetierError):
     code = "method-not-allowed"
 
     def __init__(self, method: str, allowed: str) -> None:
-        super().__init__(f"{method[:20]} is not possible here", hint=f"use {allowed}")
+        super().__init__(f"method {method[:20]} is not allowed", hint=f"use {allowed}")
         self.allowed = allowed
 
 
 _STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
-    (UnauthenticatedError, 401, "Token needed"),
+    (UnauthenticatedError, 401, "Token required"),
     (NotFoundError, 404, "Not found"),
     (AmbiguousError, 404, "Not found"),
-    (InvalidSkillError, 422, "Not admitted"),
+    (InvalidSkillError, 422, "Not accepted"),
     (TooLargeError, 413, "Too large"),
     (TooManyRequestsError, 429, "Too many requests"),
     (MethodNotAllowedError, 405, "Method not allowed"),
-    (ConflictError, 409, "ConflictError"),
-    (UnavailableError, 503, "Unavailable for a moment"),
+    (ConflictError, 409, "Conflict"),
+    (UnavailableError, 503, "Temporarily unavailable"),
     (UsageError, 400, "Bad request"),
     (InvalidNameError, 400, "Bad request"),
 )
@@ -70,8 +70,8 @@ def status_of(error: MetierError) -> tuple[int, str]:
             return 413, "Too large"
         if error.rule == "path-gate":
             return 400, "Bad request"
-        return (422, "Not admitted") if error.rule.startswith("archive-") else (403, "Refused")
-    return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Our mistake"))
+        return (422, "Not accepted") if error.rule.startswith("archive-") else (403, "Refused")
+    return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Internal error"))
 
 
 def problem_response(error: MetierError) -> HttpResponse:
@@ -84,16 +84,16 @@ def problem_response(error: MetierError) -> HttpResponse:
     limit = error.limit if isinstance(error, TooLargeError) else 0
     body = ProblemDetails(type=_DOCS + code, title=title, status=status, detail=str(error), code=code, hint=error.hint,
                    findings=findings, limit=limit)  # fmt: skip
-    answer = json_response(body, status=status, headers=_headers(error))
-    answer.content_type = b"application/problem+json"
-    return answer
+    response = json_response(body, status=status, headers=_headers(error))
+    response.content_type = b"application/problem+json"
+    return response
 
 
 def plain_response(error: MetierError) -> HttpResponse:
     status, _ = status_of(error)
-    # ClawHub's client tells a new skill from a broken registry by these words.
-    told = f"HTTP {status}: {error}"
-    return text_response(f"{told}. {error.hint}" if error.hint else told, status=status, headers=_headers(error))
+    # The ClawHub client recognises a missing skill by this prefix.
+    text = f"HTTP {status}: {error}"
+    return text_response(f"{text}. {error.hint}" if error.hint else text, status=status, headers=_headers(error))
 
 
 def _headers(error: MetierError) -> Headers:

@@ -1,7 +1,7 @@
-"""SKILL.md as HTML for strangers' eyes. The text is hostile: it is escaped once and cleaned a second time.
+"""Renders SKILL.md as safe HTML. The text is untrusted: the parser escapes it, and nh3 sanitises the result.
 
-Raw HTML is shown, not obeyed; links must be http, https or mailto, and say that they lead away; images are replaced by
-their description, because loading one tells its owner who is looking.
+Raw HTML is shown as text. Links must be http, https or mailto. Images are replaced by their description, because loading one
+would reveal the reader to its host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 512 * 1024
 
 
 def skill_html(text: str) -> str:
-    """The body of a SKILL.md; its frontmatter is shown elsewhere."""
+    """Renders the body of a SKILL.md without its frontmatter."""
     return markdown_html(split_document(text.encode("utf-8", "replace")).body)
 
 
@@ -36,22 +36,22 @@ def markdown_html(text: str) -> str:
 
     html = _parser().render(text[:_LONGEST])
     return nh3.clean(
-        html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}, attribute_filter=_kept,
+        html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}, attribute_filter=_filter_attribute,
         link_rel="nofollow noopener noreferrer ugc",
     )  # fmt: skip
 
 
-def _kept(tag: str, attribute: str, value: str) -> str | None:
+def _filter_attribute(tag: str, attribute: str, value: str) -> str | None:
     if attribute == "class":
         return value if re.fullmatch(r"language-[\w+#.-]{1,30}|align-(left|center|right)", value) else None
     if attribute == "href" and tag == "a":
-        # A relative address would lead to a page of the registry that the author does not know.
+        # A relative address would point to a page of the registry.
         return value if value.startswith(("https://", "http://", "mailto:", "#")) else None
     return value
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Any:  # Any: markdown-it is only there with the extra
+def _parser() -> Any:  # Any: markdown-it is an optional dependency
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 40}).enable(["table", "strikethrough"])
@@ -62,19 +62,19 @@ def _parser() -> Any:  # Any: markdown-it is only there with the extra
     return parser
 
 
-def _image(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: markdown-it's own
+def _image(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: types of markdown-it
     from markdown_it.common.utils import escapeHtml
 
     return f"<em>[{escapeHtml(tokens[index].content or 'image')}]</em>"
 
 
-def _heading(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: markdown-it's own
+def _heading(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: types of markdown-it
     words = re.findall(r"[a-z0-9]+", tokens[index + 1].content.lower())
-    # Prefixed, so that no heading can take the place of something of the page.
+    # The prefix keeps headings from taking an id of the page.
     return f'<{tokens[index].tag} id="skill-{"-".join(words)[:60]}">'
 
 
-def _cell(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: markdown-it's own
-    # A class instead of markdown-it's style: pages forbid styles that are written into the text.
+def _cell(_self: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:  # Any: types of markdown-it
+    # A class instead of a style attribute, which the content security policy forbids.
     aligned = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
     return f'<{tokens[index].tag} class="align-{aligned}">' if aligned else f"<{tokens[index].tag}>"

@@ -1,4 +1,4 @@
-"""The API's own description, made from the table of routes, so that it cannot say something else than the server does."""
+"""The OpenAPI description, generated from the table of routes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 
 def describe(routes: Iterable[Route]) -> dict[str, Any]:  # Any: JSON
-    """OpenAPI 3.1 of every route that is no page."""
+    """Returns OpenAPI 3.1 for every route that is not a page."""
     listed = [route for route in routes if route.kind != "page"]
     types = [kind for route in listed for kind in (route.response_type, route.body) if kind not in (None, bytes, str)]
     schemas, components = msgspec.json.schema_components([*types, ProblemDetails], ref_template="#/components/schemas/{name}")
@@ -36,7 +36,7 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:  # Any: JSON
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "a token: mtr_…"}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "A token: mtr_…"}},
         },
     }  # fmt: skip
 
@@ -59,7 +59,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: J
         "security": [{"token": []}] if route.auth else [{}, {"token": []}],
     }
     if route.auth:
-        operation["description"] = f"Needs a token with the scope: {route.auth}."
+        operation["description"] = f"Requires a token with the scope: {route.auth}."
     if route.body is bytes:
         kinds = ("application/zip", "application/gzip", "application/octet-stream")
         content = {**dict.fromkeys(kinds, _BINARY), "multipart/form-data": {"schema": _FORM}}
@@ -76,14 +76,14 @@ def _responses(route: Route, known: dict[str, Any]) -> dict[str, Any]:  # Any: J
         content = {"*/*": {"schema": {"type": "string"}}}
     else:
         content = {"application/json": {"schema": known[repr(route.response_type)]}}
-    good: dict[str, Any] = {str(route.status): {"description": "done", "content": content}}
+    good: dict[str, Any] = {str(route.status): {"description": "Success", "content": content}}
     if route.method == "POST" and route.body is bytes and route.status == 201:
-        good["200"] = {"description": "there already, or a dry run", "content": content}
+        good["200"] = {"description": "Already published, or a dry run", "content": content}
     if route.response_type is bytes and route.method == "GET":
-        good["302"] = {"description": "the bytes are at another address"}
+        good["302"] = {"description": "Redirect to the object store"}
     if route.kind == "plain":
         problem: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     else:
         problem = {"application/problem+json": {"schema": known[repr(ProblemDetails)]}}
-    return {**good, "304": {"description": "you have it already"}, "4XX": {"description": "no, and why", "content": problem},
-            "503": {"description": "not now; see Retry-After", "content": problem}}  # fmt: skip
+    return {**good, "304": {"description": "Not modified"}, "4XX": {"description": "Client error", "content": problem},
+            "503": {"description": "Temporarily unavailable; see Retry-After", "content": problem}}  # fmt: skip

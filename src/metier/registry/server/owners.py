@@ -1,4 +1,4 @@
-"""What owners and moderators do with a package, over HTTP."""
+"""API routes for the owners of a package and for moderators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from metier.registry import wire
 from metier.registry.domain.records import PackageKind
 
-from . import views as views
+from . import views
 from .responses import HttpResponse, json_response
 from .routing import Endpoint, RegistryRequest, Route
 from .uploads import read_json
@@ -39,7 +39,7 @@ class TransferBody(Struct):
 
 
 class SignatureBody(Struct):
-    """Either a key and its signature, or a sigstore bundle."""
+    """A signature with its key id, or a sigstore bundle."""
 
     keyid: str = ""
     signature: str = ""
@@ -62,34 +62,40 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
     owner = "publish:NAMESPACE"
 
     def change(method: str, path: str, endpoint: Endpoint, summary: str, *, auth: str = owner, **more: Any) -> Route:
-        # Any: the other fields of Route
-        given = {"response_type": ChangeResult, **more}
-        return Route(method=method, path=path, endpoint=endpoint, summary=summary, rate="write", auth=auth, **given)
+        # Any: other fields of Route
+        options = {"response_type": ChangeResult, **more}
+        return Route(method=method, path=path, endpoint=endpoint, summary=summary, rate="write", auth=auth, **options)
 
     return (
-        change(
-            "POST", f"{version}/yank", one.yank, "Hide a version from whoever does not name it.", auth="yank", body=ReasonBody
-        ),
-        change("POST", f"{version}/unyank", one.unyank, "Show it again.", auth="yank"),
+        change("POST", f"{version}/yank", one.yank, "Yank a version.", auth="yank", body=ReasonBody),
+        change("POST", f"{version}/unyank", one.unyank, "Undo a yank.", auth="yank"),
         change(
             "PUT", f"{version}/signature", one.sign, "Add a signature.", body=SignatureBody, response_type=wire.SignatureRow
         ),
-        change("POST", f"{version}/rescan", one.rescan, "Scan it again with today's rules.", status=202),
-        change("DELETE", name, one.delete, "Delete it; its name stays reserved for its owners for a while.", body=ReasonBody),
-        change("POST", f"{name}/undelete", one.undelete, "Take a deletion back."),
-        change("PUT", f"{name}/visibility", one.visibility, "Make it private or public.", body=VisibilityBody),
-        change("PUT", f"{name}/status", one.status, "Say that it is active, deprecated or archived.", body=StatusBody),
-        change("PUT", f"{name}/tags/{{tag}}", one.tag, "Let a tag point to a version.", body=TagBody),
+        change("POST", f"{version}/rescan", one.rescan, "Scan a version again.", status=202),
+        change(
+            "DELETE", name, one.delete, "Delete a package; its name stays reserved for its owners for a while.", body=ReasonBody
+        ),
+        change("POST", f"{name}/undelete", one.undelete, "Undo a deletion."),
+        change("PUT", f"{name}/visibility", one.visibility, "Set the visibility: private or public.", body=VisibilityBody),
+        change("PUT", f"{name}/status", one.status, "Set the status: active, deprecated or archived.", body=StatusBody),
+        change("PUT", f"{name}/tags/{{tag}}", one.tag, "Set a tag to a version.", body=TagBody),
         change("DELETE", f"{name}/tags/{{tag}}", one.untag, "Remove a tag."),
-        Route(method="GET", path=f"{name}/owners", endpoint=one.owners, summary="Its owners.", response_type=OwnerList),
+        Route(method="GET", path=f"{name}/owners", endpoint=one.owners, summary="List the owners.", response_type=OwnerList),
         change("PUT", f"{name}/owners/{{namespace}}", one.add_owner, "Add an owner.", response_type=OwnerList),
         change("DELETE", f"{name}/owners/{{namespace}}", one.remove_owner, "Remove an owner.", response_type=OwnerList),
-        change("POST", f"{name}/transfer", one.offer, "Offer it to another namespace.", body=TransferBody),
-        change("POST", f"{name}/transfer/accept", one.accept, "Accept what was offered."),
+        change("POST", f"{name}/transfer", one.offer, "Offer the package to another namespace.", body=TransferBody),
+        change("POST", f"{name}/transfer/accept", one.accept, "Accept an offered package."),
         change(
-            "POST", f"{name}/report", one.report, "Report it to the moderators.", auth="", body=wire.AbuseReport, status=201
+            "POST",
+            f"{name}/report",
+            one.report,
+            "Report a package to the moderators.",
+            auth="",
+            body=wire.AbuseReport,
+            status=201,
         ),
-        change("PUT", f"{name}/quarantine", one.quarantine, "Hide it until it was looked at.", auth="admin", body=ReasonBody),
+        change("PUT", f"{name}/quarantine", one.quarantine, "Quarantine a package.", auth="admin", body=ReasonBody),
         change("DELETE", f"{name}/quarantine", one.release, "End a quarantine.", auth="admin"),
     )
 

@@ -1,4 +1,4 @@
-"""Skills and agents over HTTP: the same addresses for both, below /skills and /agents."""
+"""API routes for skills and agents, at /skills and /agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metier.registry.domain.queries import MAX_PAGE, ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, PackageVisibility, Sort
 from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, SkillPage, SkillSummary, VersionList, VersionRow
 
-from . import views as views
+from . import views
 from .markdown import skill_html
 from .responses import Headers, HttpResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
@@ -24,30 +24,36 @@ from .views import badge_svg, chart_svg
 __all__ = ["immutable_headers", "list_query", "package_routes"]
 
 _NUMBER = {"type": "integer", "minimum": 1}
-_VERSION = QueryParameter("version", "an exact version, a tag such as beta, or a range; the newest if absent")
+_VERSION = QueryParameter("version", "an exact version, a tag such as beta, or a range; default: the newest")
 _LIST = (
     QueryParameter("q", "words to search for"),
-    QueryParameter("tag", "only with this tag"),
-    QueryParameter("owner", "only of this namespace"),
-    QueryParameter("license", "only under this licence"),
-    QueryParameter("verdict", "only with this verdict of the scan"),
-    QueryParameter("sort", "the order", {"type": "string", "enum": [str(each) for each in Sort]}),
-    QueryParameter("cursor", "`next` of the page before"),
-    QueryParameter("limit", "how many at most", {**_NUMBER, "maximum": MAX_PAGE}),
+    QueryParameter("tag", "only skills with this tag"),
+    QueryParameter("owner", "only skills of this namespace"),
+    QueryParameter("license", "only skills with this licence"),
+    QueryParameter("verdict", "only skills with this scan verdict"),
+    QueryParameter("sort", "sort order", {"type": "string", "enum": [str(each) for each in Sort]}),
+    QueryParameter("cursor", "`next` of the previous page"),
+    QueryParameter("limit", "maximum number of results", {**_NUMBER, "maximum": MAX_PAGE}),
 )
 _PUBLISH = (
-    QueryParameter("namespace", "where to; the token's own if absent"),
-    QueryParameter("visibility", "private if absent", {"type": "string", "enum": [str(each) for each in PackageVisibility]}),
-    QueryParameter("version", "instead of metadata.version"),
-    QueryParameter("dry_run", "judge and list everything, publish nothing", {"type": "string", "enum": ["1", "0"]}),
+    QueryParameter("namespace", "namespace to publish in; default: the token's own"),
+    QueryParameter(
+        "visibility",
+        "visibility; new packages are private by default",
+        {"type": "string", "enum": [str(each) for each in PackageVisibility]},
+    ),
+    QueryParameter("version", "overrides metadata.version"),
+    QueryParameter(
+        "dry_run", "check the package and list its files, but publish nothing", {"type": "string", "enum": ["1", "0"]}
+    ),
 )
 _MOST_DAYS = 365
-_NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; sandbox")
+_SANDBOXED = (b"content-security-policy", b"default-src 'none'; sandbox")
 _PRIVATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
 
 
 def immutable_headers(package: Package) -> Headers:
-    """A version never changes; only who may see it does."""
+    """Returns the cache headers of an archive, which never changes; a private one may not be cached by proxies."""
     who = b"public" if package.visibility == PackageVisibility.PUBLIC else b"private"
     return ((b"cache-control", who + b", max-age=31536000, immutable"),)
 
@@ -64,7 +70,7 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
             endpoint=one.download,
             rate="download",
             query=(_VERSION,),
-            summary="Its archive, a zip.",
+            summary="Download the archive (zip).",
             response_type=bytes,
         ),
         Route(
@@ -72,7 +78,7 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
             path=f"{name}/{{archive}}",
             endpoint=one.archive,
             rate="download",
-            summary="The archive of one version, VERSION.zip; it never changes.",
+            summary="Download one version as VERSION.zip.",
             response_type=bytes,
         ),
         Route(
@@ -91,12 +97,16 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
             query=_PUBLISH,
             response_type=PublishReceipt,
             body=bytes,
-            summary="Publish a zip or tar.gz: as the body, or as a file of a form.",
+            summary="Publish a zip or tar.gz, sent as the body or as a form file.",
             status=201,
             auth="publish:NAMESPACE",
         ),
         Route(
-            method="GET", path=f"{name}/versions", endpoint=one.versions, summary="Every version.", response_type=VersionList
+            method="GET",
+            path=f"{name}/versions",
+            endpoint=one.versions,
+            summary="List all versions.",
+            response_type=VersionList,
         ),
         Route(
             method="GET",
@@ -119,7 +129,7 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
             endpoint=one.readme,
             query=(_VERSION,),
             response_type=str,
-            summary="SKILL.md as HTML that is safe to show.",
+            summary="SKILL.md as safe HTML.",
         ),
         Route(
             method="GET",
@@ -127,49 +137,49 @@ def package_routes(kind: PackageKind) -> tuple[Route, ...]:
             endpoint=one.scan,
             query=(_VERSION,),
             response_type=list[ReleaseFinding],
-            summary="What the scan of a version found.",
+            summary="Findings of the security scan.",
         ),
         Route(
             method="GET",
             path=f"{name}/stats",
             endpoint=one.stats,
             response_type=DownloadStats,
-            summary="Downloads a day.",
-            query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),),
+            summary="Downloads per day.",
+            query=(QueryParameter("days", "number of days", {**_NUMBER, "maximum": _MOST_DAYS}),),
         ),
         Route(
             method="GET",
             path=f"{name}/badge.svg",
             endpoint=one.badge,
             response_type=str,
-            summary="A badge for a README.",
-            query=(QueryParameter("show", "what it shows", {"type": "string", "enum": ["version", "downloads"]}),),
+            summary="A badge with the version or the downloads.",
+            query=(QueryParameter("show", "value to show", {"type": "string", "enum": ["version", "downloads"]}),),
         ),
         Route(
             method="GET",
             path=f"{name}/chart.svg",
             endpoint=one.chart,
             response_type=str,
-            summary="Downloads as a chart.",
-            query=(QueryParameter("days", "how many days back", {**_NUMBER, "maximum": _MOST_DAYS}),),
+            summary="A chart of downloads.",
+            query=(QueryParameter("days", "number of days", {**_NUMBER, "maximum": _MOST_DAYS}),),
         ),
     )
 
 
 def list_query(request: RegistryRequest, kind: PackageKind) -> ListQuery:
-    """A list as the query string asks for it."""
-    asked = request.query_params
-    sort = asked.get("sort", "")
+    """Reads a list query from the query string."""
+    parameters = request.query_params
+    sort = parameters.get("sort", "")
     if sort and sort not in tuple(Sort):
-        raise UsageError(f"{sort[:40]!r} is no order", hint=f"choose from {', '.join(Sort)}")
+        raise UsageError(f"unknown sort order {sort[:40]!r}", hint=f"use one of {', '.join(Sort)}")
     return ListQuery(
-        query=asked.get("q", ""),
+        query=parameters.get("q", ""),
         filters=PackageFilters(
-            kind=kind, tag=asked.get("tag", ""), owner=asked.get("owner", ""), license=asked.get("license", ""),
-            verdict=asked.get("verdict", ""),
+            kind=kind, tag=parameters.get("tag", ""), owner=parameters.get("owner", ""), license=parameters.get("license", ""),
+            verdict=parameters.get("verdict", ""),
         ),
         sort=Sort(sort) if sort else None,
-        cursor=asked.get("cursor", ""),
+        cursor=parameters.get("cursor", ""),
         limit=int_parameter(request, "limit", 20, MAX_PAGE),
     )  # fmt: skip
 
@@ -179,7 +189,7 @@ def int_parameter(request: RegistryRequest, name: str, default: int, most: int) 
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise UsageError(f"{name} is {text[:20]!r}", hint=f"write a number from 1 to {most:,}")
+        raise UsageError(f"invalid {name} {text[:20]!r}", hint=f"use a number from 1 to {most:,}")
     return int(text)
 
 
@@ -228,20 +238,20 @@ class _Packages:
         return HttpResponse(data, content_type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
 
     async def publish(self, request: RegistryRequest) -> HttpResponse:
-        asked = request.query_params
-        visibility = asked.get("visibility", "")
+        parameters = request.query_params
+        visibility = parameters.get("visibility", "")
         if visibility and visibility not in tuple(PackageVisibility):
             raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
         registry = request.registry
         # Whoever may not publish is told so before a megabyte is sent.
-        registry.publisher.namespace(request.caller, asked.get("namespace", ""))
+        registry.publisher.namespace(request.caller, parameters.get("namespace", ""))
         data, fields = await read_archive(request, limit=registry.options.upload_bytes)
         intent = PublishRequest(
             kind=self.kind,
-            namespace=asked.get("namespace", "") or fields.get("namespace", ""),
+            namespace=parameters.get("namespace", "") or fields.get("namespace", ""),
             visibility=PackageVisibility(visibility) if visibility else None,
-            version=asked.get("version") or fields.get("version") or None,
-            dry_run=asked.get("dry_run", "0") not in ("0", "", "false"),
+            version=parameters.get("version") or fields.get("version") or None,
+            dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
         )
         done = await registry.publisher.publish(request.caller, data, intent)
         return json_response(views.publish_receipt(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
@@ -265,7 +275,7 @@ class _Packages:
         # Never what an author says it is: a browser shows text, and runs nothing.
         return HttpResponse(
             data, content_type=b"text/plain; charset=utf-8", tag=b'"%s-%d"' % (release.archive.encode(), len(data)),
-            headers=(*_PRIVATE, (b"content-disposition", b"attachment"), _NOTHING_RUNS),
+            headers=(*_PRIVATE, (b"content-disposition", b"attachment"), _SANDBOXED),
         )  # fmt: skip
 
     async def readme(self, request: RegistryRequest) -> HttpResponse:
@@ -274,7 +284,7 @@ class _Packages:
             request.caller, self.kind, request.params["name"], request.query_params.get("version", "")
         )
         html = await asyncio.to_thread(skill_html, await queries.text(self.kind, release))
-        return text_response(html, content_type=b"text/html; charset=utf-8", headers=(*_PRIVATE, _NOTHING_RUNS))
+        return text_response(html, content_type=b"text/html; charset=utf-8", headers=(*_PRIVATE, _SANDBOXED))
 
     async def scan(self, request: RegistryRequest) -> HttpResponse:
         name, version = request.params["name"], request.query_params.get("version", "")
@@ -307,7 +317,7 @@ def _svg(text: str) -> HttpResponse:
 
 @lru_cache(maxsize=4096)
 def _archive_headers(name: str, version: str, archive: str) -> tuple[str, Headers]:
-    """What an archive is saved as, and the headers that say so and what its bytes must be."""
+    """Returns the file name of an archive, and its headers with that name and the digest."""
     filename = f"{name}-{version}.zip"
     return filename, (
         (b"content-disposition", b'attachment; filename="%s"' % filename.encode()),

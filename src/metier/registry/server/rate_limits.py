@@ -1,4 +1,4 @@
-"""How often one visitor may ask. Counted by the minute and by worker, in memory: exact enough, and free of another server."""
+"""Rate limits, counted per minute and per worker in memory."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from .responses import Headers
 __all__ = ["Allowed", "RateLimiter"]
 
 Allowed = tuple[int, int, int]
-"""Limit, what remains, seconds until it starts again. Nothing remains below zero."""
+"""Limit, remaining requests (negative when exceeded), and seconds until the next window."""
 _WINDOW = 60
-_MOST_BAD = 60
+_MAX_FAILED = 60
 
 
 class RateLimiter:
     def __init__(self, rates: RequestRates, seconds: Callable[[], float]) -> None:
-        self._rates = {"read": rates.read, "download": rates.download, "write": rates.write, "bad": (_MOST_BAD, _MOST_BAD)}
+        self._rates = {
+            "read": rates.read,
+            "download": rates.download,
+            "write": rates.write,
+            "failed": (_MAX_FAILED, _MAX_FAILED),
+        }
         self._seconds = seconds
         self._window = 0
         self._counts: dict[tuple[str, str], int] = {}
 
-    def take(self, rate: str, who: str, *, has_token: bool) -> Allowed | None:
-        """Count one more request; None if there is no limit."""
+    def take(self, rate: str, client: str, *, has_token: bool) -> Allowed | None:
+        """Counts one request. Returns None if there is no limit."""
         limit = self._rates[rate][has_token]
         if not limit:
             return None
@@ -32,17 +37,17 @@ class RateLimiter:
         if now // _WINDOW != self._window:
             self._window = now // _WINDOW
             self._counts.clear()
-        key = (rate, who)
+        key = (rate, client)
         count = self._counts[key] = self._counts.get(key, 0) + 1
         return limit, limit - count, _WINDOW - now % _WINDOW
 
-    def seen(self, rate: str, who: str) -> Allowed | None:
-        """The same without counting."""
+    def peek(self, rate: str, client: str) -> Allowed | None:
+        """Returns the state of a limit without counting a request."""
         limit = self._rates[rate][0]
         now = int(self._seconds())
         if now // _WINDOW != self._window:
             return None
-        return limit, limit - self._counts.get((rate, who), 0), _WINDOW - now % _WINDOW
+        return limit, limit - self._counts.get((rate, client), 0), _WINDOW - now % _WINDOW
 
 
 def as_headers(allowed: Allowed) -> Headers:

@@ -1,4 +1,4 @@
-"""What is sent back. Leaner than a framework's response, because a registry answers the same small JSON all day."""
+"""HTTP responses, leaner than those of Starlette: most responses are small JSON documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 
 class HttpResponse:
-    """An ASGI application that sends one body. With a tag it answers 304 to whoever has it already."""
+    """An ASGI application that sends one body, or status 304 if the client has the same ETag."""
 
     __slots__ = ("body", "content_type", "headers", "status", "tag")
 
@@ -38,7 +38,7 @@ class HttpResponse:
         headers = [(b"content-type", self.content_type), (b"content-length", b"%d" % len(body)), _NOSNIFF, *self.headers, *more]
         if self.tag:
             headers.append((b"etag", self.tag))
-            if status == 200 and _is_known(scope, self.tag):
+            if status == 200 and _matches_etag(scope, self.tag):
                 status, body = 304, b""
                 del headers[:2]
         if scope["method"] == "HEAD":
@@ -53,7 +53,7 @@ def json_response(value: object, *, status: int = 200, headers: Headers = _REVAL
 
 
 def cacheable_response(body: bytes, *, content_type: bytes) -> HttpResponse:
-    """Something that whoever has it need not get again."""
+    """Returns a response with an ETag that clients revalidate."""
     return HttpResponse(body, content_type=content_type, headers=_REVALIDATE, tag=_tag(body))
 
 
@@ -67,7 +67,7 @@ def _tag(body: bytes) -> bytes:
     return b'"%s"' % hashlib.blake2b(body, digest_size=12).hexdigest().encode()
 
 
-def _is_known(scope: Scope, tag: bytes) -> bool:
+def _matches_etag(scope: Scope, tag: bytes) -> bool:
     for name, value in scope["headers"]:
         if name == b"if-none-match":
             return value == b"*" or tag in [part.strip().removeprefix(b"W/") for part in value.split(b",")]

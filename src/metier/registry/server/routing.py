@@ -1,7 +1,4 @@
-"""Which function answers which path.
-
-A tree of path parts, so that finding one of a hundred routes costs as much as finding one of three.
-"""
+"""Routes requests to endpoints by a tree of path parts, so that lookups do not depend on the number of routes."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ __all__ = ["Endpoint", "QueryParameter", "RegistryRequest", "Route", "Routes"]
 
 
 class RegistryRequest(Request):
-    """A request, with who asks and what the path named."""
+    """A request with its caller and path parameters."""
 
     registry: Registry
     params: dict[str, str]
     caller: Caller = ANONYMOUS
     token: str = ""
-    """The text of the token that came with it."""
+    """The token text of the request."""
     base: str
-    """Where the client reached us."""
+    """The address of the registry as the client used it."""
 
 
 Endpoint = Callable[[RegistryRequest], Awaitable[ASGIApp]]
@@ -35,7 +32,7 @@ Endpoint = Callable[[RegistryRequest], Awaitable[ASGIApp]]
 
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
-    """A parameter behind the question mark, for the API's description."""
+    """A query parameter, for the OpenAPI description."""
 
     name: str
     description: str
@@ -46,19 +43,19 @@ class QueryParameter:
 class Route:
     method: str
     path: str
-    """`/skills/{name}`; `{path...}` takes the rest."""
+    """`/skills/{name}`; `{path...}` matches the rest of the path."""
     endpoint: Endpoint
     summary: str = ""
     rate: str = "read"
-    """Which of the limits it counts for: read, download or write; empty for none."""
+    """The rate limit that applies: `read`, `download` or `write`; empty for none."""
     kind: str = "api"
-    """How its errors look: api (problem JSON), plain (text) or page."""
-    response_type: Any = None  # Any: a type, for the API's description
+    """The format of its errors: `api` (problem JSON), `plain` (text) or `page` (HTML)."""
+    response_type: Any = None  # Any: a type, for the OpenAPI description
     body: Any = None
     query: tuple[QueryParameter, ...] = ()
     status: int = 200
     auth: str = ""
-    """The scope it needs, in words."""
+    """The required scope."""
 
 
 class _Node:
@@ -80,7 +77,7 @@ class Routes:
             self._add(route)
 
     def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
-        """The routes of a path by method, and what its parts are; nothing if no route has such a path."""
+        """Returns the routes of a path by method and its parameters; no routes if the path is unknown."""
         node = self._root
         params: dict[str, str] = {}
         parts = path.split("/")
@@ -110,5 +107,5 @@ class Routes:
             else:
                 node = node.literal.setdefault(part, _Node())
         if route.method in node.routes:
-            raise ValueError(f"two routes for {route.method} {route.path}")
+            raise ValueError(f"duplicate route {route.method} {route.path}")
         node.routes[route.method] = route

@@ -1,4 +1,4 @@
-"""The bytes of an upload, taken as they come and no further than the limit."""
+"""Reads uploads and JSON bodies, up to a size limit."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ _PATIENCE_SECONDS = 30
 
 
 async def read_archive(
-    request: RegistryRequest, *, limit: int, what: str = "the archive", empty: bool = False
+    request: RegistryRequest, *, limit: int, subject: str = "the archive", empty: bool = False
 ) -> tuple[bytes, dict[str, str]]:
-    """The archive and the other fields of a form; an archive may also be the whole body."""
+    """Returns the archive and the other form fields. The archive may also be the whole body."""
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/form-data"):
         return await _from_form(request, limit)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
-        async for chunk in _limited(request, what, limit):
+        async for chunk in _limited(request, subject, limit):
             spool.write(chunk)
         spool.seek(0)
         data = spool.read()
     if not data and not empty:
-        raise UsageError("there is no archive in the request", hint="send a zip or tar.gz as the body, or as a file of a form")
+        raise UsageError("the request contains no archive", hint="send a zip or tar.gz as the body or as a form file")
     return data, {}
 
 
 async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
-    # What a form adds around its file is small; the file itself is measured exactly below.
+    # The limit of the form is approximate; the file itself is checked below.
     parser = MultiPartParser(request.headers, _limited(request, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
     try:
         form = await parser.parse()
     except MultiPartException as error:
-        raise UsageError(f"this form cannot be read: {error.message}", hint="send one file and its fields") from None
+        raise UsageError(f"invalid form: {error.message}", hint="send one file and its fields") from None
     except (KeyError, ValueError) as error:
-        raise UsageError(f"this form cannot be read: {error}", hint="send one file and its fields") from None
+        raise UsageError(f"invalid form: {error}", hint="send one file and its fields") from None
     try:
         files = [value for value in form.values() if isinstance(value, UploadFile)]
         if not files:
-            raise UsageError("there is no file in the form", hint="add a zip or tar.gz")
+            raise UsageError("the form contains no file", hint="add a zip or tar.gz")
         data = await files[0].read()
         if len(data) > limit:
             raise TooLargeError("the archive", limit=limit, size=len(data))
@@ -68,13 +68,13 @@ async def read_json(request: RegistryRequest, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.DecodeError as error:
-        raise UsageError(f"the request is not what is expected here: {error}", hint="see /openapi.json") from None
+        raise UsageError(f"invalid request body: {error}", hint="see /openapi.json") from None
 
 
-async def _limited(request: RegistryRequest, what: str, limit: int) -> AsyncGenerator[bytes, None]:
-    said = request.headers.get("content-length", "")
-    if said.isdigit() and int(said) > limit:
-        raise TooLargeError(what, limit=limit, size=int(said))
+async def _limited(request: RegistryRequest, subject: str, limit: int) -> AsyncGenerator[bytes, None]:
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise TooLargeError(subject, limit=limit, size=int(declared))
     size = 0
     stream = request.stream()
     while True:
@@ -83,10 +83,10 @@ async def _limited(request: RegistryRequest, what: str, limit: int) -> AsyncGene
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise UsageError(f"nothing came for {_PATIENCE_SECONDS} seconds", hint="send it again, without a pause") from None
+            raise UsageError(f"no data for {_PATIENCE_SECONDS} seconds", hint="send the request again") from None
         except ClientDisconnect:
-            raise UsageError("the sender has gone", hint="send it again") from None
+            raise UsageError("the client disconnected", hint="send the request again") from None
         size += len(chunk)
         if size > limit:
-            raise TooLargeError(what, limit=limit)
+            raise TooLargeError(subject, limit=limit)
         yield chunk

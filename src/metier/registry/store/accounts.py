@@ -28,27 +28,27 @@ class AccountRows:
     async def add_token(
         self, token: RegistryToken, hashed: str, *, event: AuditEvent, first: bool = False
     ) -> RegistryToken | None:
-        async with self.engine.writing() as work:
+        async with self.engine.transaction() as transaction:
             if first:
-                # Several workers start at once, and one of them shall show a token.
-                await self.engine.lock(work, "metier-first-token")
-                if await work.rows("select 1 from token limit 1"):
+                # Several workers may start at once; only one creates the token.
+                await self.engine.lock(transaction, "metier-first-token")
+                if await transaction.rows("select 1 from token limit 1"):
                     return None
-            rows = await work.rows(
+            rows = await transaction.rows(
                 "insert into token (hashed, prefix, holder, scopes, note, created, expires) values (?, ?, ?, ?, ?, ?, ?)"
                 f" returning {_TOKEN}",
                 (hashed, token.prefix, token.holder, " ".join(token.scopes), token.note, token.created, token.expires),
             )
-            await add_event(work, event)
+            await add_event(transaction, event)
         return _token(rows[0])
 
     async def revoke_token(self, token: int, *, event: AuditEvent) -> bool:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "update token set revoked = ? where id = ? and revoked is null returning id", (event.at, token)
             )
             if rows:
-                await add_event(work, event)
+                await add_event(transaction, event)
         return bool(rows)
 
     async def keys(self, namespace: str) -> list[SigningKey]:
@@ -56,23 +56,23 @@ class AccountRows:
         return [SigningKey(*row) for row in rows]
 
     async def add_key(self, key: SigningKey, *, event: AuditEvent) -> SigningKey:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "insert into signing_key (namespace, keyid, public, note, created) values (?, ?, ?, ?, ?)"
                 f" on conflict (namespace, keyid) do update set note = excluded.note returning {_KEY}",
                 (key.namespace, key.keyid, key.public, key.note, key.created),
             )
-            await add_event(work, event)
+            await add_event(transaction, event)
         return SigningKey(*rows[0])
 
     async def revoke_key(self, namespace: str, keyid: str, *, event: AuditEvent) -> bool:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "update signing_key set revoked = ? where namespace = ? and keyid = ? and revoked is null returning id",
                 (event.at, namespace, keyid),
             )
             if rows:
-                await add_event(work, event)
+                await add_event(transaction, event)
         return bool(rows)
 
     async def events(self, *, subject: str = "", before: int | None = None, limit: int = 50) -> list[tuple[int, AuditEvent]]:
@@ -83,17 +83,19 @@ class AccountRows:
         )
         return [(row[0], AuditEvent(*row[1:])) for row in rows]
 
-    async def note(self, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            await add_event(work, event)
+    async def add_event(self, event: AuditEvent) -> None:
+        async with self.engine.transaction() as transaction:
+            await add_event(transaction, event)
 
     async def setting(self, key: str, default: str) -> str:
         rows = await self.engine.rows("select value from setting where key = ?", (key,))
         if rows:
             return str(rows[0][0])
-        async with self.engine.writing() as work:
-            await work.rows("insert into setting (key, value) values (?, ?) on conflict (key) do nothing", (key, default))
-            rows = await work.rows("select value from setting where key = ?", (key,))
+        async with self.engine.transaction() as transaction:
+            await transaction.rows(
+                "insert into setting (key, value) values (?, ?) on conflict (key) do nothing", (key, default)
+            )
+            rows = await transaction.rows("select value from setting where key = ?", (key,))
         return str(rows[0][0])
 
 

@@ -1,4 +1,4 @@
-"""Downloads, counted once for each identity and day. Rows of past days are never written again."""
+"""Download counts, once per identity and day."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class DownloadRows:
     engine: Engine
 
     async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
-        # Sorted, so that two workers who count the same wait for each other and never in a ring.
+        # Sorted, so that concurrent workers lock rows in the same order and cannot deadlock.
         wanted = sorted({(package_id, identity): version for package_id, version, identity in seen}.items())
         fresh: Counter[tuple[int, str]] = Counter()
-        # A count that the power takes with it is a count less, not a skill less.
-        async with self.engine.writing(durable=False) as work:
+        # Losing a count in a power failure is acceptable, so the write need not be durable.
+        async with self.engine.transaction(durable=False) as transaction:
             for start in range(0, len(wanted), _BATCH):
                 part = dict(wanted[start : start + _BATCH])
-                new = await work.rows(
+                new = await transaction.rows(
                     f"insert into download_seen (day, package, identity) values {', '.join(['(?, ?, ?)'] * len(part))}"
                     " on conflict do nothing returning package, identity",
                     [value for package_id, identity in part for value in (day, package_id, identity)],
                 )
                 fresh.update((package_id, part[package_id, identity]) for package_id, identity in new)
             for (package_id, version), number in sorted(fresh.items()):
-                alive = await work.rows(
+                alive = await transaction.rows(
                     "update package set downloads = downloads + ? where id = ? returning id", (number, package_id)
                 )
                 if alive:
-                    await work.rows(
+                    await transaction.rows(
                         "insert into download_day (package, day, version, downloads) values (?, ?, ?, ?)"
                         " on conflict (package, day, version) do update"
                         " set downloads = download_day.downloads + excluded.downloads",
@@ -77,5 +77,5 @@ class DownloadRows:
         return dict(zip(("packages", "releases", "downloads", "bytes"), rows[0], strict=True))
 
     async def forget_identities(self, *, before: str) -> None:
-        async with self.engine.writing(durable=False) as work:
-            await work.rows("delete from download_seen where day < ?", (before,))
+        async with self.engine.transaction(durable=False) as transaction:
+            await transaction.rows("delete from download_seen where day < ?", (before,))

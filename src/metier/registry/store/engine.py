@@ -1,6 +1,6 @@
-"""The little that SQLite and PostgreSQL must do alike for one SQL text to run on both.
+"""The interface of the database engines, so that the same SQL runs on SQLite and PostgreSQL.
 
-Placeholders are `?`. A read is one statement and sees what was committed before it. A write is a transaction.
+Placeholders are `?`. A read is one statement and sees everything committed before it. A write is a transaction.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from typing import Any, Protocol
 
 __all__ = ["Engine", "Row", "SnapshotReader", "Transaction"]
 
-Row = tuple[Any, ...]  # Any: what the columns of a statement are, only the statement knows
+Row = tuple[Any, ...]  # Any: the columns depend on the statement
 
 
 class SnapshotReader(Protocol):
-    """Everything as it was at one moment."""
+    """Reads from one snapshot of the database."""
 
     text_order: str
-    """What a text column needs behind its name to be sorted by bytes."""
+    """The SQL suffix that sorts a text column by bytes."""
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
 
 class Transaction(Protocol):
-    """Inside one transaction."""
+    """Statements in one transaction."""
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
-    async def many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None: ...
+    async def execute_many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None: ...
 
 
 class Engine(Protocol):
     dialect: str
 
     async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
-        """A slow one reads more than a few rows, and must keep nobody else waiting."""
+        """Runs one read. A slow one reads many rows and must not block other reads."""
 
-    def writing(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
-        """Committed when the block ends, rolled back when it raises. What is not durable may be lost with the power."""
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        """Commits at the end of the block, rolls back if it raises. A non-durable one may be lost in a power failure."""
 
     def snapshot(self) -> AbstractAsyncContextManager[SnapshotReader]: ...
 
-    async def counted(self, work: Transaction, table: str) -> None:
-        """Rows came with their own numbers: let the next number be a new one."""
+    async def reset_sequence(self, transaction: Transaction, table: str) -> None:
+        """Continues ids after the highest one, after rows were inserted with their ids."""
 
     async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
-        """One row of `package`: what is asked more often than everything else together, so an engine may be clever here."""
+        """Returns one row of `package`. This is the most frequent query, so engines optimise it."""
 
-    async def lock(self, work: Transaction, name: str) -> None:
-        """Nobody else holds this name until the transaction ends."""
+    async def lock(self, transaction: Transaction, name: str) -> None:
+        """Holds an exclusive lock until the transaction ends."""
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What owners and moderators change. Each change and its line in the audit log are one transaction."""
+"""Changes by owners and moderators. Each change and its audit log entry are one transaction."""
 
 from __future__ import annotations
 
@@ -17,99 +17,103 @@ class ModerationRows:
     engine: Engine
 
     async def yank(self, package_id: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
-        async with self.engine.writing() as work:
-            changed = await work.rows(
+        async with self.engine.transaction() as transaction:
+            changed = await transaction.rows(
                 "update release set yanked = ?, yank_reason = ? where package = ? and version = ?"
                 f" and yanked is {'not null' if reason is None else 'null'} returning id",
                 (None if reason is None else event.at, reason or "", package_id, version),
             )
             if not changed:
                 return False
-            before, subject = (await work.rows("select version, kind || ':' || name from package where id = ?", (package_id,)))[
-                0
-            ]
-            shown = await refresh_package(work, package_id, at=event.at)
+            before, subject = (
+                await transaction.rows("select version, kind || ':' || name from package where id = ?", (package_id,))
+            )[0]
+            shown = await refresh_package(transaction, package_id, at=event.at)
             if shown and shown != before:
-                await reindex(work, self.engine.dialect, package_id)
-                await work.rows(
+                await reindex(transaction, self.engine.dialect, package_id)
+                await transaction.rows(
                     "insert into job (kind, subject, due) values ('index', ?, ?) on conflict (kind, subject) do nothing",
                     (subject, event.at),
                 )
-            await add_event(work, event)
+            await add_event(transaction, event)
         return True
 
     async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None:
         removed = event.at if status == PackageStatus.DELETED else None
-        async with self.engine.writing() as work:
-            await work.rows(
+        async with self.engine.transaction() as transaction:
+            await transaction.rows(
                 "update package set status = ?, reason = ?, removed = ?, updated = ? where id = ?",
                 (status, reason, removed, event.at, package_id),
             )
-            await add_event(work, event)
+            await add_event(transaction, event)
 
     async def set_visibility(self, package_id: int, visibility: str, *, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            await work.rows("update package set visibility = ?, updated = ? where id = ?", (visibility, event.at, package_id))
-            await add_event(work, event)
+        async with self.engine.transaction() as transaction:
+            await transaction.rows(
+                "update package set visibility = ?, updated = ? where id = ?", (visibility, event.at, package_id)
+            )
+            await add_event(transaction, event)
 
     async def set_tag(self, package_id: int, tag: str, version: str | None, *, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            await work.rows("delete from tag where package = ? and tag = ?", (package_id, tag))
+        async with self.engine.transaction() as transaction:
+            await transaction.rows("delete from tag where package = ? and tag = ?", (package_id, tag))
             if version is not None:
-                await work.rows("insert into tag (package, tag, version) values (?, ?, ?)", (package_id, tag, version))
-            await add_event(work, event)
+                await transaction.rows("insert into tag (package, tag, version) values (?, ?, ?)", (package_id, tag, version))
+            await add_event(transaction, event)
 
     async def set_owner(self, package_id: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "select namespace, place from owner where package = ? order by place, namespace", (package_id,)
             )
             names = [row[0] for row in rows]
             if present and namespace not in names:
-                await work.rows(
+                await transaction.rows(
                     "insert into owner (package, namespace, place) values (?, ?, ?)", (package_id, namespace, rows[-1][1] + 1)
                 )
             elif not present and names == [namespace]:
-                raise ConflictError("a package has at least one owner", hint="offer it to somebody, or delete it")
+                raise ConflictError("a package needs at least one owner", hint="transfer or delete it instead")
             elif not present:
-                await work.rows("delete from owner where package = ? and namespace = ?", (package_id, namespace))
+                await transaction.rows("delete from owner where package = ? and namespace = ?", (package_id, namespace))
                 first = next(name for name in names if name != namespace)
-                await work.rows("update package set namespace = ? where id = ?", (first, package_id))
-            await add_event(work, event)
+                await transaction.rows("update package set namespace = ? where id = ?", (first, package_id))
+            await add_event(transaction, event)
 
     async def offer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            await work.rows(
+        async with self.engine.transaction() as transaction:
+            await transaction.rows(
                 "insert into offer (package, namespace, at) values (?, ?, ?)"
                 " on conflict (package) do update set namespace = excluded.namespace, at = excluded.at",
                 (package_id, namespace, event.at),
             )
-            await add_event(work, event)
+            await add_event(transaction, event)
 
-    async def offered(self, package_id: int) -> str | None:
+    async def offered_to(self, package_id: int) -> str | None:
         rows = await self.engine.rows("select namespace from offer where package = ?", (package_id,))
         return rows[0][0] if rows else None
 
     async def transfer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            gone = await work.rows(
+        async with self.engine.transaction() as transaction:
+            gone = await transaction.rows(
                 "delete from offer where package = ? and namespace = ? returning package", (package_id, namespace)
             )
             if not gone:
-                raise NotFoundError(f"nothing was offered to {namespace!r}", hint="ask its owner to offer it")
-            await work.rows("delete from owner where package = ?", (package_id,))
-            await work.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (package_id, namespace))
-            await work.rows("update package set namespace = ?, updated = ? where id = ?", (namespace, event.at, package_id))
-            await add_event(work, event)
+                raise NotFoundError(f"the package was not offered to {namespace!r}", hint="ask its owner to offer it")
+            await transaction.rows("delete from owner where package = ?", (package_id,))
+            await transaction.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (package_id, namespace))
+            await transaction.rows(
+                "update package set namespace = ?, updated = ? where id = ?", (namespace, event.at, package_id)
+            )
+            await add_event(transaction, event)
 
     async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent) -> int:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "insert into report (package, version, reporter, reason, details, state, created)"
                 " values (?, ?, ?, ?, ?, 'open', ?) returning id",
                 (package_id, report.version, report.reporter, report.reason, report.details, event.at),
             )
-            await add_event(work, event)
+            await add_event(transaction, event)
         return int(rows[0][0])
 
     async def reports(self, *, state: str = "open", before: int | None = None, limit: int = 50) -> list[AbuseReport]:
@@ -126,48 +130,50 @@ class ModerationRows:
         ]  # fmt: skip
 
     async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "update report set state = ?, note = ? where id = ? and state = 'open' returning id", (state, note, report)
             )
             if rows:
-                await add_event(work, event)
+                await add_event(transaction, event)
         return bool(rows)
 
     async def set_scan(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "update release set verdict = ?, findings = ? where id = ? returning package", (verdict, findings, release)
             )
             if rows:
-                await refresh_package(work, rows[0][0], at=event.at)
-                await add_event(work, event)
+                await refresh_package(transaction, rows[0][0], at=event.at)
+                await add_event(transaction, event)
 
     async def sign(self, release: int, signature: Signature, *, event: AuditEvent) -> None:
-        async with self.engine.writing() as work:
-            await work.rows(
+        async with self.engine.transaction() as transaction:
+            await transaction.rows(
                 "insert into signature (release, kind, signer, keyid, payload, created) values (?, ?, ?, ?, ?, ?)"
                 " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
                 (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
             )
-            rows = await work.rows("update release set signed = ? where id = ? returning package", (signature.signer, release))
-            await refresh_package(work, rows[0][0], at=event.at)
-            await add_event(work, event)
+            rows = await transaction.rows(
+                "update release set signed = ? where id = ? returning package", (signature.signer, release)
+            )
+            await refresh_package(transaction, rows[0][0], at=event.at)
+            await add_event(transaction, event)
 
     async def purge(self, *, before: Millis) -> list[str]:
-        async with self.engine.writing() as work:
-            rows = await work.rows(
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows(
                 "select id, kind, name from package where status = ? and removed < ?", (PackageStatus.DELETED, before)
             )
             for package_id, kind, name in rows:
-                await delete_words(work, self.engine.dialect, package_id)
-                await work.rows("delete from package where id = ?", (package_id,))
-                await add_event(work, AuditEvent(before, "registry", "purge", f"{kind}:{name}"))
+                await delete_words(transaction, self.engine.dialect, package_id)
+                await transaction.rows("delete from package where id = ?", (package_id,))
+                await add_event(transaction, AuditEvent(before, "registry", "purge", f"{kind}:{name}"))
         return [row[2] for row in rows]
 
-    async def index(self, package_id: int, version: str, body: str) -> None:
-        """The words of a body, if its release is still the one that is shown."""
-        async with self.engine.writing() as work:
-            rows = await work.rows("select 1 from package where id = ? and version = ?", (package_id, version))
+    async def index_body(self, package_id: int, version: str, body: str) -> None:
+        """Indexes a body, if its release is still current."""
+        async with self.engine.transaction() as transaction:
+            rows = await transaction.rows("select 1 from package where id = ? and version = ?", (package_id, version))
             if rows:
-                await reindex(work, self.engine.dialect, package_id, body)
+                await reindex(transaction, self.engine.dialect, package_id, body)

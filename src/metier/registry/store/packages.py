@@ -24,7 +24,7 @@ __all__ = ["PACKAGE_COLUMNS", "RELEASE_COLUMNS", "PackageRows", "add_event", "re
 
 PACKAGE_COLUMNS = ", ".join(Package.__struct_fields__)
 RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
-_SHOWN = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
+_RELEASE_FIELDS = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
 
 
@@ -61,21 +61,23 @@ class PackageRows:
         return [Signature(*row) for row in rows]
 
     async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
-        async with self.engine.writing() as work:
-            package = await self._claimed(work, draft, owners_of)
-            rows = await work.rows("select version, digest from release where package = ?", (package.id,))
-            version, is_new = _chosen(draft, dict(rows))
+        async with self.engine.transaction() as transaction:
+            package = await self._claimed(transaction, draft, owners_of)
+            rows = await transaction.rows("select version, digest from release where package = ?", (package.id,))
+            version, is_new = _resolve_version(draft, dict(rows))
             if is_new:
-                await self._add(work, package.id, version, draft)
-            found = await work.rows(
+                await self._add(transaction, package.id, version, draft)
+            found = await transaction.rows(
                 f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package.id, version)
             )
-            package = Package(*(await work.rows(f"select {PACKAGE_COLUMNS} from package where id = ?", (package.id,)))[0])
+            package = Package(
+                *(await transaction.rows(f"select {PACKAGE_COLUMNS} from package where id = ?", (package.id,)))[0]
+            )
         return package, Release(*found[0]), is_new
 
-    async def _claimed(self, work: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
+    async def _claimed(self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
         """The package's row, held until the transaction ends; made if there is none."""
-        made = await work.rows(
+        made = await transaction.rows(
             "insert into package (kind, name, namespace, visibility, status, created, updated) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (kind, name) do nothing returning id",
             (
@@ -89,13 +91,15 @@ class PackageRows:
             ),
         )
         if made:
-            await work.rows("insert into owner (package, namespace, place) values (?, ?, 0)", (made[0][0], draft.namespace))
+            await transaction.rows(
+                "insert into owner (package, namespace, place) values (?, ?, 0)", (made[0][0], draft.namespace)
+            )
         hold = " for update" if self.engine.dialect == "postgresql" else ""
-        rows = await work.rows(
+        rows = await transaction.rows(
             f"select {PACKAGE_COLUMNS} from package where kind = ? and name = ?{hold}", (draft.kind, draft.name)
         )
         package = Package(*rows[0])
-        owners = {row[0] for row in await work.rows("select namespace from owner where package = ?", (package.id,))}
+        owners = {row[0] for row in await transaction.rows("select namespace from owner where package = ?", (package.id,))}
         if owners_of is not None and owners.isdisjoint(owners_of):
             raise RefusedError(
                 f"{draft.name!r} belongs to somebody else here",
@@ -106,71 +110,77 @@ class PackageRows:
             raise ConflictError(f"{draft.name!r} was deleted, and its name is reserved", hint="undelete it, then publish")
         return package
 
-    async def _add(self, work: Transaction, package_id: int, version: str, draft: ReleaseDraft) -> None:
-        await work.rows(
+    async def _add(self, transaction: Transaction, package_id: int, version: str, draft: ReleaseDraft) -> None:
+        await transaction.rows(
             "insert into release (package, version, digest, archive, size, description, author, license, tags, details,"
             " published, publisher, verdict, findings) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (package_id, version, draft.digest, draft.archive, draft.size, draft.description, draft.author, draft.license,
              " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings),
         )  # fmt: skip
         if draft.visibility:
-            await work.rows("update package set visibility = ? where id = ?", (draft.visibility, package_id))
-        shown = await refresh_package(work, package_id, at=draft.at)
+            await transaction.rows("update package set visibility = ? where id = ?", (draft.visibility, package_id))
+        shown = await refresh_package(transaction, package_id, at=draft.at)
         if shown == version:
-            await write_words(work, self.engine.dialect, package_id, draft.words)
-            await _write_keywords(work, package_id, draft.tags)
-            await _learn(work, draft.spellings)
-        told = f"{version} {draft.digest}"
-        await add_event(work, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", told))
+            await write_words(transaction, self.engine.dialect, package_id, draft.words)
+            await _write_keywords(transaction, package_id, draft.tags)
+            await _add_spellings(transaction, draft.spellings)
+        details = f"{version} {draft.digest}"
+        await add_event(transaction, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", details))
 
 
-async def refresh_package(work: Transaction, package_id: int, *, at: int) -> str:
-    """Let the package's row show the newest release that is not yanked; its version, or nothing if all are."""
-    rows = await work.rows("select version from release where package = ? and yanked is null", (package_id,))
+async def refresh_package(transaction: Transaction, package_id: int, *, at: int) -> str:
+    """Copies the newest unyanked release to the package's row. Returns its version, or an empty text if all are yanked."""
+    rows = await transaction.rows("select version from release where package = ? and yanked is null", (package_id,))
     best = newest_version(Version.parse(row[0]) for row in rows)
     version = str(best) if best else ""
     if best is None:
-        await work.rows("update package set version = '', updated = ? where id = ?", (at, package_id))
+        await transaction.rows("update package set version = '', updated = ? where id = ?", (at, package_id))
         return ""
-    columns = ", ".join(_SHOWN)
-    values = (await work.rows(f"select {columns} from release where package = ? and version = ?", (package_id, version)))[0]
-    sets = ", ".join(f"{column} = ?" for column in _SHOWN)
-    await work.rows(f"update package set {sets}, updated = ? where id = ?", (*values, at, package_id))
+    columns = ", ".join(_RELEASE_FIELDS)
+    values = (
+        await transaction.rows(f"select {columns} from release where package = ? and version = ?", (package_id, version))
+    )[0]
+    sets = ", ".join(f"{column} = ?" for column in _RELEASE_FIELDS)
+    await transaction.rows(f"update package set {sets}, updated = ? where id = ?", (*values, at, package_id))
     return version
 
 
-async def reindex(work: Transaction, dialect: str, package_id: int, body: str = "") -> None:
-    """The words of whatever the package shows now. Without its body at first, for that has to be fetched."""
-    name, tags, description = (await work.rows("select name, tags, description from package where id = ?", (package_id,)))[0]
-    await write_words(work, dialect, package_id, document_terms(name, tags.split(), description, body))
-    await _write_keywords(work, package_id, tags.split())
+async def reindex(transaction: Transaction, dialect: str, package_id: int, body: str = "") -> None:
+    """Indexes the current release. Its body is indexed later, because it has to be fetched."""
+    name, tags, description = (
+        await transaction.rows("select name, tags, description from package where id = ?", (package_id,))
+    )[0]
+    await write_words(transaction, dialect, package_id, document_terms(name, tags.split(), description, body))
+    await _write_keywords(transaction, package_id, tags.split())
 
 
-async def add_event(work: Transaction, event: AuditEvent) -> None:
-    await work.rows(
+async def add_event(transaction: Transaction, event: AuditEvent) -> None:
+    await transaction.rows(
         "insert into audit (at, actor, action, subject, details) values (?, ?, ?, ?, ?)",
         (event.at, event.actor, event.action, event.subject, event.details),
     )
 
 
-async def _write_keywords(work: Transaction, package_id: int, tags: Sequence[str]) -> None:
-    await work.rows("delete from keyword where package = ?", (package_id,))
-    await work.many("insert into keyword (package, word) values (?, ?)", [(package_id, tag) for tag in dict.fromkeys(tags)])
+async def _write_keywords(transaction: Transaction, package_id: int, tags: Sequence[str]) -> None:
+    await transaction.rows("delete from keyword where package = ?", (package_id,))
+    await transaction.execute_many(
+        "insert into keyword (package, word) values (?, ?)", [(package_id, tag) for tag in dict.fromkeys(tags)]
+    )
 
 
-async def _learn(work: Transaction, spellings: Sequence[str]) -> None:
-    """Remember words nobody used before. Sorted, so that two who publish at once wait for each other and never in a ring."""
+async def _add_spellings(transaction: Transaction, spellings: Sequence[str]) -> None:
+    """Adds new words. They are sorted, so that concurrent transactions cannot deadlock."""
     if not spellings:
         return
     marks = ", ".join("?" * len(spellings))
-    rows = await work.rows(f"select word from spelling where form = word and form in ({marks})", spellings)
+    rows = await transaction.rows(f"select word from spelling where form = word and form in ({marks})", spellings)
     known = {row[0] for row in rows}
     fresh = sorted((form, word) for word in spellings if word not in known for form in set(forms(word)))
-    await work.many("insert into spelling (form, word) values (?, ?) on conflict do nothing", fresh)
+    await transaction.execute_many("insert into spelling (form, word) values (?, ?) on conflict do nothing", fresh)
 
 
-def _chosen(draft: ReleaseDraft, taken: dict[str, str]) -> tuple[str, bool]:
-    """The version that a draft becomes, and whether that is a new one."""
+def _resolve_version(draft: ReleaseDraft, taken: dict[str, str]) -> tuple[str, bool]:
+    """Returns the version of a draft, and whether it is new."""
     if draft.version is None:
         same = newest_version(Version.parse(version) for version, digest in taken.items() if digest == draft.digest)
         if same:
@@ -181,11 +191,11 @@ def _chosen(draft: ReleaseDraft, taken: dict[str, str]) -> tuple[str, bool]:
         if taken[draft.version] == draft.digest:
             return draft.version, False
         raise ConflictError(
-            f"{draft.name} {draft.version} is there already, with other contents",
-            hint=f"a version never changes; raise metadata.version, to {max(map(Version.parse, taken)).next_patch} for example",
+            f"{draft.name} {draft.version} already exists with other contents",
+            hint=f"raise metadata.version, for example to {max(map(Version.parse, taken)).next_patch}",
         )
     mine = Version.parse(draft.version)
     twin = next((version for version in taken if not (Version.parse(version) < mine or mine < Version.parse(version))), None)
     if twin:
-        raise ConflictError(f"{draft.name} {twin} is there already", hint="what stands behind + makes no other version")
+        raise ConflictError(f"{draft.name} {twin} already exists", hint="build metadata after + does not make a new version")
     return draft.version, True

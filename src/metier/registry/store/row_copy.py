@@ -1,6 +1,6 @@
-"""All rows of a registry, from one store to another, whatever their engines.
+"""Copies all rows of a registry from one store to another, across engines.
 
-They are read from one snapshot and written in one transaction: the target has all of it, or what it had before.
+Rows are read from one snapshot and written in one transaction, so the target has either all of them or its old rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["copy_rows", "rows_digest"]
 
 _BATCH = 500
 _TABLES: dict[str, tuple[str, str]] = {
-    # Parents first. Columns, and what orders them.
+    # Table: columns and sort order. Referenced tables come first.
     "package": (PACKAGE_COLUMNS, "id"),
     "owner": ("package, namespace, place", "package, namespace"),
     "release": (RELEASE_COLUMNS, "id"),
@@ -42,32 +42,32 @@ _IDENTITY = "identity-key"
 
 
 async def copy_rows(source: SqlStore, target: SqlStore) -> dict[str, int]:
-    """How many rows of each table there are now. Conflict if the target holds another registry."""
+    """Returns the number of rows of each table. Raises ConflictError if the target holds another registry."""
     await _check_same(source.engine, target.engine)
     counts: dict[str, int] = {}
-    async with source.engine.snapshot() as reader, target.engine.writing() as work:
-        await _cleared(work)
+    async with source.engine.snapshot() as reader, target.engine.transaction() as transaction:
+        await _delete_rows(transaction)
         for table, (columns, order) in _TABLES.items():
             names = columns.split(", ")
-            # The log of changes cannot be cleared, so what is there of it is left.
+            # The audit log is append-only, so existing entries stay.
             there = " on conflict do nothing" if table == "audit" else ""
             one = f"({', '.join('?' * len(names))})"
             counts[table] = 0
             async for batch in _batches(reader, table, columns, order):
                 many = ", ".join([one] * len(batch))
-                await work.rows(
+                await transaction.rows(
                     f"insert into {table} ({columns}) values {many}{there}", [value for row in batch for value in row]
                 )
                 counts[table] += len(batch)
             if "id" in names:
-                await target.engine.counted(work, table)
+                await target.engine.reset_sequence(transaction, table)
         async for package_id, terms in read_words(reader, source.engine.dialect):
-            await write_words(work, target.engine.dialect, package_id, terms)
+            await write_words(transaction, target.engine.dialect, package_id, terms)
     return counts
 
 
 async def rows_digest(store: SqlStore) -> str:
-    """One line for everything that a store holds: equal for equal registries on different engines."""
+    """Returns one digest of all rows, equal for equal registries on different engines."""
     whole = hashlib.sha256()
     async with store.engine.snapshot() as reader:
         for table, (columns, order) in _TABLES.items():
@@ -81,12 +81,12 @@ async def rows_digest(store: SqlStore) -> str:
 
 
 async def _batches(reader: SnapshotReader, table: str, columns: str, order: str) -> AsyncIterator[list[Row]]:
-    """By key and not by offset, so that the last batch costs as much as the first."""
+    """Yields rows by key and not by offset, so that every batch costs the same."""
     keys = order.split(", ")
     names = columns.split(", ")
     places = [names.index(key) for key in keys]
     after: tuple[object, ...] = ()
-    # PostgreSQL sorts text by its locale unless it is told otherwise; SQLite by bytes.
+    # PostgreSQL sorts text by locale by default, SQLite by bytes.
     text = reader.text_order
     ordered = ", ".join(key if key in ("id", "package") else f"{key}{text}" for key in keys)
     while True:
@@ -104,13 +104,11 @@ async def _check_same(source: Engine, target: Engine) -> None:
     question = "select value from setting where key = ?"
     mine, theirs = await source.rows(question, (_IDENTITY,)), await target.rows(question, (_IDENTITY,))
     if theirs and mine != theirs:
-        raise ConflictError(
-            "the target holds another registry", hint="name an empty database, or the one that this was copied to before"
-        )
+        raise ConflictError("the target holds another registry", hint="use an empty database, or the target of an earlier copy")
 
 
-async def _cleared(work: Transaction) -> None:
-    await work.rows("delete from words")
+async def _delete_rows(transaction: Transaction) -> None:
+    await transaction.rows("delete from words")
     for table in reversed(_TABLES):
         if table != "audit":
-            await work.rows(f"delete from {table}")
+            await transaction.rows(f"delete from {table}")

@@ -1,4 +1,4 @@
-"""Lists and searches. Filters come before every limit, and every order ends with the name, so that pages do not overlap."""
+"""Lists and searches. Filters apply before limits, and every order ends with the name, so that pages do not overlap."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["SearchRows", "filter_clause"]
 
 _PACKAGE_COLUMNS = ", ".join(f"p.{column}" for column in PACKAGE_COLUMNS.split(", "))
 _NAMES = 60
-_MOST_WAYS = 30
+_MAX_COMBINATIONS = 30
 _BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
-"""Those with the fewest words first, as the final order has them."""
+"""Names with the fewest words first, as in the final ranking."""
 _LISTED = (PackageStatus.ACTIVE, PackageStatus.DEPRECATED, PackageStatus.ARCHIVED)
 
 
@@ -52,9 +52,9 @@ class SearchRows:
         )
         if len(found) < need:
             found |= await self._matched(SearchStage(groups, whole, prefix, among=Column.ABOUT), filters, "", limit)
-        # Each stage asks for one word less, until there is enough: a search for any of many words would read half the index.
+        # Each stage requires one word less until there are enough results; matching any word would read half the index.
         for size in range(whole, 0, -1):
-            if len(found) >= need or math.comb(whole, size) > _MOST_WAYS:
+            if len(found) >= need or math.comb(whole, size) > _MAX_COMBINATIONS:
                 break
             found |= await self._matched(SearchStage(groups, size, prefix), filters, "", limit)
         return list(found.values())[:limit]
@@ -63,7 +63,7 @@ class SearchRows:
         part = search_clause(self.engine.dialect, stage)
         where, arguments = filter_clause(filters)
         rows = await self.engine.rows(
-            f"select {_PACKAGE_COLUMNS} from {part.source} and {where} order by {order or part.likeness} limit ?",
+            f"select {_PACKAGE_COLUMNS} from {part.source} and {where} order by {order or part.order} limit ?",
             (part.query, *arguments, limit),
             slow=True,
         )
@@ -91,18 +91,18 @@ class SearchRows:
         for word, shapes in asked.items():
             candidates = {other for shape in shapes for other in near.get(shape, ())}
             if word not in candidates:
-                near_by = ((_unlikeliness(word, other), other) for other in candidates if is_one_slip(word, other))
+                near_by = ((_edit_cost(word, other), other) for other in candidates if is_one_slip(word, other))
                 found[word] = [other for _, other in sorted(near_by)]
         return found
 
 
-def _unlikeliness(word: str, other: str) -> tuple[bool, bool]:
-    """A letter is left out or swapped more often than it is mistaken for another, and the first one is mostly right."""
+def _edit_cost(word: str, other: str) -> tuple[bool, bool]:
+    """Ranks corrections: replaced letters are less likely than missing or swapped ones, as is a wrong first letter."""
     return len(word) == len(other) and sorted(word) != sorted(other), other[0] != word[0]
 
 
 def filter_clause(filters: PackageFilters) -> tuple[str, list[object]]:
-    """The conditions on package `p`."""
+    """Returns the SQL conditions on package `p` and their arguments."""
     statuses = (filters.status,) if filters.status else _LISTED
     parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(statuses))})"]
     arguments: list[object] = [filters.kind, *statuses]

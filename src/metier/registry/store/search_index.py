@@ -1,4 +1,4 @@
-"""The index of words: the one thing that the two engines do not do by the same SQL."""
+"""The full-text index, the only part with different SQL for each engine."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class Column(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchStage:
-    """Packages in which any `size` of the groups occur."""
+    """A search for packages that contain any `size` of the groups."""
 
     groups: Sequence[Sequence[str]]
-    """For each word, the terms it may stand for."""
+    """For each word, its possible terms."""
     size: int
     prefix: str = ""
-    """How a term may begin that stands for the last word."""
+    """A prefix of the last word's terms."""
     among: Column | None = None
-    """Only in this column and those before it."""
+    """Search only this column and those before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchClause:
-    """A piece of SQL over package `p`, its one argument, and an order by likeness."""
+    """SQL over package `p`, its argument, and an order by relevance."""
 
     source: str
     query: str
-    likeness: str
+    order: str
 
 
 def search_clause(dialect: str, stage: SearchStage) -> SearchClause:
@@ -56,7 +56,7 @@ def _fts5(stage: SearchStage) -> SearchClause:
         sets[-1] += f' OR "{stage.prefix}" *'
     joined = " OR ".join(f"({' AND '.join(f'({one})' for one in some)})" for some in combinations(sets, stage.size))
     return SearchClause(
-        # By the index's own rank it sorts before it joins, and joins no more than the limit.
+        # Sorting by the rank of FTS5 happens before the join, so no more rows than the limit are joined.
         "words join package p on p.id = words.rowid where words match ? and rank match 'bm25(12.0, 6.0, 4.0, 1.0)'",
         f"{{{' '.join(_COLUMNS[: stage.among])}}} : ({joined})" if stage.among else joined,
         "words.rank",
@@ -76,19 +76,19 @@ def _tsquery(stage: SearchStage) -> SearchClause:
     )
 
 
-async def write_words(work: Transaction, dialect: str, package_id: int, columns: Sequence[Sequence[str]]) -> None:
-    await delete_words(work, dialect, package_id)
+async def write_words(transaction: Transaction, dialect: str, package_id: int, columns: Sequence[Sequence[str]]) -> None:
+    await delete_words(transaction, dialect, package_id)
     if dialect == "sqlite":
         texts = [" ".join(terms) for terms in columns]
-        await work.rows(f"insert into words (rowid, {', '.join(_COLUMNS)}) values (?, ?, ?, ?, ?)", (package_id, *texts))
+        await transaction.rows(f"insert into words (rowid, {', '.join(_COLUMNS)}) values (?, ?, ?, ?, ?)", (package_id, *texts))
         return
     marked = [f"'{term}':{place + 1}{weight}" for weight, terms in zip(_WEIGHTS, columns, strict=True) for place, term in
               enumerate(terms)]  # fmt: skip
-    await work.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package_id, " ".join(marked)))
+    await transaction.rows("insert into words (package, terms) values (?, cast(? as tsvector))", (package_id, " ".join(marked)))
 
 
 async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tuple[int, list[list[str]]]]:
-    """The terms of every package, in the columns that `write_words` takes."""
+    """Yields the terms of every package in the columns of `write_words`."""
     if dialect == "sqlite":
         sql = f"select rowid, {', '.join(_COLUMNS)} from words where rowid > ? order by rowid limit {_BATCH}"
     else:
@@ -102,6 +102,6 @@ async def read_words(reader: SnapshotReader, dialect: str) -> AsyncIterator[tupl
         after = rows[-1][0]
 
 
-async def delete_words(work: Transaction, dialect: str, package_id: int) -> None:
+async def delete_words(transaction: Transaction, dialect: str, package_id: int) -> None:
     column = "rowid" if dialect == "sqlite" else "package"
-    await work.rows(f"delete from words where {column} = ?", (package_id,))
+    await transaction.rows(f"delete from words where {column} = ?", (package_id,))

@@ -40,9 +40,9 @@ class SqliteEngine:
         self.path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="registry-writer")
         self._searchers = ThreadPoolExecutor(2, thread_name_prefix="registry-searcher")
-        self._own = threading.local()
+        self._thread_local = threading.local()
         self._opened: list[sqlite3.Connection] = []
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._cached: dict[tuple[str, str], Row | None] = {}
@@ -50,16 +50,16 @@ class SqliteEngine:
 
     async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
         if slow:
-            return await asyncio.get_running_loop().run_in_executor(self._searchers, self._searched, sql, arguments)
+            return await asyncio.get_running_loop().run_in_executor(self._searchers, self._search, sql, arguments)
         with self._reading() as reader:
             return reader.execute(sql, arguments).fetchall()
 
-    def _searched(self, sql: str, arguments: Sequence[object]) -> list[Row]:
-        """On one of the threads for searches, each of which has a connection of its own."""
-        with _telling():
-            connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+    def _search(self, sql: str, arguments: Sequence[object]) -> list[Row]:
+        """Runs on one of the search threads, each of which has its own connection."""
+        with _translate_errors():
+            connection: sqlite3.Connection | None = getattr(self._thread_local, "connection", None)
             if connection is None:
-                connection = self._own.connection = self._connected(check_same_thread=False)
+                connection = self._thread_local.connection = self._connect(check_same_thread=False)
                 self._opened.append(connection)
             return connection.execute(sql, arguments).fetchall()
 
@@ -76,33 +76,33 @@ class SqliteEngine:
             return self._cached[key]
 
     @contextlib.asynccontextmanager
-    async def writing(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
-        async with self._turn:
-            await self._there(lambda writer: _begin(writer, durable))
+    async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
+        async with self._write_lock:
+            await self._on_writer_thread(lambda writer: _begin(writer, durable))
             try:
-                yield _SqliteWork(self._there)
+                yield _SqliteTransaction(self._on_writer_thread)
             except BaseException:
-                # A rollback that fails has nothing left to roll back; a cancelled task still has to make it.
+                # A failed rollback has nothing to undo. A cancelled task must still roll back.
                 with contextlib.suppress(UnavailableError):
-                    await asyncio.shield(self._there(lambda writer: writer.rollback()))
+                    await asyncio.shield(self._on_writer_thread(lambda writer: writer.rollback()))
                 raise
-            await self._there(lambda writer: writer.commit())
+            await self._on_writer_thread(lambda writer: writer.commit())
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[SnapshotReader]:
-        with _telling():
-            connection = self._connected(check_same_thread=False)
+        with _translate_errors():
+            connection = self._connect(check_same_thread=False)
             try:
                 connection.execute("begin")
                 yield _SqliteReader(connection)
             finally:
                 connection.close()
 
-    async def counted(self, work: Transaction, table: str) -> None:
-        """SQLite counts on from the highest by itself."""
+    async def reset_sequence(self, transaction: Transaction, table: str) -> None:
+        """SQLite continues after the highest id by itself."""
 
-    async def lock(self, work: Transaction, name: str) -> None:
-        """There is one writer, and `begin immediate` made it us."""
+    async def lock(self, transaction: Transaction, name: str) -> None:
+        """`begin immediate` already holds the only write lock."""
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
@@ -121,25 +121,25 @@ class SqliteEngine:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with _telling():
+        with _translate_errors():
             if self._reader is None:
-                self._reader = self._connected(check_same_thread=False)
+                self._reader = self._connect(check_same_thread=False)
                 self._reader.execute("pragma query_only = on")
                 self._reader.execute(f"pragma mmap_size = {_MAPPED_BYTES}")
             yield self._reader
 
-    async def _there(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        """On the writer's thread."""
+    async def _on_writer_thread(self, do: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs a function on the writer's thread."""
 
         def run() -> T:
-            with _telling():
+            with _translate_errors():
                 if self._writer is None:
-                    self._writer = self._connected()
+                    self._writer = self._connect()
                 return do(self._writer)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    def _connected(self, **options: bool) -> sqlite3.Connection:
+    def _connect(self, **options: bool) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         # It holds token hashes and private skills. O_EXCL: an existing file is not opened (see above).
         with contextlib.suppress(FileExistsError):
@@ -164,24 +164,24 @@ class _SqliteReader:
         self._connection = connection
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
-        with _telling():
+        with _translate_errors():
             return await asyncio.to_thread(lambda: self._connection.execute(sql, arguments).fetchall())
 
 
-class _SqliteWork:
-    def __init__(self, there: Callable[[Callable[[sqlite3.Connection], list[Row]]], Awaitable[list[Row]]]) -> None:
-        self._there = there
+class _SqliteTransaction:
+    def __init__(self, run: Callable[[Callable[[sqlite3.Connection], list[Row]]], Awaitable[list[Row]]]) -> None:
+        self._on_writer_thread = run
 
     async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
-        return await self._there(lambda writer: writer.execute(sql, arguments).fetchall())
+        return await self._on_writer_thread(lambda writer: writer.execute(sql, arguments).fetchall())
 
-    async def many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None:
+    async def execute_many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None:
         held = list(arguments)
-        await self._there(lambda writer: writer.executemany(sql, held).fetchall())
+        await self._on_writer_thread(lambda writer: writer.executemany(sql, held).fetchall())
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError:
@@ -189,12 +189,12 @@ def _telling() -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise _unavailable(error) from error
     except OSError as error:
-        raise _unusable(f"{(error.strerror or str(error)).lower()}") from error
+        raise _error(f"{(error.strerror or str(error)).lower()}") from error
 
 
 def _begin(writer: sqlite3.Connection, durable: bool) -> None:
     if writer.in_transaction:
-        # Whoever began it was cancelled before it could be told so.
+        # The task that began this transaction was cancelled before it could roll back.
         writer.rollback()
     writer.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
     writer.execute("begin immediate")
@@ -208,8 +208,8 @@ def _unavailable(error: sqlite3.Error) -> UnavailableError:
         "SQLITE_BUSY": "another process is writing",
         "SQLITE_CANTOPEN": "its file cannot be opened",
     }.get(name.replace("_DBMOVED", "").replace("_DIRECTORY", ""), f"{name}: {error}")
-    return _unusable(why)
+    return _error(why)
 
 
-def _unusable(why: str) -> UnavailableError:
+def _error(why: str) -> UnavailableError:
     return UnavailableError(f"the registry cannot use its database: {why}", hint="try again in a moment; nothing was changed")

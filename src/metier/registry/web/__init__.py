@@ -1,7 +1,4 @@
-"""The registry's pages: made on the server, complete without JavaScript, quicker to use with it.
-
-Pages ask the same `Registry` as the API does and decide nothing themselves.
-"""
+"""The registry's pages, rendered on the server. They work without JavaScript and call the same `Registry` as the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms: log in, publish, yank, report, tokens, and what moderators do. Each ends in a redirect, or says what is wrong."""
+"""Pages with forms: login, publish, yank, report, tokens and moderation. Each redirects, or shows the error."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from starlette.types import ASGIApp
 
 from metier.errors import InvalidSkillError, MetierError, RefusedError, UsageError
 from metier.registry.domain.access import UnauthenticatedError
+from metier.registry.domain.admission import findings_from
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import PackageFilters, PackageKind, PackageVisibility, Sort
-from metier.registry.server import views as views
+from metier.registry.server import views
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.uploads import read_archive
-from metier.registry.wire import AbuseReport, ReleaseFinding
+from metier.registry.wire import AbuseReport, PublishReceipt
 
 from .templates import form_field, redirect, render_page, with_status
 
 __all__ = [
-    "account", "admin", "let_go", "log_in", "log_out", "login", "make_token", "publish", "publish_form", "quarantine", "report",
-    "resolve", "revoke_token", "unyank", "yank",
+    "account", "admin", "create_token", "log_in", "log_out", "login_form", "publish", "publish_form", "quarantine",
+    "release_quarantined", "report", "resolve_report", "revoke_token", "unyank", "yank",
 ]  # fmt: skip
 
 _COOKIE = "metier_token"
@@ -30,71 +31,69 @@ _DAY_MS = 86_400_000
 _TWO_WEEKS = 14 * 86_400
 
 
-async def login(request: RegistryRequest) -> HttpResponse:
-    return render_page(request, "login.html", wrong="", next=_inside(request.query_params.get("next", "")))
+async def login_form(request: RegistryRequest) -> HttpResponse:
+    return render_page(request, "login.html", error="", next=_local_path(request.query_params.get("next", "")))
 
 
 async def log_in(request: RegistryRequest) -> ASGIApp:
-    # No cookie came with it yet, so nobody has checked where it comes from.
+    # Requests without a cookie skip the application's origin check, so it happens here.
     if urlsplit(request.headers.get("origin", "")).netloc != urlsplit(request.base).netloc:
-        raise RefusedError("this form did not come from the registry's own pages", rule="origin", hint="log in on its own page")
+        raise RefusedError("the form was not sent from a page of this registry", rule="origin", hint="log in on the login page")
     form = await request.form()
-    text, where = form_field(form, "token"), _inside(form_field(form, "next"))
+    text, target = form_field(form, "token"), _local_path(form_field(form, "next"))
     try:
         if not text:
-            raise UnauthenticatedError("there is no token", hint="paste one")
+            raise UnauthenticatedError("no token", hint="enter a token")
         await request.registry.tokens.authenticate(text, address="", now=request.registry.clock())
     except UnauthenticatedError as error:
-        return with_status(render_page(request, "login.html", wrong=f"{error}; {error.hint}", next=where), error)
-    answer = RedirectResponse(where or "/account", status_code=303)
+        return with_status(render_page(request, "login.html", error=f"{error}; {error.hint}", next=target), error)
+    response = RedirectResponse(target or "/account", status_code=303)
     secure = request.base.startswith("https:")
-    answer.set_cookie(_COOKIE, text, max_age=_TWO_WEEKS, path="/", httponly=True, samesite="lax", secure=secure)
-    return answer
+    response.set_cookie(_COOKIE, text, max_age=_TWO_WEEKS, path="/", httponly=True, samesite="lax", secure=secure)
+    return response
 
 
 async def log_out(_request: RegistryRequest) -> ASGIApp:
-    answer = RedirectResponse("/", status_code=303)
-    answer.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
-    return answer
+    response = RedirectResponse("/", status_code=303)
+    response.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
+    return response
 
 
 async def publish_form(request: RegistryRequest) -> HttpResponse:
-    _need_token(request, "publish")
+    _require_token(request, "publish")
     return _publish_page(request)
 
 
 async def publish(request: RegistryRequest) -> ASGIApp:
-    _need_token(request, "publish")
+    _require_token(request, "publish")
     try:
         data, fields = await read_archive(request, limit=request.registry.options.upload_bytes)
         visibility = fields.get("visibility", "")
         dry_run = fields.get("dry_run", "0") == "1"
-        intent = PublishRequest(
+        options = PublishRequest(
             kind=PackageKind.SKILL, namespace=fields.get("namespace", "").strip(), dry_run=dry_run,
             visibility=PackageVisibility(visibility) if visibility in tuple(PackageVisibility) else None,
         )  # fmt: skip
-        done = await request.registry.publisher.publish(request.caller, data, intent)
+        done = await request.registry.publisher.publish(request.caller, data, options)
     except MetierError as error:
-        return _publish_page(request, wrong=error)
+        return _publish_page(request, error=error)
     if dry_run:
-        return _publish_page(request, tried=views.publish_receipt(done, request.base))
+        return _publish_page(request, dry_run=views.publish_receipt(done, request.base))
     return redirect(f"/skill/{done.admitted.name}")
 
 
-def _publish_page(request: RegistryRequest, *, wrong: MetierError | None = None, tried: object = None) -> HttpResponse:
-    told: dict[str, object] | None = None
-    if wrong is not None:
-        problems = wrong.report if isinstance(wrong, InvalidSkillError) else ()
-        rows = [
-            ReleaseFinding(
-                rule=one.code, severity=one.severity, message=one.message, file=one.file, line=one.line, hint=one.hint
-            )
-            for one in problems
-        ]
-        told = {"message": str(wrong), "hint": wrong.hint, "findings": rows}
+def _publish_page(
+    request: RegistryRequest, *, error: MetierError | None = None, dry_run: PublishReceipt | None = None
+) -> HttpResponse:
+    shown = None
+    if error is not None:
+        findings = findings_from(error.report) if isinstance(error, InvalidSkillError) else ()
+        shown = {"message": str(error), "hint": error.hint, "findings": findings}
     limit = request.registry.options.upload_bytes
-    shown = render_page(request, "publish.html", wrong=told, tried=tried, limit=limit, namespace=request.caller.name)
-    return with_status(shown, wrong)
+    response = render_page(
+        request, "publish.html", error=shown, dry_run=dry_run, limit=limit, namespace=request.caller.name
+    )  # fmt: skip
+    return with_status(response, error)
 
 
 async def yank(request: RegistryRequest) -> ASGIApp:
@@ -115,32 +114,32 @@ async def unyank(request: RegistryRequest) -> ASGIApp:
 
 async def report(request: RegistryRequest) -> ASGIApp:
     form = await request.form()
-    told = AbuseReport(
+    sent = AbuseReport(
         reason=form_field(form, "reason"), details=form_field(form, "details"), version=form_field(form, "version")
     )
-    await request.registry.moderation.report(request.caller, PackageKind.SKILL, request.params["name"], told)
-    return render_page(request, "thanks.html", name=request.params["name"])
+    await request.registry.moderation.report(request.caller, PackageKind.SKILL, request.params["name"], sent)
+    return render_page(request, "report_sent.html", name=request.params["name"])
 
 
-async def account(request: RegistryRequest, *, made: str = "", wrong: MetierError | None = None) -> HttpResponse:
-    _need_token(request, "see your tokens")
+async def account(request: RegistryRequest, *, new_token: str = "", error: MetierError | None = None) -> HttpResponse:
+    _require_token(request, "list your tokens")
     tokens = await request.registry.tokens.list(request.caller)
     owned = await request.registry.queries.find(
         request.caller, ListQuery(filters=PackageFilters(owner=request.caller.name), sort=Sort.UPDATED, limit=100)
     )
-    told = f"{wrong}; {wrong.hint}" if wrong else ""
+    message = f"{error}; {error.hint}" if error else ""
     return with_status(
-        render_page(request, "account.html", tokens=tokens, made=made, wrong=told, packages=owned.packages), wrong
+        render_page(request, "account.html", tokens=tokens, new_token=new_token, error=message, packages=owned.packages), error
     )
 
 
-async def make_token(request: RegistryRequest) -> HttpResponse:
+async def create_token(request: RegistryRequest) -> HttpResponse:
     form = await request.form()
     try:
         now = request.registry.clock()
         days = form_field(form, "days")
         if days and not (days.isascii() and days.isdigit() and 0 < int(days) <= 3650):
-            raise UsageError(f"{days[:20]!r} is no number of days", hint="write 1 to 3650, or nothing")
+            raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3650, or leave it empty")
         text, _ = await request.registry.tokens.create(
             request.caller,
             holder=form_field(form, "holder"),
@@ -150,9 +149,9 @@ async def make_token(request: RegistryRequest) -> HttpResponse:
             now=now,
         )
     except MetierError as error:
-        return await account(request, wrong=error)
-    # No redirect: the token is shown on this answer and nowhere else.
-    return await account(request, made=text)
+        return await account(request, error=error)
+    # No redirect: only this response contains the token.
+    return await account(request, new_token=text)
 
 
 async def revoke_token(request: RegistryRequest) -> ASGIApp:
@@ -174,16 +173,16 @@ async def admin(request: RegistryRequest) -> HttpResponse:
     return render_page(request, "admin.html", reports=reports, events=events, older=older, quarantined=quarantined)
 
 
-async def resolve(request: RegistryRequest) -> ASGIApp:
+async def resolve_report(request: RegistryRequest) -> ASGIApp:
     form = await request.form()
     number, state, note = form_field(form, "report"), form_field(form, "state"), form_field(form, "note")
     if not (number.isascii() and number.isdigit() and len(number) < 18):
-        raise UsageError(f"{number[:20]!r} is no report", hint="see the list of reports")
+        raise UsageError(f"unknown report {number[:20]!r}", hint="see the list of reports")
     moderation = request.registry.moderation
-    about = next((each for each in await moderation.reports(request.caller) if each.id == int(number)), None)
+    report = next((each for each in await moderation.reports(request.caller) if each.id == int(number)), None)
     await moderation.resolve(request.caller, int(number), state=state, note=note)
-    if state == "accepted" and about is not None:
-        await moderation.quarantine(request.caller, PackageKind(about.kind), about.name, reason=note or about.reason)
+    if state == "accepted" and report is not None:
+        await moderation.quarantine(request.caller, PackageKind(report.kind), report.name, reason=note or report.reason)
     return redirect("/admin")
 
 
@@ -195,17 +194,17 @@ async def quarantine(request: RegistryRequest) -> ASGIApp:
     return redirect("/admin")
 
 
-async def let_go(request: RegistryRequest) -> ASGIApp:
+async def release_quarantined(request: RegistryRequest) -> ASGIApp:
     form = await request.form()
     await request.registry.moderation.release(request.caller, PackageKind.SKILL, form_field(form, "name"))
     return redirect("/admin")
 
 
-def _need_token(request: RegistryRequest, what: str) -> None:
-    request.caller.require(True, what, scope="publish:NAMESPACE")
+def _require_token(request: RegistryRequest, action: str) -> None:
+    request.caller.require(True, action, scope="publish:NAMESPACE")
 
 
-def _inside(where: str) -> str:
-    """A path of our own, and nothing that a browser could take for another host."""
-    fine = where.startswith("/") and not where.startswith(("//", "/\\")) and where.isprintable() and "\\" not in where
-    return where if fine else ""
+def _local_path(target: str) -> str:
+    """Returns the path, or an empty text for anything that a browser could read as another host."""
+    is_local = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and "\\" not in target
+    return target if is_local else ""

@@ -1,4 +1,4 @@
-"""Which page is where. The API keeps /skills and /agents; pages are beside them."""
+"""The routes of the pages. The API uses /skills and /agents."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ ROUTES = (
     _form("/skill/{name}/yank", forms.yank),
     _form("/skill/{name}/unyank", forms.unyank),
     _form("/skill/{name}/report", forms.report),
-    _page("/login", forms.login),
+    _page("/login", forms.login_form),
     _form("/login", forms.log_in),
     _form("/logout", forms.log_out),
     _page("/publish", forms.publish_form),
     _form("/publish", forms.publish),
     _page("/account", forms.account),
-    _form("/account/tokens", forms.make_token),
+    _form("/account/tokens", forms.create_token),
     _form("/account/revoke", forms.revoke_token),
     _page("/admin", forms.admin),
-    _form("/admin/reports", forms.resolve),
+    _form("/admin/reports", forms.resolve_report),
     _form("/admin/quarantine", forms.quarantine),
-    _form("/admin/release", forms.let_go),
+    _form("/admin/release", forms.release_quarantined),
     _page("/static/{path...}", templates.static_file, rate=""),
 )

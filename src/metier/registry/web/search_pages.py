@@ -1,4 +1,4 @@
-"""Pages to find skills on: home, results, an owner's, and the API's."""
+"""The pages home, search, owner and API documentation."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from .templates import render_page
 __all__ = ["docs", "home", "owner", "search"]
 
 _FILTERS = ("q", "sort", "tag", "owner", "license", "verdict")
-_SHOWN_AT_HOME = 6
+_HOME_RESULTS = 6
 
 
 async def home(request: RegistryRequest) -> HttpResponse:
     queries = request.registry.queries
-    trending = await queries.trending(request.caller, limit=_SHOWN_AT_HOME)
-    newest = await queries.find(request.caller, ListQuery(sort=Sort.UPDATED, limit=_SHOWN_AT_HOME))
+    trending = await queries.trending(request.caller, limit=_HOME_RESULTS)
+    newest = await queries.find(request.caller, ListQuery(sort=Sort.UPDATED, limit=_HOME_RESULTS))
     return render_page(request, "home.html", trending=[package for package, _ in trending], newest=newest.packages)
 
 
 async def search(request: RegistryRequest) -> HttpResponse:
-    """Results; only their list when a page asks for it while somebody types."""
-    asked = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
+    """Shows the search page, or only the results for an htmx request."""
+    parameters = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
     found = await request.registry.queries.find(request.caller, replace(list_query(request, PackageKind.SKILL), limit=20))
     template = "results.html" if request.headers.get("hx-request") else "search.html"
-    further = _next(request, found.next)
-    return render_page(request, template, packages=found.packages, corrected=found.corrected or {}, next=further, asked=asked)
+    return render_page(
+        request,
+        template,
+        packages=found.packages,
+        corrected=found.corrected or {},
+        next=_next(request, found.next),
+        parameters=parameters,
+    )
 
 
 async def owner(request: RegistryRequest) -> HttpResponse:
@@ -41,7 +47,7 @@ async def owner(request: RegistryRequest) -> HttpResponse:
     query = ListQuery(filters=PackageFilters(owner=namespace), sort=Sort.NAME, cursor=request.query_params.get("cursor", ""))
     found = await request.registry.queries.find(request.caller, query)
     if not found.packages:
-        raise NotFoundError(f"{namespace[:80]!r} has published nothing that you may see", hint="search for a skill instead")
+        raise NotFoundError(f"no skills of {namespace[:80]!r}", hint="search for a skill, or log in if it is private")
     keys = [key for key in await request.registry.store.keys(namespace) if key.revoked is None]
     return render_page(
         request, "owner.html", namespace=namespace, packages=found.packages, next=_next(request, found.next), keys=keys
@@ -56,5 +62,5 @@ async def docs(request: RegistryRequest) -> HttpResponse:
 def _next(request: RegistryRequest, cursor: str | None) -> str | None:
     if cursor is None:
         return None
-    asked = {name: value for name, value in request.query_params.items() if value and name != "cursor"}
-    return f"{request.scope['path']}?{urlencode({**asked, 'cursor': cursor})}"
+    parameters = {name: value for name, value in request.query_params.items() if value and name != "cursor"}
+    return f"{request.scope['path']}?{urlencode({**parameters, 'cursor': cursor})}"

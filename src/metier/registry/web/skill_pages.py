@@ -1,4 +1,4 @@
-"""The pages about one skill."""
+"""The pages of one skill: overview, files, versions, diff and security."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from markupsafe import Markup
 from metier.registry.domain.moderation import REASONS
 from metier.registry.domain.publish import findings_of
 from metier.registry.domain.records import Package, PackageKind, Release
-from metier.registry.server import views as views
+from metier.registry.server import views
 from metier.registry.server.markdown import skill_html
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
@@ -30,43 +30,45 @@ _LARGEST = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class InstallCommand:
-    """One way to install it."""
+    """A command that installs the skill, for one client."""
 
     key: str
     label: str
     command: str
-    about: str
+    note: str
 
 
 async def overview(request: RegistryRequest) -> HttpResponse:
     queries = request.registry.queries
-    package, release = await _asked(request)
-    # Both are safe markup: one is cleaned, the other made of numbers and an escaped name.
+    package, release = await _requested(request)
+    # Both are safe markup: the readme is sanitised, and the chart contains numbers and an escaped name.
     readme = Markup(await asyncio.to_thread(skill_html, await queries.text(PackageKind.SKILL, release)))  # noqa: S704
     chart = Markup(chart_svg(await queries.days(package, days=_DAYS), title=package.name))  # noqa: S704
     return _tab(
         request, "overview.html", "", package, release, readme=readme, chart=chart, owners=await queries.owners(package),
-        details=views.details(release), ways=_ways(request.base, package, release), reasons=REASONS,
+        details=views.details(release), install_commands=_install_commands(request.base, package, release), reasons=REASONS,
     )  # fmt: skip
 
 
 async def files(request: RegistryRequest) -> HttpResponse:
-    package, release = await _asked(request)
+    package, release = await _requested(request)
     return _tab(request, "files.html", "files", package, release, details=views.details(release))
 
 
 async def file(request: RegistryRequest) -> HttpResponse:
-    package, release = await _asked(request)
+    package, release = await _requested(request)
     path = request.params["path"]
-    data = await request.registry.queries.member(release, path)
-    lines, why_not = _as_lines(data)
+    data = await request.registry.queries.release_file(release, path)
+    lines, reason = _as_lines(data)
     shown = lines[:_MOST_LINES] if lines is not None else None
-    cut = lines is not None and len(lines) > _MOST_LINES
-    return _tab(request, "file.html", "files", package, release, path=path, lines=shown, cut=cut, why_not=why_not)
+    is_truncated = lines is not None and len(lines) > _MOST_LINES
+    return _tab(
+        request, "file.html", "files", package, release, path=path, lines=shown, is_truncated=is_truncated, reason=reason
+    )
 
 
 async def versions(request: RegistryRequest) -> HttpResponse:
-    package, release = await _asked(request)
+    package, release = await _requested(request)
     _, releases, tags = await request.registry.queries.releases(request.caller, PackageKind.SKILL, package.name)
     may_yank = request.caller.may_yank(await request.registry.queries.owners(package))
     return _tab(request, "versions.html", "versions", package, release, releases=releases, tags=tags, may_yank=may_yank)
@@ -82,15 +84,15 @@ async def diff(request: RegistryRequest) -> HttpResponse:
 
 
 async def security(request: RegistryRequest) -> HttpResponse:
-    package, release = await _asked(request)
+    package, release = await _requested(request)
     signatures = [each for each in await request.registry.queries.signatures(package) if each.version == release.version]
     return _tab(
         request, "security.html", "security", package, release, findings=findings_of(release), signatures=signatures
     )  # fmt: skip
 
 
-async def _asked(request: RegistryRequest) -> tuple[Package, Release]:
-    """The version of the address; else the newest, or the last one published if every one is yanked."""
+async def _requested(request: RegistryRequest) -> tuple[Package, Release]:
+    """Returns the version in the address, else the newest; the last published one if all are yanked."""
     queries, name = request.registry.queries, request.params["name"]
     version = request.query_params.get("version", "")
     if not version:
@@ -108,31 +110,33 @@ def _tab(
     )
 
 
-def _ways(base: str, package: Package, release: Release) -> list[InstallCommand]:
+def _install_commands(base: str, package: Package, release: Release) -> list[InstallCommand]:
     ref, is_public = f"r9s:{package.name}", package.visibility == "public"
     index = base if is_public else f"{base}/t/READ_TOKEN"
-    about_npx = "For every agent that it knows." if is_public else "Private: put a token that may read it into the address."
-    about_claw = (
-        "ClawHub's client, with this registry." if is_public else "After `clawhub login` with a token of this registry."
+    npx_note = (
+        "Installs for all supported agents."
+        if is_public
+        else "Private: replace READ_TOKEN with a token that has the scope read."
+    )
+    clawhub_note = (
+        "The ClawHub client with this registry." if is_public else "Requires `clawhub login` with a token of this registry."
     )
     return [
         InstallCommand(
-            "metier", "metier", f"metier skill install {ref}", f"Once: metier login {base}. Verified by its digest."
+            "metier", "metier", f"metier skill install {ref}", f"Log in once with: metier login {base}. The digest is verified."
         ),
-        InstallCommand("npx", "npx skills", f"npx skills add {index} --skill {package.name}", about_npx),
-        InstallCommand("clawhub", "clawhub", f"clawhub --registry {base} install {package.name}", about_claw),
-        InstallCommand(
-            "url", "URL", f"{base}/skills/{package.name}/{release.version}.zip", "The archive itself; it never changes."
-        ),
-        InstallCommand("pin", "Exact", f"metier skill install {ref}@{release.version}", f"This and no other: {release.digest}"),
+        InstallCommand("npx", "npx skills", f"npx skills add {index} --skill {package.name}", npx_note),
+        InstallCommand("clawhub", "clawhub", f"clawhub --registry {base} install {package.name}", clawhub_note),
+        InstallCommand("url", "URL", f"{base}/skills/{package.name}/{release.version}.zip", "The archive; it never changes."),
+        InstallCommand("pin", "Exact version", f"metier skill install {ref}@{release.version}", f"Digest: {release.digest}"),
     ]
 
 
 def _as_lines(data: bytes) -> tuple[list[str] | None, str]:
     if len(data) > _LARGEST:
-        return None, f"It is too long to show here: {len(data):,} bytes."
+        return None, f"Too large to show: {len(data):,} bytes."
     if b"\0" in data:
-        return None, "It is not text."
+        return None, "Not a text file."
     return data.decode("utf-8", "replace").splitlines(), ""
 
 

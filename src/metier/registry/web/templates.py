@@ -1,7 +1,7 @@
-"""From values to a page: templates, the filters they use, and the headers every page has.
+"""Renders pages: the Jinja templates in `html/`, their filters, and the headers of every page.
 
-Everything is escaped unless it comes out of `rendering` or `badges`. No page may run a script or load a style that the
-registry does not serve itself, so whatever slipped through both would still be inert.
+Everything is escaped except the output of `server.markdown` and the SVG of `server.views`. The content security policy allows
+only scripts and styles that the registry serves, so that injected markup would do nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _POLICY = (
 )
 _GUARDED: Headers = (
     (b"content-security-policy", _POLICY),
-    # Not no-referrer: forms would then send no Origin, by which we know that they are ours.
+    # Not no-referrer: forms would then send no Origin header, which the origin check needs.
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"private, no-cache"),
@@ -57,19 +57,19 @@ def render_page(request: RegistryRequest, template: str, /, **values: object) ->
     return text_response(text, content_type=_HTML, headers=_GUARDED)
 
 
-def with_status(answer: HttpResponse, error: MetierError | None) -> HttpResponse:
-    """A page that says what went wrong, with the status of that."""
+def with_status(response: HttpResponse, error: MetierError | None) -> HttpResponse:
+    """Sets the status code of an error page."""
     if error is not None:
-        answer.status = status_of(error)[0]
-    return answer
+        response.status = status_of(error)[0]
+    return response
 
 
 def render_error(request: RegistryRequest, error: MetierError) -> HttpResponse:
     status, title = status_of(error)
-    shown = render_page(
-        request, "problem.html", status=status, heading=title, message=str(error), hint=error.hint, here=request.scope["path"]
+    response = render_page(
+        request, "error.html", status=status, heading=title, message=str(error), hint=error.hint, here=request.scope["path"]
     )
-    return with_status(shown, error)
+    return with_status(response, error)
 
 
 def redirect(where: str) -> ASGIApp:
@@ -77,10 +77,10 @@ def redirect(where: str) -> ASGIApp:
 
 
 async def static_file(request: RegistryRequest) -> HttpResponse:
-    """One of the few files that pages need; their addresses change with their contents, so they may be kept for ever."""
+    """Serves a static file. Addresses contain a hash of the contents, so clients may cache them forever."""
     found = _static().get(request.params["path"])
     if found is None:
-        raise NotFoundError(f"there is nothing at {request.scope['path'][:200]!r}", hint="see /")
+        raise NotFoundError(f"no page {request.scope['path'][:200]!r}", hint="see /")
     forever = b"public, max-age=31536000, immutable" if request.scope["query_string"] else b"public, max-age=3600"
     data, kind, tag = found
     return HttpResponse(data, content_type=kind, tag=tag, headers=((b"cache-control", forever),))
@@ -108,7 +108,7 @@ def _templates() -> Environment:
         loader=PackageLoader(__package__, "html"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    templates.filters.update({"bytes": _bytes, "day": _day, "moment": _moment})
+    templates.filters.update({"bytes": _bytes, "day": _day, "time": _format_time})
     return templates
 
 
@@ -123,16 +123,16 @@ def _bytes(size: int) -> str:
     return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
 
 
-def _time(moment: Millis) -> datetime:
-    return datetime.fromtimestamp(moment / 1000, UTC)
+def _time(time: Millis) -> datetime:
+    return datetime.fromtimestamp(time / 1000, UTC)
 
 
-def _day(moment: Millis) -> str:
-    return f"{_time(moment):%Y-%m-%d}"
+def _day(time: Millis) -> str:
+    return f"{_time(time):%Y-%m-%d}"
 
 
-def _moment(moment: Millis) -> str:
-    return f"{_time(moment):%Y-%m-%d %H:%M:%S}"
+def _format_time(time: Millis) -> str:
+    return f"{_time(time):%Y-%m-%d %H:%M:%S}"
 
 
 def form_field(form: Any, name: str) -> str:  # Any: starlette's form, whose values may be files

@@ -1,4 +1,4 @@
--- Times are milliseconds since 1970. A package's row repeats what is asked most of its current release.
+-- Times are milliseconds since 1970. A package's row repeats the main fields of its current release.
 create table package (
     id {identity},
     kind text not null,
@@ -57,7 +57,7 @@ create table release (
 );
 create index release_archive on release (archive);
 
--- Names that owners give to versions, such as beta.
+-- Tags of versions, such as beta.
 create table tag (
     package bigint not null references package (id) on delete cascade,
     tag text not null,
@@ -65,7 +65,7 @@ create table tag (
     primary key (package, tag)
 );
 
--- The words of metadata.tags, to filter by.
+-- The words of metadata.tags, for filters.
 create table keyword (
     package bigint not null references package (id) on delete cascade,
     word text not null,
@@ -145,7 +145,7 @@ create table download_day (
 );
 create index download_day_day on download_day (day);
 
--- Who downloaded what today, as a keyed hash that is forgotten the day after tomorrow.
+-- Identities that downloaded a package today, as keyed hashes that are deleted after two days.
 create table download_seen (
     day text not null,
     package bigint not null,
@@ -170,7 +170,7 @@ create table setting (
     value text not null
 );
 
--- Each word that names, tags and descriptions use, and all ways to write it with one letter left out.
+-- Words of names, tags and descriptions, and their forms without one letter, for typo correction.
 create table spelling (
     form text not null,
     word text not null,

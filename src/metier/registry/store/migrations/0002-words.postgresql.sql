@@ -1,4 +1,4 @@
--- Terms come stemmed, so that both engines find the same. Without the list of pending entries a publish into a large index costs twice.
+-- Terms are stemmed before they are stored, so that both engines find the same. The pending list halves the cost of a publish.
 create table words (
     package bigint primary key references package (id) on delete cascade,
     terms tsvector not null
