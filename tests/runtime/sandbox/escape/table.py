@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[4]
 ROWS = {
     "E01": "read secrets in the home folder", "E02": "read through /proc and /dev/fd", "E03": "look at the caller's environment",
     "E04": "inherit a secret variable", "E05": "change the skill's files", "E06": "change modes, owners, times, attributes",
-    "E07": "plant links for the host to follow", "E08": "plant something for later", "E09": "TCP to the host, metadata address",
+    "E07": "plant links for the host to follow", "E08": "plant files for later", "E09": "TCP to the host, metadata address",
     "E10": "UDP, DNS", "E11": "MPTCP, SCTP, raw, netlink, vsock ...", "E12": "UNIX sockets, by path, abstract, through a pair",
     "E13": "listen", "E14": "inherited descriptors", "E15": "descriptors over stdin", "E16": "signals, limits, priority of others",
     "E17": "ptrace and memory of others", "E18": "daemons", "E19": "a daemon that keeps forking", "E20": "outlive a killed caller",
@@ -27,8 +27,8 @@ ROWS = {
     "E28": "a script path that leads out", "E29": "swap the script after the check", "E30": "odd first lines, setuid",
     "E31": "preload, startup files, shadowed modules", "E32": "type into the terminal", "E33": "namespaces, mounts, chroot",
     "E34": "io_uring, bpf, keyrings ...", "E35": "32-bit and x32 calls", "E36": "code made at run time", "E37": "another run's files",
-    "E38": "shell in an argument", "E39": "imitate our result", "E40": "a sandbox that is none", "E41": "fifty runs at once",
-    "E42": "leave something behind",
+    "E38": "shell in an argument", "E39": "imitate our result", "E40": "a fake sandbox program", "E41": "fifty runs at once",
+    "E42": "leave files or shared memory behind",
 }  # fmt: skip
 
 

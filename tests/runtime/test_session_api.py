@@ -1,4 +1,4 @@
-"""Every call of the five designs, shown on Session and Catalog. The table is in docs/runtime.md."""
+"""The calls of the table 'The Session API' in docs/runtime.md."""
 
 from __future__ import annotations
 
@@ -31,64 +31,64 @@ def session(root: Path) -> Session:
     return Session(metier.discover(root), services=SessionServices(runner=FakeRunner("<html>\n")))
 
 
-class TestSeed001SkillContextProvider:
-    def test_get_tier_1_context(self, session: Session) -> None:
+class TestProgressiveDisclosure:
+    def test_the_catalog_is_rendered_for_a_model(self, session: Session) -> None:
         text = render_provider(session.catalog).text
         assert text.startswith("<available_skills>\n<skill>\n<name>plain</name>\n")
 
-    def test_get_tier_2_context(self, session: Session) -> None:
+    def test_activating_a_skill_returns_its_instructions(self, session: Session) -> None:
         assert "# Web" in session.activate("web").text
         with pytest.raises(NotFoundError):
             session.activate("unknown")
 
-    def test_get_tier_3_resource_list(self, session: Session) -> None:
+    def test_the_files_of_a_skill_are_listed_by_folder(self, session: Session) -> None:
         kinds = {
             folder: [file.path for file in session.resources("web", folder)] for folder in ("scripts", "references", "assets")
         }
         assert kinds == {"scripts": ["scripts/render_page.py"], "references": ["references/a.md"], "assets": ["assets/t.json"]}
 
-    def test_get_tier_3_resource(self, session: Session) -> None:
+    def test_a_file_of_a_skill_is_read(self, session: Session) -> None:
         assert session.read("web", "references/a.md") == b"A"
 
-    def test_get_skill_and_get_skill_names(self, session: Session) -> None:
+    def test_skills_are_found_by_name(self, session: Session) -> None:
         assert session.catalog.get("web") is not None
         assert session.catalog.get("unknown") is None
         assert session.catalog.names == ("plain", "web")
 
 
-class TestSeed004SkillsRegistry:
-    def test_initialize_and_get_all_metadata(self, session: Session) -> None:
+class TestActiveSkills:
+    def test_discovery_reads_all_metadata(self, session: Session) -> None:
         assert [(entry.name, entry.manifest.description) for entry in session.catalog] == [
             ("plain", "Does plain. Use when asked for plain."), ("web", "Does web. Use when asked for web."),
         ]  # fmt: skip
 
-    def test_activate_skills_and_get_active_skills(self, session: Session) -> None:
+    def test_active_skills_have_their_content(self, session: Session) -> None:
         for name in ("web", "plain"):
             session.activate(name)
         assert [row.name for row in session.active] == ["web", "plain"]
 
-    def test_get_skill_tools(self, session: Session) -> None:
+    def test_tools_of_active_skills_name_their_skill(self, session: Session) -> None:
         session.activate("web")
         [tool] = [tool for tool in session.tools() if tool.skill == "web"]
         assert (tool.name, tool.description) == ("web_render_page", "Render a page.")
         assert tool.schema["required"] == ["url"]
         assert "<html>" in run_now(tool.call({"url": "https://x"})).text
 
-    def test_build_skills_prompt(self, session: Session) -> None:
+    def test_active_skills_are_rendered_in_the_prompt(self, session: Session) -> None:
         session.activate("web")
         text = session.prompt().text
         assert text.startswith("## Active Skills\n")
         assert "Key capabilities:\n- Static pages" in text
         assert "Available tools:\n- web_render_page: Render a page." in text
 
-    def test_session_skills_are_kept(self, root: Path, tmp_path: Path) -> None:
+    def test_the_active_skills_of_a_session_are_stored(self, root: Path, tmp_path: Path) -> None:
         store = SqliteSessionStore(tmp_path / "s.sqlite")
         Session(metier.discover(root), id="chat-1", services=SessionServices(store=store)).activate("web")
         [kept] = store.sessions()
         assert (kept.id, [(row.name, row.since.tzinfo is not None) for row in kept.active]) == ("chat-1", [("web", True)])
 
 
-class TestSeed000SkillLoader:
+class TestLoader:
     def test_load_metadata_load_full_and_load_resource(self, session: Session) -> None:
         loader = metier.SkillLoader(session.catalog)
         assert loader.load_metadata("web").name == "web"
@@ -96,7 +96,7 @@ class TestSeed000SkillLoader:
         assert loader.load_resource("web", "references/a.md") == b"A"
 
 
-class TestSeed002SkillActivated:
+class TestEvents:
     def test_the_event_has_name_path_and_timestamp(self, root: Path) -> None:
         from metier.runtime import EventBus, events
         from metier.testing import EventRecorder
