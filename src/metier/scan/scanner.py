@@ -34,7 +34,7 @@ __all__ = ["scan"]
 
 _DEEPEST = 6
 _MOST_INNER = 400
-_NO_STEP = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
+_NOT_COMBINED = frozenset(("scan", "dependency", "scope-mismatch", "trigger-abuse"))
 
 
 def scan(
@@ -66,34 +66,34 @@ def scan(
         judge_script(text, documented, collector)
         plain = visible_text(text)
         if plain is not None:
-            scanner.again(plain)
-        scanner.uncover(text)
+            scanner.judge_visible(plain)
+        scanner.judge_decoded(text)
     for text in subject.texts:
         scanner.judge(text)
     for path, data in subject.binaries.items():
         judge_binary(path, data, collector)
     judge_scope(subject, collector, scanner.judge)
     judge_data_flow(collector)
-    findings_found = collector.findings.values() if subject.purpose.is_security else _raised_together(collector)
-    findings = tuple(sorted(findings_found, key=lambda one: one.order))
+    found = collector.findings.values() if subject.purpose.is_security else _raise_combined(collector)
+    findings = tuple(sorted(found, key=lambda one: one.order))
     return ScanReport(findings=findings, capabilities=collector.capabilities(), files=len(subject.raw) + len(subject.binaries))
 
 
-def _raised_together(collector: FindingCollector) -> list[Finding]:
+def _raise_combined(collector: FindingCollector) -> list[Finding]:
     """Raises findings to high confidence if two categories ask for a review.
 
     Malicious skills show a median of three steps of an attack (arXiv 2602.06547). Of 12,000 ordinary skills a few show two.
     """
-    doubtful = {
+    for_review = {
         key: RULES[one.code].category
         for key, one in collector.findings.items()
         if one.verdict is ScanVerdict.REVIEW
         and key not in collector.lowered_by_context
-        and RULES[one.code].category not in _NO_STEP
+        and RULES[one.code].category not in _NOT_COMBINED
     }
-    if len(set(doubtful.values())) < 2:
+    if len(set(for_review.values())) < 2:
         return list(collector.findings.values())
-    return [replace(one, confidence=Confidence.HIGH) if key in doubtful else one for key, one in collector.findings.items()]
+    return [replace(one, confidence=Confidence.HIGH) if key in for_review else one for key, one in collector.findings.items()]
 
 
 @dataclass(slots=True)
@@ -114,9 +114,9 @@ class _Scanner:
         # The prose around inline code contains it, so its prose phrases were looked up there.
         look_up(CODE_PHRASES if text.is_inline else PHRASES, text, self.collector)
         judge_embedded_downloads(text, self.collector)
-        self._language(text)
+        self._judge_language(text)
 
-    def again(self, plain: SkillText) -> None:
+    def judge_visible(self, plain: SkillText) -> None:
         """Judges a file as a model reads it. A phrase that only appears there was hidden."""
         collector = FindingCollector()
         look_up(PROSE_PHRASES, plain, collector)
@@ -140,7 +140,7 @@ class _Scanner:
                 look_up(PROSE_PHRASES, text, collector)
         return list(collector.findings.values())
 
-    def _language(self, text: SkillText) -> None:
+    def _judge_language(self, text: SkillText) -> None:
         collector = self.collector
         if text.kind in (TextKind.SHELL, TextKind.POWERSHELL):
             judge_shell(text, collector, inner=self._inner)
@@ -152,9 +152,9 @@ class _Scanner:
             judge_prerequisites(text, collector)
             judge_exfiltration_prose(text, collector)
             judge_remote_instructions(text, collector)
-            said = read_sentences(text)
-            judge_sentences(text, said, collector)
-            judge_wording(text, said, collector)
+            sentences = read_sentences(text)
+            judge_sentences(text, sentences, collector)
+            judge_wording(text, sentences, collector)
         elif not text.is_in_document:
             judge_addresses(text, collector)
 
@@ -167,10 +167,10 @@ class _Scanner:
         self.depth += 1
         self.judge(text)
         judge_dependencies(text, self.collector)
-        self.uncover(text)
+        self.judge_decoded(text)
         self.depth -= 1
 
-    def uncover(self, text: SkillText) -> None:
+    def judge_decoded(self, text: SkillText) -> None:
         """Judges decoded text, layer by layer, like any other text."""
         if self.layer >= self.limits.decoded_layers or self.decoded_left <= 0:
             return
@@ -179,11 +179,11 @@ class _Scanner:
             before = set(self.collector.findings)
             self.layer += 1
             self.judge(plain)
-            self.uncover(plain)
+            self.judge_decoded(plain)
             self.layer -= 1
-            self._report_layer(plain, [self.collector.findings[key] for key in self.collector.findings if key not in before])
+            self._flag_encoding(plain, [self.collector.findings[key] for key in self.collector.findings if key not in before])
 
-    def _report_layer(self, plain: SkillText, found: list[Finding]) -> None:
+    def _flag_encoding(self, plain: SkillText, found: list[Finding]) -> None:
         """Flags an encoding that hides a severe finding."""
         severe = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
         if severe:

@@ -57,7 +57,7 @@ def read_subject(files: Files, folder: str | None, limits: ScanLimits, manifest:
     left = limits.total_bytes
     for entry in sorted(subject.entries, key=lambda one: (one.path != SKILL_FILE, _is_data(one.path), one.path)):
         left -= _read(files, entry, min(limits.file_bytes, max(left, 0)), subject)
-    _introduce(subject, folder, manifest)
+    _read_manifest(subject, folder, manifest)
     for text in subject.raw:
         subject.texts += split_document(text) if text.kind is TextKind.PROSE else [text]
     return subject
@@ -106,7 +106,7 @@ def _decoded(data: bytes) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _introduce(subject: ScanSubject, folder: str | None, manifest: Manifest | None) -> None:
+def _read_manifest(subject: ScanSubject, folder: str | None, manifest: Manifest | None) -> None:
     first = next((text for text in subject.raw if text.path == SKILL_FILE), None)
     if manifest is None and first is not None:
         manifest = parse(first.text.encode("utf-8", "replace"), folder=folder).manifest

@@ -182,7 +182,7 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         H,
         kinds=_PROSE,
     ),
-    # SK522 rights-for-all
+    # SK522 excessive-permissions
     phrase(
         "SK522",
         "tells the agent to open all files to everyone",
@@ -212,7 +212,7 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         M,
         kinds=_PROSE,
     ),
-    # SK532 ransom
+    # SK532 ransomware
     phrase(
         "SK532",
         "tells the agent to lock the user's files",
@@ -308,7 +308,7 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         M,
         kinds=_PROSE,
     ),
-    # SK613 told-to-send
+    # SK613 sends-user-data
     phrase(
         "SK613",
         "tells the agent to send secrets away",
@@ -337,7 +337,7 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         M,
         kinds=_PROSE,
     ),
-    # SK615 collector
+    # SK615 unknown-receiver
     phrase(
         "SK615",
         "tells the agent to push the user's work to an unknown host",

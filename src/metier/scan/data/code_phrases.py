@@ -209,7 +209,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         M,
         kinds=(TextKind.PYTHON, TextKind.JAVASCRIPT),
     ),
-    # SK522 rights-for-all
+    # SK522 excessive-permissions
     phrase("SK522", "allows sudo without a password", "nopasswd", r"nopasswd ?: ?all\b", M),
     # SK523 protection-off
     phrase(
@@ -252,7 +252,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         H,
         kinds=_CODE,
     ),
-    # SK541 endless-work
+    # SK541 endless-loop
     phrase(
         "SK541",
         "runs an endless loop in the background",
@@ -271,7 +271,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         r"|endlessly|without (?:end|limit)))",
         M,
     ),
-    # SK542 mining
+    # SK542 crypto-mining
     phrase(
         "SK542",
         "names a mining pool",
@@ -323,7 +323,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         H,
         kinds=_CODE,
     ),
-    # SK604 spies
+    # SK604 surveillance
     phrase(
         "SK604",
         "records keys, screen or clipboard",
@@ -341,7 +341,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         r"\w+ (?:a |all )?(?:keylogger|keystrokes)",
         H,
     ),
-    # SK605 cloud-identity
+    # SK605 cloud-credentials
     phrase(
         "SK605",
         "asks for the credentials of a cloud machine",
@@ -350,7 +350,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         r"|169\.254\.170\.2)[^\0]{0,60}?(?:security-credentials|token|identity|credentials|iam)",
         kinds=_CODE,
     ),
-    # SK611 secret-leaves
+    # SK611 secret-exfiltration
     phrase(
         "SK611",
         "gives keys of several services to an MCP server",
@@ -359,7 +359,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         H,
         kinds=_CODE,
     ),
-    # SK613 told-to-send
+    # SK613 sends-user-data
     phrase(
         "SK613",
         "makes files public",
@@ -370,7 +370,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         Confidence.MEDIUM,
         kinds=_CODE,
     ),
-    # SK615 collector
+    # SK615 unknown-receiver
     phrase(
         "SK615",
         "sends every git push to an unknown host too",
@@ -402,7 +402,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         r"|docs\.google\.com/forms/d/e/[\w-]{12,80}"
         r"/formresponse|formspree\.io/f/\w{8})",
     ),
-    # SK616 sends-by-image
+    # SK616 image-exfiltration
     phrase(
         "SK616",
         "puts data into the URL of an image",

@@ -14,7 +14,7 @@ from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
 from metier.values import dataclass
 
-__all__ = ["HostReputation", "Url", "download_risk", "is_unknown_host", "reputation_of", "urls_in"]
+__all__ = ["HostReputation", "Url", "download_risk", "foreign_urls", "is_unknown_host", "reputation_of", "urls_in"]
 
 
 class HostReputation(StrEnum):
@@ -171,6 +171,14 @@ def reputation_of(url: Url, purpose: Purpose) -> HostReputation:
     if len(label) >= 4 and (label in own or (len(own) >= 6 and own in label)):
         return HostReputation.OWN
     return HostReputation.UNKNOWN
+
+
+def foreign_urls(text: str, purpose: Purpose) -> Iterator[tuple[Url, HostReputation]]:
+    """Yields the URLs whose hosts are neither local, known nor placeholders."""
+    for url in urls_in(text):
+        kind = reputation_of(url, purpose)
+        if kind not in (HostReputation.LOCAL, HostReputation.KNOWN) and not url.is_placeholder:
+            yield url, kind
 
 
 def is_unknown_host(url: Url, purpose: Purpose) -> bool:

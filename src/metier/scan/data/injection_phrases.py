@@ -385,7 +385,7 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         H,
         kinds=_PROSE,
     ),
-    # SK408 talks-to-scanners
+    # SK408 addresses-scanners
     phrase(
         "SK408",
         "tells a scanner or reviewer that the skill is safe",

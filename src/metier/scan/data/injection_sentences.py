@@ -379,7 +379,7 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         unless=FORBIDS + r"|\b(?:cannot|can't|must|risk\w*|danger\w*|anti-?pattern|red flag|bad|not|blocked|prevents?"
         r"|violation|hotfix policy|unless|no )\b",
     ),
-    # SK408 talks-to-scanners
+    # SK408 addresses-scanners
     sentence_rule(
         "SK408",
         "tells reviewers that there is nothing to review",

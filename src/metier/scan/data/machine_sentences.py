@@ -207,7 +207,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:overwrite|fill|replace)(?: \w+){0,5} with (?:zeros|zeroes|random (?:data|bytes)|garbage|nulls)",
         unless=r"test|benchmark|buffer|array|tensor|matrix|padding|ask|confirm",
     ),
-    # SK532 ransom
+    # SK532 ransomware
     sentence_rule(
         "SK532",
         "tells the agent to encrypt or lock the user's files",
@@ -362,7 +362,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         unless=FORBIDS + r"|\b(?:never|cannot|can't|must|should not|unless|temp\w*|cache\w*|tests?|dry[- ]run|refus\w*"
         r"|prevent\w*|not be|read-only)\b",
     ),
-    # SK541 endless-work
+    # SK541 endless-loop
     sentence_rule(
         "SK541",
         "tells the agent to repeat work without end",

@@ -105,7 +105,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         + SAMPLE
         + r"|\b(?:names? (?:only|of)|redact\w*|mask\w*|encrypt\w*|secret manager|vault|not)\b",
     ),
-    # SK604 spies
+    # SK604 surveillance
     sentence_rule(
         "SK604",
         "tells the agent to record everything the user types",
@@ -140,7 +140,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:calls?|meetings?|conversations?|people|voices?|audio|video|other side|guests?|customers?|colleagues?|phone)\b",
         unless=FORBIDS + r"|\b(?:illegal|law|never|prohibited|must not|cannot|not allowed|refuse)\b",
     ),
-    # SK613 told-to-send
+    # SK613 sends-user-data
     sentence_rule(
         "SK613",
         "tells the agent to put a key into a URL of an unknown host",
@@ -221,7 +221,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:store|put|write|save|keep|add|remove|delete|drop|so that)\b",
         unless=REFUSED_OR_TEST + r"|\b(?:encrypt\w*|placeholder|example|sealed|sops|scan\w*|without|no |rotate|not)\b",
     ),
-    # SK615 collector
+    # SK615 unknown-receiver
     sentence_rule(
         "SK615",
         "tells the agent to copy private code elsewhere",
@@ -231,7 +231,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:to|into|at) (?:https?://|a public|our |the public|another (?:account|host))",
         unless=REFUSED_OR_TEST + "|" + ASKED + r"|\b(?:how to|authenticat\w*|token|access|registry|scan\w*|names|internal)\b",
     ),
-    # SK616 sends-by-image
+    # SK616 image-exfiltration
     sentence_rule(
         "SK616",
         "tells the agent to put data into a URL of an unknown host",

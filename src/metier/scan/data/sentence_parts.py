@@ -35,14 +35,14 @@ FORBIDS = (
     r"|tell|show|list|report"
     r"|log|disclos|reveal|inform|explain|comment|announc|includ|bring|describ|ask|wait|say|expire|keep it|keep them))"
 )
-"""An order that forbids says the opposite; one that forbids to speak of it does not."""
+"""A sentence that forbids an action says the opposite; one that forbids mentioning it does not."""
 ASKED = (
     r"\b(?:ask(?:s|ing)? (?:the user|first|before|for|whether|if|permission)|asked for|confirm\w*|approv\w*|(?:user's|their"
     r"|explicit|with)"
     r" (?:permission|consent)|if the user|when the user|user (?:wants|requests?|asks|names|gives)|on request|only if"
     r"|optional\w*)\b"
 )
-"""The user has a say."""
+"""The user is asked."""
 
 _RECORDS = (
     r"(?:read-?me|change ?log|commit (?:message|report|body)|pull request|review|summar(?:y|ies)|overview|documentation|docs"

@@ -13,7 +13,7 @@ from metier.scan.scale import Confidence
 
 from .python import PythonModule
 
-__all__ = ["FETCHES", "SENDS", "SHELLS", "note_step"]
+__all__ = ["FETCHES", "SENDS", "SHELLS", "address_of", "note_step", "sends_to"]
 
 SHELLS = words(
     "os.system os.popen subprocess.run subprocess.call subprocess.Popen subprocess.check_output subprocess.check_call "
@@ -93,9 +93,7 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
     called = module.dotted(node.func)
     last = called.rpartition(".")[2]
     values = (*node.args, *(key.value for key in node.keywords))
-    sends = _sends(node, called, module)
-    if sends:
-        _uploads(node, sends, module)
+    sends = sends_to(node, called, module)
     defines = {f"{last}("} if last else set()
     if last in _HOLDERS:
         # What is added to an archive is in its file or buffer.
@@ -110,7 +108,7 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         fetched, sure = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, sure))
     is_use = sends or last in _COPIES
     secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
-    url = _address(node, module) if sends else None
+    url = address_of(node, module) if sends else None
     step = FlowStep(
         module.text,
         module.at(node),
@@ -158,28 +156,6 @@ def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule)
         module.collector.steps.append(
             FlowStep(module.text, module.at(opened), used, frozenset(_names(opened.args[0], scope, module)))
         )
-
-
-def _uploads(node: ast.Call, sends: str, module: PythonModule) -> None:
-    """A file or a key goes to a host that the skill's name and description do not speak of."""
-    url = _address(node, module)
-    body = [one.value for one in node.keywords if one.arg in ("data", "json", "files", "content", "params")]
-    if url is None or not body:
-        return
-    purpose = module.collector.purpose
-    kind = reputation_of(url, purpose)
-    if kind not in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED) or purpose.mentions((url.label,)):
-        return
-    is_file = any(one.arg == "files" for one in node.keywords) or any(
-        isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
-        for one in body
-        for inner in module.within(one)
-    )
-    if kind is HostReputation.ANONYMOUS:
-        module.flag("SK615", f"sends data to {sends}", node)
-    elif is_file:
-        sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
-        module.flag("SK615", f"sends a file to {sends}", node, sure)
 
 
 def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
@@ -264,7 +240,7 @@ def _printed(command: str) -> str:
     return next((what for spelled, what in SECRET_COMMANDS.items() if command.startswith(" ".join(spelled))), "")
 
 
-def _address(node: ast.Call, module: PythonModule) -> Url | None:
+def address_of(node: ast.Call, module: PythonModule) -> Url | None:
     values = (*node.args[:2], *(key.value for key in node.keywords if key.arg == "url"))
     return next(urls_in(" ".join(module.string(one) for one in values)), None)
 
@@ -285,13 +261,13 @@ def _fetched(node: ast.Call, module: PythonModule) -> tuple[str, Confidence]:
         return "another machine", Confidence.HIGH
     if not FETCHES.match(name):
         return "", Confidence.HIGH
-    url = _address(node, module)
+    url = address_of(node, module)
     if url is None:
         return "the network", Confidence.MEDIUM
     return url.host, download_risk(url, module.collector.purpose)
 
 
-def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
+def sends_to(node: ast.Call, name: str, module: PythonModule) -> str:
     """Returns where a call sends data to; empty if it sends none."""
     if not SENDS.match(name):
         return ""
@@ -304,7 +280,7 @@ def _sends(node: ast.Call, name: str, module: PythonModule) -> str:
         and len(node.args) < 2
     ):
         return ""
-    url = _address(node, module)
+    url = address_of(node, module)
     if url is not None and reputation_of(url, module.collector.purpose) is HostReputation.LOCAL:
         return ""
     return url.host if url else f"the network by {name.rpartition('.')[2]}"

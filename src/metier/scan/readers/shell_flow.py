@@ -54,12 +54,6 @@ def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector,
         written = [target for operator, target in command.redirects if ">" in operator] + _outputs(command)
         defines.update(f"file:{base_name(target)}" for target in written)
         defines.update(f"{text.path}${name}" for target in written for name in _VARIABLE.findall(target))
-        if (
-            command.name in ("env", "printenv")
-            and not command.arguments
-            and (len(pipeline) == 1 and any(">" in operator for operator, _ in command.redirects))
-        ):
-            collector.flag("SK602", "keeps all environment variables", text=text, at=command.at)
         fetched, sure = _fetched(command, collector)
         secret, is_explained = _secret(command, collector)
         if secret and command.name in ("cd", "pushd"):

@@ -10,7 +10,7 @@ import re
 from itertools import islice
 
 from metier.scan.collector import FindingCollector
-from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.data.hosts import HostReputation, Url, foreign_urls, is_unknown_host
 from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
@@ -101,10 +101,7 @@ _MOST = 300
 def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
     """Judges the prose of one document."""
     low = text.low
-    for url in islice(urls_in(text.text), _MOST):
-        kind = reputation_of(url, collector.purpose)
-        if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder:
-            continue
+    for url, kind in islice(foreign_urls(text.text, collector.purpose), _MOST):
         near = low[max(0, url.at - _NEAR // 2) : url.at + _NEAR]
         close = low[max(0, url.at - 240) : url.at + len(url.text) + 240]
         if _is_archive_with_password(url, close):
@@ -158,12 +155,8 @@ def judge_packages(text: SkillText, collector: FindingCollector) -> None:
 
 def judge_addresses(text: SkillText, collector: FindingCollector) -> None:
     """Flags links to anonymous hosts in configuration."""
-    for url in islice(urls_in(text.text), _MOST):
-        if (
-            reputation_of(url, collector.purpose) is HostReputation.ANONYMOUS
-            and not url.is_placeholder
-            and not _is_public_share(url)
-        ):
+    for url, kind in islice(foreign_urls(text.text, collector.purpose), _MOST):
+        if kind is HostReputation.ANONYMOUS and not _is_public_share(url):
             collector.flag("SK506", f"links to {url.host}", text=text, at=url.at)
 
 

@@ -14,7 +14,7 @@ from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
 from metier.scan.patterns import lazy_pattern, words
 from metier.scan.readers.python import PythonModule, read_module
-from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, note_step
+from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, address_of, note_step, sends_to
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 
@@ -115,6 +115,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
         module.flag("SK604", "puts a wallet address into the clipboard", node, Confidence.HIGH)
     elif name == "marshal.loads":
         module.flag("SK703", "loads compiled code from data", node)
+    _flag_upload(node, name, module)
     _capability(node, name, module)
 
 
@@ -252,6 +253,28 @@ def _loop(node: ast.While, module: PythonModule) -> None:
             for inner in module.within(node)
         )
         module.flag("SK541", "runs an endless loop without a pause", node, Confidence.HIGH if forks else Confidence.MEDIUM)
+
+
+def _flag_upload(node: ast.Call, name: str, module: PythonModule) -> None:
+    """Flags a file or data that is sent to an unknown host."""
+    sends, url = sends_to(node, name, module), address_of(node, module)
+    body = [one.value for one in node.keywords if one.arg in ("data", "json", "files", "content", "params")]
+    if not sends or url is None or not body:
+        return
+    purpose = module.collector.purpose
+    kind = reputation_of(url, purpose)
+    if kind not in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED) or purpose.mentions((url.label,)):
+        return
+    is_file = any(one.arg == "files" for one in node.keywords) or any(
+        isinstance(inner, ast.Call) and module.dotted(inner.func).endswith(("open", ".read", ".read_bytes", ".read_text"))
+        for one in body
+        for inner in module.within(one)
+    )
+    if kind is HostReputation.ANONYMOUS:
+        module.flag("SK615", f"sends data to {sends}", node)
+    elif is_file:
+        sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
+        module.flag("SK615", f"sends a file to {sends}", node, sure)
 
 
 def _capability(node: ast.Call, name: str, module: PythonModule) -> None:

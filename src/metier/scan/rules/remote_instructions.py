@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from metier.scan.collector import FindingCollector
-from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
+from metier.scan.data.hosts import Url, foreign_urls, is_unknown_host
 from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
@@ -72,9 +72,8 @@ _BEFORE, _AFTER, _MOST = 160, 420, 200
 
 def judge_remote_instructions(text: SkillText, collector: FindingCollector) -> None:
     """Judges the prose of one document."""
-    for url in islice(urls_in(text.text), _MOST):
-        kind = reputation_of(url, collector.purpose)
-        if kind in (HostReputation.LOCAL, HostReputation.KNOWN) or url.is_placeholder or f".{url.host}".endswith(".github.com"):
+    for url, _ in islice(foreign_urls(text.text, collector.purpose), _MOST):
+        if f".{url.host}".endswith(".github.com"):
             continue
         sure = _weigh(url, text, is_unknown_host(url, collector.purpose))
         if sure is not None:

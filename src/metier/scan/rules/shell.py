@@ -58,7 +58,8 @@ def judge_shell(text: SkillText, collector: FindingCollector, inner: Callable[[S
             _capabilities(command, text, collector)
             _handed_code(command, text, inner)
             if command.name in ("curl", "wget", "http", "xh"):
-                _uploads(command, pipeline, text, collector)
+                _flag_upload(command, pipeline, text, collector)
+        _flag_environment_dump(pipeline, text, collector)
         note_steps(pipeline, text, collector)
     _flag_ransom(text, collector)
 
@@ -76,7 +77,17 @@ def _flag_ransom(text: SkillText, collector: FindingCollector) -> None:
             collector.flag("SK532", "encrypts files one after another and deletes them", text=text, at=found.start())
 
 
-def _uploads(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
+def _flag_environment_dump(pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
+    """Flags `env > file`, also in substitutions."""
+    for command in pipeline:
+        is_written = len(pipeline) == 1 and any(">" in operator for operator, _ in command.redirects)
+        if is_written and command.name in ("env", "printenv") and not command.arguments:
+            collector.flag("SK602", "writes all environment variables to a file", text=text, at=command.at)
+        for inner in command.inner:
+            _flag_environment_dump(inner, text, collector)
+
+
+def _flag_upload(command: ShellCommand, pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
     """Flags a file or piped data that is sent to an unknown host."""
     arguments = command.arguments
     target = next((word for word in arguments if re.match(r"https?://", word)), "")
