@@ -91,7 +91,7 @@ def test_more_conversations_than_are_kept_at_hand_are_found_in_the_store(root: P
     ("arguments", "told"),
     [
         ('{"skill_name": ', "not JSON"),
-        ("[1]", "not an object"),
+        ("[1]", "not a JSON object"),
         ("[" * 100_000, "not JSON"),
         ("", "skill_name"),
         (None, "skill_name"),
@@ -106,7 +106,7 @@ def test_broken_arguments_are_told_and_not_raised(root: Path, arguments: str | N
 
 def test_a_tool_that_a_model_made_up_is_told_what_there_is(root: Path) -> None:
     reply = run_now(Skills(root).call("chart", {}))
-    assert (reply.ok, reply.code) == (False, "not-found")
+    assert (reply.ok, reply.code) == (False, "unknown-tool")
     assert "load_skill" in reply.text
 
 
@@ -187,7 +187,7 @@ def test_another_catalog_is_used_in_every_conversation(root: Path) -> None:
 
 def test_standing_tools_say_what_is_missing_when_they_are_called_too_early(root: Path) -> None:
     skills = Skills(metier.discover(root), services=SessionServices(runner=FakeRunner()))
-    offered = {tool.name for tool in skills.standing_tools()}
+    offered = {tool.name for tool in skills.static_tools()}
     assert offered == {"list_skills", "load_skill", "unload_skill", "read_skill_resource", "run_skill_script"}
     early = run_now(skills.call("run_skill_script", {"skill_name": "chart", "script_name": "scripts/go.py"}))
     assert "load_skill" in early.text
@@ -280,10 +280,10 @@ def test_a_loop_gets_the_same_instructions_whether_or_not_they_are_at_hand(tmp_p
     skills = Skills(tmp_path)
 
     async def asked() -> tuple[str, str, str]:
-        first = await skills.instructions_soon("ann", request="Draw.")
-        second = await skills.instructions_soon("ann", request="Draw.")
+        first = await skills.instructions_async("ann", request="Draw.")
+        second = await skills.instructions_async("ann", request="Draw.")
         skills.session("ann").activate("chart")
-        return first, second, await skills.instructions_soon("ann", request="Draw.")
+        return first, second, await skills.instructions_async("ann", request="Draw.")
 
     first, second, third = asyncio.run(asked())
     assert first == second == Skills(tmp_path).instructions("ann", request="Draw.")

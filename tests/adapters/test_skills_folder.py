@@ -56,7 +56,7 @@ def test_what_was_in_the_folder_before_stays_there(skills: Path, tmp_path: Path)
 def test_a_skill_of_the_same_name_is_never_replaced(skills: Path, tmp_path: Path) -> None:
     skill_folder(tmp_path / "own/.claude/skills", "chart", body="Mine.")
     skill_folder(skills, "a-first")
-    with pytest.raises(ConflictError, match="is in the way"):
+    with pytest.raises(ConflictError, match="exists already"):
         SkillsFolder(metier.discover(skills), folder=tmp_path / "own")
     assert [path.name for path in (tmp_path / "own/.claude/skills").iterdir()] == ["chart"]
     assert "Mine." in (tmp_path / "own/.claude/skills/chart/SKILL.md").read_text()

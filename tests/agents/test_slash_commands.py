@@ -23,20 +23,20 @@ def test_a_file_is_a_command_of_its_name(tmp_path: Path) -> None:
     assert set(found) == {"review", "git:commit"}
     assert found["review"].description == "Review a pull request"
     assert found["git:commit"].description == "Commit"
-    assert found["review"].filled("#12 and #13") == "Review #12 and #13 carefully."
-    assert found["git:commit"].filled("'all files' main") == "# Commit\n\nCommit all files to main."
-    assert found["git:commit"].filled("one") == "# Commit\n\nCommit one to ."
+    assert found["review"].fill("#12 and #13") == "Review #12 and #13 carefully."
+    assert found["git:commit"].fill("'all files' main") == "# Commit\n\nCommit all files to main."
+    assert found["git:commit"].fill("one") == "# Commit\n\nCommit one to ."
 
 
 def test_arguments_without_a_place_are_not_lost(tmp_path: Path) -> None:
     write(tmp_path, "plain.md", "Do it.\n")
     command = read_slash_commands([str(tmp_path)])["plain"]
-    assert (command.filled(""), command.filled("it's now")) == ("Do it.", "Do it.\n\nit's now")
+    assert (command.fill(""), command.fill("it's now")) == ("Do it.", "Do it.\n\nit's now")
 
 
 def test_a_value_is_not_filled_again(tmp_path: Path) -> None:
     write(tmp_path, "echo.md", "$ARGUMENTS / $1")
-    assert read_slash_commands([str(tmp_path)])["echo"].filled("$1 $ARGUMENTS") == "$1 $ARGUMENTS / $1"
+    assert read_slash_commands([str(tmp_path)])["echo"].fill("$1 $ARGUMENTS") == "$1 $ARGUMENTS / $1"
 
 
 def test_the_later_folder_counts(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_two_tasks_of_one_name_are_told() -> None:
 def test_a_lopsided_set_is_noted() -> None:
     rows = [{"query": f"plot {number}", "should_trigger": True} for number in range(9)]
     assert balance(read_queries(eval_files(evals__eval_queries=rows))) == (
-        "no queries should not trigger; 8 or more of each kind make a test",
+        "no queries should not trigger; a test needs 8 or more of each kind",
     )
 
 

@@ -1,6 +1,6 @@
-"""From synchronous frameworks to our tools, which are awaited: one loop in a thread of its own, for the whole process.
+"""An event loop in a background thread, one for the process, for frameworks that call our async tools synchronously.
 
-`asyncio.run` for each call would take a millisecond and cannot be used where a loop runs already, as in a notebook.
+`asyncio.run` for each call would take a millisecond and fails where a loop is running already, as in a notebook.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["run_in_background"]
 
 T = TypeVar("T")
 _starting = threading.Lock()
-_home: tuple[threading.Thread, asyncio.AbstractEventLoop] | None = None
+_running: tuple[threading.Thread, asyncio.AbstractEventLoop] | None = None
 
 
-def run_in_background(work: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends and receives is nobody's business
-    """What `work` comes to. Interrupted, it is cancelled."""
+def run_in_background(work: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends and receives
+    """Runs the coroutine and returns its result. An interruption cancels it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return future.result()
@@ -29,16 +29,16 @@ def run_in_background(work: Coroutine[Any, Any, T]) -> T:  # Any: what a corouti
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    global _home
+    global _running
     with _starting:
         # A forked child has the loop but not the thread.
-        if _home is None or not _home[0].is_alive():
+        if _running is None or not _running[0].is_alive():
             loop = asyncio.new_event_loop()
             thread = threading.Thread(target=loop.run_forever, name="metier-adapters", daemon=True)
             thread.start()
-            _home = (thread, loop)
+            _running = (thread, loop)
             atexit.register(_end, thread, loop)
-        return _home[1]
+        return _running[1]
 
 
 def _end(thread: threading.Thread, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,7 +1,7 @@
-"""The chat completions format, which OpenAI made and everybody speaks: what a request says, and what to do with an answer.
+"""OpenAI's chat completions format: building requests and reading answers.
 
-Nothing here sends anything. A `ChatTurn` is asked for the next request and given the answer, so that the four ways to
-talk (waiting or awaiting, whole or streamed) are four short loops over the same decisions.
+The caller's client sends the requests. A `ChatTurn` builds the next request and reads the answer, so that the four modes (sync
+or async, whole or streamed) are four short loops.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .skills import Skills
 __all__ = [
     "ChatCall",
     "ChatTurn",
-    "astreamed",
-    "awhole",
+    "append_text",
     "chat_tool",
-    "extended",
-    "last_words",
-    "streamed",
-    "whole",
+    "complete",
+    "complete_async",
+    "last_user_text",
+    "stream",
+    "stream_async",
     "with_instructions",
 ]
 
@@ -41,10 +41,10 @@ class ChatCall:
 
 
 class ChatTurn:
-    """One turn of the caller's: as many requests as the model needs until it says something, or calls a tool of theirs.
+    """One turn of the caller: requests until the model answers or calls a tool of the caller.
 
-    What was said on the way is added to the caller's `messages`: it is part of the conversation. The last answer is
-    theirs to add, as ever.
+    Calls of our tools and their answers are added to the caller's `messages`, because they are part of the conversation. The
+    last answer is not; the caller adds it as usual.
     """
 
     def __init__(self, skills: Skills, conversation: str, request: Mapping[str, Any], *, rounds: int) -> None:
@@ -58,51 +58,51 @@ class ChatTurn:
 
     @property
     def is_over(self) -> bool:
-        """The last round has begun."""
+        """True once the last round has begun."""
         return self._left <= 0
 
     def request(self) -> dict[str, Any]:
-        """What to send next."""
+        """Builds the next request."""
         self._left -= 1
-        text = self._skills.instructions(self._conversation, request=last_words(self._messages))
+        text = self._skills.instructions(self._conversation, request=last_user_text(self._messages))
         ours = [chat_tool(tool) for tool in self._skills.tools(self._conversation) if tool.name not in self._theirs]
         request = {**self._request, "messages": with_instructions(self._messages, text)}
         if ours:
             request["tools"] = [*self._own, *ours]
             if self.is_over:
-                # Some models would go on for ever: now it has to say something.
+                # The last round: the model must answer.
                 request["tool_choice"] = "none"
         return request
 
     def split(self, calls: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Ours and theirs. Whatever the caller did not offer is ours to answer, also a name that a model made up."""
+        """Our calls and the caller's. Calls of unknown tools are ours to answer."""
         ours = [call for call in calls if _is_function(call) and _field(call, "function", "name") not in self._theirs]
         return ours, [call for call in calls if call not in ours]
 
     def calls(self, calls: Sequence[Any], content: object) -> list[ChatCall]:
-        """Note that the model made these calls of ours, and hand them out to be answered."""
-        said = [
+        """Adds the model's calls of our tools to the messages and returns them."""
+        ours = [
             ChatCall(_field(call, "id"), _field(call, "function", "name"), _field(call, "function", "arguments"))
             for call in calls
         ]
         functions = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in said
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in ours
         ]
-        # Without words there is no content: the SDK tries a null against each form that content may have, every time.
+        # No `content` key without text: the SDK validates a null against every type of content.
         words = {} if content is None else {"content": content}
         self._messages.append({"role": "assistant", **words, "tool_calls": functions})
-        return said
+        return ours
 
     async def answer(self, calls: Sequence[ChatCall]) -> None:
-        """One after the other, since a skill is loaded before its script is run."""
+        """Answers in order, because a skill is loaded before its script is run."""
         for call in calls:
             reply = await self._skills.call(call.name, call.arguments, self._conversation)
             self._messages.append({"role": "tool", "tool_call_id": call.id, "content": reply.text})
 
     def take(self, answer: Any) -> tuple[Any, list[ChatCall]]:
-        """What to hand to the caller, if there is nothing of ours to answer first, else those calls.
+        """Returns the answer for the caller, or None, and the calls of our tools.
 
-        Where the model called tools of both at once, ours are answered now and the caller sees only theirs.
+        If the model called tools of both, ours are answered now and the caller sees only its own.
         """
         message = answer.choices[0].message
         ours, theirs = self.split(message.tool_calls or ())
@@ -116,7 +116,7 @@ class ChatTurn:
 
 
 class _Streamed:
-    """One streamed answer. Text passes at once; calls are held back until it is known whose they are."""
+    """One streamed answer. Text passes at once; calls are held until the end, when their owner is known."""
 
     def __init__(self, turn: ChatTurn) -> None:
         self._turn = turn
@@ -139,7 +139,7 @@ class _Streamed:
         return not self._calls
 
     def end(self) -> tuple[list[Any], list[ChatCall], bool]:
-        """Chunks to pass now, calls to answer, and whether the turn is over."""
+        """Returns the chunks to pass now, the calls to answer, and whether the turn is over."""
         ours, theirs = self._turn.split(list(self._calls.values()))
         if not ours or self._turn.is_over:
             return self._held, [], True
@@ -148,7 +148,7 @@ class _Streamed:
         return [_only(chunk, indices) for chunk in self._held] if theirs else [], calls, bool(theirs)
 
 
-def whole(turn: ChatTurn, create: Callable[..., Any]) -> Any:
+def complete(turn: ChatTurn, create: Callable[..., Any]) -> Any:
     while True:
         answer, calls = turn.take(create(**turn.request()))
         run_in_background(turn.answer(calls))
@@ -156,7 +156,7 @@ def whole(turn: ChatTurn, create: Callable[..., Any]) -> Any:
             return answer
 
 
-async def awhole(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> Any:
+async def complete_async(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> Any:
     while True:
         answer, calls = turn.take(await create(**await in_thread(turn.request)))
         await turn.answer(calls)
@@ -164,7 +164,7 @@ async def awhole(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> Any:
             return answer
 
 
-def streamed(turn: ChatTurn, create: Callable[..., Any]) -> Iterator[Any]:
+def stream(turn: ChatTurn, create: Callable[..., Any]) -> Iterator[Any]:
     over = False
     while not over:
         answer = _Streamed(turn)
@@ -176,7 +176,7 @@ def streamed(turn: ChatTurn, create: Callable[..., Any]) -> Iterator[Any]:
         yield from held
 
 
-async def astreamed(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+async def stream_async(turn: ChatTurn, create: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
     over = False
     while not over:
         answer = _Streamed(turn)
@@ -194,26 +194,26 @@ def chat_tool(tool: Tool) -> dict[str, Any]:
 
 
 def with_instructions(messages: Sequence[Any], text: str) -> list[Any]:
-    """The messages with our text at the end of the caller's first system message: after what they may have cached, and not
-    as a second one, which some servers refuse. Their own objects stay as they are."""
+    """Adds our text to the end of the first system message: after the part that may be cached, and not as a second message,
+    which some servers reject. The caller's objects are not changed."""
     if not text:
         return list(messages)
     first = messages[0] if messages else None
     if first is None or _field(first, "role") not in ("system", "developer"):
         return [{"role": "system", "content": text}, *messages]
     content = first["content"] if isinstance(first, Mapping) else first.content
-    more = extended(content, text)
+    more = append_text(content, text)
     head = {**first, "content": more} if isinstance(first, Mapping) else first.model_copy(update={"content": more})
     return [head, *messages[1:]]
 
 
-def extended(content: Any, text: str) -> Any:
-    """The content of a message, whole or in parts, with more text at its end."""
+def append_text(content: Any, text: str) -> Any:
+    """Appends text to the content of a message, a string or a list of parts."""
     return f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
 
 
-def last_words(messages: Sequence[Any]) -> str:
-    """What the user said last."""
+def last_user_text(messages: Sequence[Any]) -> str:
+    """The text of the last user message."""
     for message in reversed(messages):
         if _field(message, "role") == "user":
             content = message["content"] if isinstance(message, Mapping) else message.content
@@ -224,7 +224,7 @@ def last_words(messages: Sequence[Any]) -> str:
 
 
 def _only(chunk: Any, indices: Sequence[int]) -> Any:
-    """The chunk with the calls of these indices only, counted from nought again."""
+    """A copy of the chunk with only the calls of these indices, renumbered from 0."""
     chunk = chunk.model_copy(deep=True)
     delta = chunk.choices[0].delta
     kept = [part for part in delta.tool_calls or () if part.index in indices]

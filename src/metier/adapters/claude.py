@@ -5,8 +5,8 @@
 
     query(prompt=…, options=with_skills(ClaudeAgentOptions(…), "skills"))    # as tools, with our sandbox
 
-As files, nothing is between Claude and the skill; hooks tell the session what was read, and what a skill's
-`allowed-tools` ask for is answered from the user's policy. As tools, they are an MCP server in this process.
+As files, Claude Code reads the skills directly; hooks tell the session what was read, and the user's policy decides about the
+`allowed-tools` of a skill. As tools, the skills are an MCP server in this process.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from metier.runtime import ActivatedBy, PolicyVerdict, ResourceRead, Tool, in_th
 from metier.spec import SKILL_FILE, is_name
 from metier.values import replace
 
-from .chat_completions import extended
-from .prompt import instructions_activated_elsewhere
+from .chat_completions import append_text
+from .prompt import included_instructions
 from .skills import MissingSdkError, Skills, Source
 from .skills_folder import SkillMount, SkillsFolder
 
@@ -50,13 +50,13 @@ Permission = PermissionResultAllow | PermissionResultDeny
 _WRITES = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 _READS = ("Read", "Glob", "Grep", "LS")
 _ARGUMENTS = ("command", "file_path", "notebook_path", "path", "url", "pattern", "query", "skill")
-"""Where Claude Code's tools keep what a permission is about."""
+"""The inputs of Claude Code's tools that a permission is about."""
 
 
 class SkillsWorkspace:
     """The skills of one conversation, mounted read-only where Claude Code finds them, until it is closed.
 
-    Without a `folder` of yours that is a new one beside your project, which stays as it is.
+    Without `folder`, that is a temporary folder outside of your project.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class SkillsWorkspace:
     ) -> None:  # fmt: skip
         self.skills = Skills.of(*skills)
         self.session = self.skills.session(conversation or uuid4().hex)
-        # Claude Code takes only names by the standard; others can be had as tools.
+        # Claude Code accepts only names that follow the standard; other skills are available as tools.
         usable = [entry for entry in self.session.skills.for_models if is_name(entry.name)]
         self.files = SkillsFolder(usable, folder=folder, how=how)
 
     def options(self, own: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
-        """Yours, with the skills. What you have set stays: your hooks run too, and your `can_use_tool` is asked about what
+        """Returns your options with the skills. Your settings stay: your hooks run too, and your `can_use_tool` decides what
         neither policy nor skill decides."""
         own = own or ClaudeAgentOptions()
         if own.setting_sources is not None and "project" not in own.setting_sources:
@@ -83,9 +83,10 @@ class SkillsWorkspace:
         after = HookMatcher(matcher="Read|Skill|Bash", hooks=[self._after_reading])
         hooks["PostToolUse"] = [*hooks.get("PostToolUse", ()), after]
         listed = own.skills if own.skills == "all" else [*(own.skills or ()), *self.files.names]
-        text = "\n\n".join(instructions_activated_elsewhere(self.session))
+        text = "\n\n".join(included_instructions(self.session))
         return replace(
-            own, add_dirs=[*own.add_dirs, self.files.folder], skills=listed, hooks=hooks, can_use_tool=self._asking(own),
+            own, add_dirs=[*own.add_dirs, self.files.folder], skills=listed, hooks=hooks,
+            can_use_tool=self._permission_hook(own),
             system_prompt=_appended(own.system_prompt, text),
         )  # fmt: skip
 
@@ -100,10 +101,10 @@ class SkillsWorkspace:
         self.close()
 
     def _before(self, own: ClaudeAgentOptions) -> Callable[[Any, str | None, Any], Awaitable[Any]]:
-        """Skills are not written to, and do not grant themselves what they ask for.
+        """Denies writes to skills, and grants `allowed-tools` of a skill only by policy.
 
-        Claude Code takes `allowed-tools` of an invoked skill for granted. Here they are a request, and the user's policy
-        the answer: what it leaves open is asked, unless the owner of the agent has allowed it anyway.
+        Claude Code grants the `allowed-tools` of an invoked skill. Here the user's policy decides: what it leaves open is
+        asked, unless the agent's own options allow it.
         """
         granted = parse_patterns(own.allowed_tools)
 
@@ -111,21 +112,21 @@ class SkillsWorkspace:
             tool, given = call["tool_name"], call["tool_input"]
             argument = _argument(given)
             if tool in _WRITES and self.files.find(argument, cwd=call.get("cwd", "")) is not None:
-                return _decided("deny", "skills are mounted read-only")
+                return _decision("deny", "skills are mounted read-only")
             decision = await in_thread(self.session.permissions.check, tool, argument)
             if decision.verdict is PolicyVerdict.DENY:
-                return _decided("deny", decision.rule)
-            # A rule of the policy speaks only where an active skill asks for it.
+                return _decision("deny", decision.rule)
+            # A rule of the policy applies only to what an active skill requests.
             is_open = decision.verdict is PolicyVerdict.ASK and decision.rule.startswith("policy.")
             if is_open and not any(pattern.grants(tool_request(tool, argument)) for pattern in granted):
-                return _decided("ask", decision.rule)
+                return _decision("ask", decision.rule)
             return {}
 
         return before
 
     async def _after_reading(self, call: Any, _: str | None, __: Any) -> Any:
-        told = [text for name, path in self._read(call) if (text := await in_thread(self._notice, name, path))]
-        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "\n".join(told)}} if told else {}
+        notes = [text for name, path in self._read(call) if (text := await in_thread(self._notice, name, path))]
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "\n".join(notes)}} if notes else {}
 
     def _read(self, call: Any) -> list[tuple[str, str]]:
         """The files of skills that a call has read."""
@@ -142,7 +143,7 @@ class SkillsWorkspace:
                 return [(name, SKILL_FILE) for name in self.files.names if f"skills/{name}/{SKILL_FILE}" in command]
 
     def _notice(self, name: str, path: str) -> str:
-        """Tell the session; returns what the model should know about it."""
+        """Records the read in the session. Returns a note for the model."""
         session = self.session
         if path != SKILL_FILE:
             size = os.path.getsize(self.files.path_of(name, path))
@@ -152,11 +153,11 @@ class SkillsWorkspace:
         try:
             left = session.activate(name, by=ActivatedBy.MODEL).evicted
         except MetierError:
-            # It has been read all the same; the session has told its subscribers why it is not active.
+            # It was read all the same; the session has emitted the reason why it is not active.
             return ""
         return f"Unloaded to make room: {', '.join(left)}. Do not follow its instructions any longer." if left else ""
 
-    def _asking(self, own: ClaudeAgentOptions) -> CanUseTool:
+    def _permission_hook(self, own: ClaudeAgentOptions) -> CanUseTool:
         async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
             argument = _argument(given)
             if tool in _READS and self.files.find(argument, cwd=os.fspath(own.cwd or "")) is not None:
@@ -175,25 +176,25 @@ def _argument(given: Any) -> str:
     return next((str(given[key]) for key in _ARGUMENTS if given.get(key)), "")
 
 
-def _decided(what: str, why: str) -> Any:
+def _decision(what: str, why: str) -> Any:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": what, "permissionDecisionReason": why}}
 
 
 def with_skills(own: ClaudeAgentOptions, *skills: Skills | Source, conversation: str = "") -> ClaudeAgentOptions:
-    """Your options with the skills as tools. Needs no files and no settings; scripts run in our sandbox."""
+    """Returns your options with the skills as tools. Needs no files and no settings; scripts run in our sandbox."""
     if not isinstance(own.mcp_servers, dict):
-        raise UsageError("mcp_servers is a file here", hint="give the servers as a dict, so that one can be added")
+        raise UsageError("mcp_servers is a file", hint="pass the servers as a dict, so that one can be added")
     server = skills_server(*skills, conversation=conversation)
     if not server["instance"].instructions:
         return own
     servers = {**own.mcp_servers, "skills": server}
     if own.can_use_tool is None:
         return replace(own, mcp_servers=servers, allowed_tools=[*own.allowed_tools, "mcp__skills"])
-    return replace(own, mcp_servers=servers, can_use_tool=_but_not_for("mcp__skills__", own.can_use_tool))
+    return replace(own, mcp_servers=servers, can_use_tool=_allow_prefix("mcp__skills__", own.can_use_tool))
 
 
-def _but_not_for(ours: str, ask: CanUseTool) -> CanUseTool:
-    """The session decides about our tools. An entry in `allowed_tools` would say so too, and the SDK would warn about it."""
+def _allow_prefix(ours: str, ask: CanUseTool) -> CanUseTool:
+    """Allows our tools, because the session decides about them. The SDK would warn about an entry in `allowed_tools`."""
 
     async def can_use_tool(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Permission:
         return PermissionResultAllow() if tool.startswith(ours) else await ask(tool, given, context)
@@ -207,8 +208,8 @@ def skills_server(*skills: Skills | Source, conversation: str = "") -> McpSdkSer
     conversation = conversation or uuid4().hex
 
     async def listed(_: object, __: object) -> types.ListToolsResult:
-        # Claude Code asks once, so these are the tools that stand from the first request to the last.
-        return types.ListToolsResult(tools=[_mcp_tool(tool) for tool in await in_thread(shared.standing_tools, conversation)])
+        # Claude Code lists tools only once, so they must not depend on the active skills.
+        return types.ListToolsResult(tools=[_mcp_tool(tool) for tool in await in_thread(shared.static_tools, conversation)])
 
     async def called(_: object, call: types.CallToolRequestParams) -> types.CallToolResult:
         reply = await shared.call(call.name, call.arguments, conversation)
@@ -228,16 +229,18 @@ def _mcp_tool(tool: Tool) -> types.Tool:
 
 
 def _appended(own: Any, text: str) -> Any:
-    """A system prompt, in any of its forms, with more text at its end."""
+    """Appends text to a system prompt in any of its forms."""
     if not text:
         return own
     match own:
         case None:
             return text
         case str():
-            return extended(own, text)
+            return append_text(own, text)
         case {"type": "preset"}:
-            return {**own, "append": extended(own.get("append") or "", text).strip()}
+            return {**own, "append": append_text(own.get("append") or "", text).strip()}
         case {"type": "custom"}:
-            return {**own, "prompt": extended(own["prompt"], text)}
-    raise UsageError("a system prompt from a file cannot be added to", hint="give it as text, or activate no skill beforehand")
+            return {**own, "prompt": append_text(own["prompt"], text)}
+    raise UsageError(
+        "text cannot be added to a system prompt from a file", hint="pass it as text, or activate no skill beforehand"
+    )

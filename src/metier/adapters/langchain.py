@@ -2,8 +2,8 @@
 
     agent = create_agent(model, tools, middleware=[SkillsMiddleware("skills")])
 
-In a graph of your own, `skill_tools` are the tools of this moment, for `bind_tools` and `ToolNode`, and
-`Skills.instructions` is the text for the system message.
+In your own graph, `skill_tools` returns the current tools, for `bind_tools` and `ToolNode`, and `Skills.instructions` the text
+for the system message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import uuid4
 from metier.runtime import ToolReply, in_thread
 
 from .background_loop import run_in_background
-from .chat_completions import chat_tool, extended
+from .chat_completions import append_text, chat_tool
 from .skills import MissingSdkError, Skills, Source
 
 try:
@@ -34,11 +34,11 @@ __all__ = ["SkillsMiddleware", "SkillsState", "skill_tools"]
 
 class SkillsState(AgentState[Any]):
     skills_conversation: NotRequired[Annotated[str, PrivateStateAttr]]
-    """The graph's state is what a conversation is here, so its name is part of it: kept with the thread by a checkpointer."""
+    """The conversation is the state of the graph, so its id is part of it: a checkpointer stores it with the thread."""
 
 
 class SkillsMiddleware(AgentMiddleware[SkillsState, Any, Any]):
-    """The catalog in the system message, and the tools of skills as they come and go."""
+    """Adds the catalog to the system message and the current tools of skills to each request."""
 
     state_schema = SkillsState
 
@@ -80,25 +80,25 @@ class SkillsMiddleware(AgentMiddleware[SkillsState, Any, Any]):
 
     def _with_skills(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         conversation = _conversation(request.state)
-        said = [message.text for message in request.messages if isinstance(message, HumanMessage)]
-        text = self.skills.instructions(conversation, request=said[-1] if said else "")
+        texts = [message.text for message in request.messages if isinstance(message, HumanMessage)]
+        text = self.skills.instructions(conversation, request=texts[-1] if texts else "")
         tools = [chat_tool(tool) for tool in self.skills.tools(conversation)]
         if not text and not tools:
             return request
         own = request.system_message
-        system = SystemMessage(text) if own is None else own.model_copy(update={"content": extended(own.content, text)})
+        system = SystemMessage(text) if own is None else own.model_copy(update={"content": append_text(own.content, text)})
         return request.override(system_message=system, tools=[*request.tools, *tools])
 
     async def _reply(self, request: ToolCallRequest) -> ToolReply:
-        """To a call of a tool that the agent itself does not have."""
+        """Answers a call of a tool that the agent itself does not have."""
         return await self.skills.call(request.tool_call["name"], request.tool_call["args"], _conversation(request.state))
 
 
 def skill_tools(*skills: Skills | Source, conversation: str = "") -> list[BaseTool]:
-    """The tools that the skills offer now. They come and go with what is active, so take them anew in every step."""
+    """The current tools of the skills. They change with the active skills, so call this in every step."""
     shared = Skills.of(*skills)
 
-    def made(name: str, description: str, schema: dict[str, Any]) -> BaseTool:
+    def make_tool(name: str, description: str, schema: dict[str, Any]) -> BaseTool:
         async def work(**arguments: Any) -> str:
             return (await shared.call(name, arguments, conversation)).text
 
@@ -107,7 +107,7 @@ def skill_tools(*skills: Skills | Source, conversation: str = "") -> list[BaseTo
 
         return StructuredTool(name=name, description=description, args_schema=schema, func=wait, coroutine=work)
 
-    return [made(tool.name, tool.description, tool.schema) for tool in shared.tools(conversation)]
+    return [make_tool(tool.name, tool.description, tool.schema) for tool in shared.tools(conversation)]
 
 
 def _conversation(state: Any) -> str:

@@ -1,9 +1,9 @@
-"""Skills for LiteLLM, so for every provider that it speaks to.
+"""Skills for LiteLLM and all of its providers.
 
     skills = LiteLLMSkills("skills")
     answer = skills.completion(model="anthropic/claude-sonnet-5", messages=messages)    # as litellm.completion
 
-LiteLLM answers in OpenAI's formats whatever the provider, so all that is decided is decided in `chat`.
+LiteLLM answers in the chat completions format for every provider, so `chat_completions` does the work.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["LiteLLMSkills"]
 
 
 class LiteLLMSkills:
-    """One conversation. `Skills(...)` can be shared by many, each with its own name for `conversation`.
+    """One conversation. Several can share one `Skills(...)`, each with its own `conversation`.
 
-    `via` is a `litellm.Router`, where there is one.
+    `via` can be a `litellm.Router`.
     """
 
     def __init__(self, *skills: Skills | Source, conversation: str = "", rounds: int = 50, via: Any = litellm) -> None:
@@ -46,9 +46,9 @@ class LiteLLMSkills:
     @overload
     def completion(self, *, messages: list[Any], stream: Literal[True], **request: Any) -> Iterator[ModelResponseStream]: ...
     def completion(self, *, messages: list[Any], stream: bool = False, **request: Any) -> Any:
-        """As `litellm.completion`. `messages` grows by what was said to skills on the way."""
+        """As `litellm.completion`. Calls of skills' tools and their answers are added to `messages`."""
         turn = self._turn(messages, stream, request)
-        return (chat.streamed if stream else chat.whole)(turn, self._via.completion)
+        return (chat.stream if stream else chat.complete)(turn, self._via.completion)
 
     @overload
     async def acompletion(self, *, messages: list[Any], stream: Literal[False] = False, **request: Any) -> ModelResponse: ...
@@ -59,7 +59,9 @@ class LiteLLMSkills:
     async def acompletion(self, *, messages: list[Any], stream: bool = False, **request: Any) -> Any:
         """As `litellm.acompletion`."""
         turn = self._turn(messages, stream, request)
-        return chat.astreamed(turn, self._via.acompletion) if stream else await chat.awhole(turn, self._via.acompletion)
+        return (
+            chat.stream_async(turn, self._via.acompletion) if stream else await chat.complete_async(turn, self._via.acompletion)
+        )
 
     def _turn(self, messages: list[Any], stream: bool, request: dict[str, Any]) -> chat.ChatTurn:
         given = {**request, "messages": messages, **({"stream": True} if stream else {})}

@@ -1,11 +1,11 @@
-"""Skills for the OpenAI SDK: chat completions and responses, whole or streamed, with either client.
+"""Skills for the OpenAI SDK: chat completions and responses, whole or streamed, with the sync or async client.
 
     skills = OpenAISkills("skills")
     answer = skills.chat(client, model="gpt-5", messages=messages)       # as client.chat.completions.create
     answer = skills.respond(client, model="gpt-5", input="Chart it.")    # as client.responses.create
 
-The model has no file system here, so the catalog goes into the instructions and activation is a tool. Calls of skills'
-tools are answered on the way; you get what you would have got without skills: text, or calls of your own tools.
+The model has no file system here, so the catalog is in the instructions and activation is a tool. Calls of skills'
+tools are answered in between; the result is the same as without skills: text, or calls of your own tools.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["OpenAISkills"]
 
 
 class OpenAISkills:
-    """One conversation. `Skills(...)` can be shared by many, each with its own name for `conversation`."""
+    """One conversation. Several can share one `Skills(...)`, each with its own `conversation`."""
 
     def __init__(self, *skills: Skills | Source, conversation: str = "", rounds: int = 50) -> None:
         self.skills = Skills.of(*skills)
         self.conversation = conversation
         self.rounds = rounds
         """Requests that one call may make; in the last one the model must answer."""
-        self._owed: list[Any] = []
+        self._pending: list[Any] = []
 
     @overload
     def chat(
@@ -59,13 +59,13 @@ class OpenAISkills:
         self, client: AsyncOpenAI, *, messages: list[Any], stream: Literal[True], **request: Any
     ) -> AsyncIterator[ChatCompletionChunk]: ...
     def chat(self, client: OpenAI | AsyncOpenAI, *, messages: list[Any], stream: bool = False, **request: Any) -> Any:
-        """As `client.chat.completions.create`. `messages` grows by what was said to skills on the way."""
+        """As `client.chat.completions.create`. Calls of skills' tools and their answers are added to `messages`."""
         given = {**request, "messages": messages, **({"stream": True} if stream else {})}
         turn = chat.ChatTurn(self.skills, self.conversation, given, rounds=self.rounds)
         create: Any = client.chat.completions.create
         if isinstance(client, AsyncOpenAI):
-            return chat.astreamed(turn, create) if stream else chat.awhole(turn, create)
-        return chat.streamed(turn, create) if stream else chat.whole(turn, create)
+            return chat.stream_async(turn, create) if stream else chat.complete_async(turn, create)
+        return chat.stream(turn, create) if stream else chat.complete(turn, create)
 
     @overload
     def respond(self, client: OpenAI, *, stream: Literal[False] = False, **request: Any) -> Response: ...
@@ -79,8 +79,8 @@ class OpenAISkills:
         """As `client.responses.create`. An `input` that is a list grows by what was said to skills on the way, unless the
         server keeps the conversation (`previous_response_id`, `conversation`)."""
         given = {**request, **({"stream": True} if stream else {})}
-        turn = responses.ResponseTurn(self.skills, self.conversation, given, self._owed, rounds=self.rounds)
+        turn = responses.ResponseTurn(self.skills, self.conversation, given, self._pending, rounds=self.rounds)
         create: Any = client.responses.create
         if isinstance(client, AsyncOpenAI):
-            return responses.astreamed(turn, create) if stream else responses.awhole(turn, create)
-        return responses.streamed(turn, create) if stream else responses.whole(turn, create)
+            return responses.stream_async(turn, create) if stream else responses.complete_async(turn, create)
+        return responses.stream(turn, create) if stream else responses.complete(turn, create)

@@ -3,9 +3,9 @@
     agent = with_skills(Agent(name="Artist", instructions="…"), "skills")
     result = await Runner.run(agent, "Chart the sales.")
 
-The SDK asks an agent for the tools of its MCP servers before every request, which is when ours come and go; so that is
-the question we answer too. An MCP server in this process would do the same, but a call of such a tool costs two
-milliseconds more, most of it for an answer in parts that the SDK walks through again with every request.
+The SDK asks an agent for the tools of its MCP servers before every request, so our current tools are added there. An MCP
+server in this process would do the same, but a call of its tools takes two milliseconds more, because the SDK processes its
+answers again with every request.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ Conversation = str | Callable[[RunContextWrapper[Any]], str]
 
 
 def with_skills(agent: Agent[T], *skills: Skills | Source, conversation: Conversation = "") -> Agent[T]:
-    """The same agent with skills.
+    """Returns a copy of the agent with skills.
 
-    What is active belongs to a conversation. The SDK does not say which one a run is part of, so either adapt the agent
-    for each (it costs nothing: share one `Skills`), or give a function that reads it from the run's context.
+    Active skills belong to a conversation. The SDK does not identify the conversation of a run, so either adapt the agent for
+    each (it is cheap: share one `Skills`), or pass a function that reads it from the run's context.
     """
-    if isinstance(agent, _Skilled):
-        raise UsageError("this agent has skills already", hint="give all folders at once: the tools of two would have one name")
-    brought = _Brought(Skills.of(*skills), conversation)
+    if isinstance(agent, _WithSkills):
+        raise UsageError("this agent has skills already", hint="pass all folders at once, because tool names must be unique")
+    agent_skills = _AgentSkills(Skills.of(*skills), conversation)
 
     async def instructions(context: RunContextWrapper[T], running: Agent[T]) -> str:
         own = agent.instructions
-        said: str | Awaitable[str] | None = own(context, running) if callable(own) else own
-        text = await said if inspect.isawaitable(said) else said
-        return "\n\n".join(part for part in (text, await brought.instructions(context)) if part)
+        result: str | Awaitable[str] | None = own(context, running) if callable(own) else own
+        text = await result if inspect.isawaitable(result) else result
+        return "\n\n".join(part for part in (text, await agent_skills.instructions(context)) if part)
 
     same = {each.name: getattr(agent, each.name) for each in fields(agent) if each.init}
-    made: Agent[T] = _skilled(type(agent))(**same | {"instructions": instructions, "brought": brought})
+    made: Agent[T] = _class_with_skills(type(agent))(**same | {"instructions": instructions, "agent_skills": agent_skills})
     return made
 
 
 @dataclass(frozen=True, slots=True)
-class _Brought:
-    """Skills for one conversation, or for whichever a run's context says."""
+class _AgentSkills:
+    """Skills for one conversation, or for the one that the run's context names."""
 
     skills: Skills
     conversation: Conversation
 
     async def instructions(self, context: RunContextWrapper[Any]) -> str:
-        return await self.skills.instructions_soon(self._of(context), request=_last_words(context))
+        return await self.skills.instructions_async(self._conversation_of(context), request=_last_user_text(context))
 
     async def tools(self, context: RunContextWrapper[Any]) -> list[SdkTool]:
-        conversation = self._of(context)
+        conversation = self._conversation_of(context)
         return [self._tool(tool, conversation) for tool in await in_thread(self.skills.tools, conversation)]
 
     def _tool(self, tool: Tool, conversation: str) -> FunctionTool:
@@ -81,35 +81,35 @@ class _Brought:
             description=tool.description,
             params_json_schema=tool.schema,
             on_invoke_tool=invoke,
-            # The tool itself checks its arguments; a strict schema could not say which of them may be left out.
+            # The tool checks its arguments itself; a strict schema cannot have optional ones.
             strict_json_schema=False,
         )
 
-    def _of(self, context: RunContextWrapper[Any]) -> str:
+    def _conversation_of(self, context: RunContextWrapper[Any]) -> str:
         return self.conversation if isinstance(self.conversation, str) else self.conversation(context)
 
 
-class _Skilled:
-    """What an agent with skills answers beyond its kind. `brought` is a field, because the SDK copies agents by field."""
+class _WithSkills:
+    """The mixin of agents with skills. `agent_skills` is a field, because the SDK copies agents by field."""
 
-    brought: _Brought
+    agent_skills: _AgentSkills
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[SdkTool]:
         own: list[SdkTool] = await super().get_mcp_tools(run_context)  # type: ignore[misc]
-        return own + await self.brought.tools(run_context)
+        return own + await self.agent_skills.tools(run_context)
 
 
-_kinds: dict[type[Any], type[Agent[Any]]] = {}
+_classes: dict[type[Any], type[Agent[Any]]] = {}
 
 
-def _skilled(kind: type[Agent[Any]]) -> type[Agent[Any]]:
-    """That kind of agent, be it the SDK's own or another of it, with skills."""
-    if kind not in _kinds:
-        _kinds[kind] = make_dataclass(kind.__name__, [("brought", _Brought | None, None)], bases=(_Skilled, kind))
-    return _kinds[kind]
+def _class_with_skills(kind: type[Agent[Any]]) -> type[Agent[Any]]:
+    """The subclass of an agent class with skills."""
+    if kind not in _classes:
+        _classes[kind] = make_dataclass(kind.__name__, [("agent_skills", _AgentSkills | None, None)], bases=(_WithSkills, kind))
+    return _classes[kind]
 
 
-def _last_words(context: RunContextWrapper[Any]) -> str:
+def _last_user_text(context: RunContextWrapper[Any]) -> str:
     for item in reversed(context.turn_input):
         if item.get("role") == "user" and isinstance(content := item.get("content"), str):
             return content

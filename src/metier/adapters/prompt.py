@@ -1,4 +1,4 @@
-"""What the system prompt of an agent says about skills: the catalog, and those that somebody else than the model chose."""
+"""The part of the system prompt about skills: the catalog, and the skills that the model did not load itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from metier.disclosure import ActivationMethod, Budget, CatalogStyle, left_out_s
 from metier.errors import MetierError
 from metier.runtime import ActivatedBy, Session
 
-__all__ = ["activated_elsewhere", "catalog_text", "instructions_activated_elsewhere"]
+__all__ = ["catalog_text", "included_instructions", "skills_to_include"]
 
 
 def catalog_text(session: Session, budget: Budget, request: str) -> str:
@@ -20,16 +20,16 @@ def catalog_text(session: Session, budget: Budget, request: str) -> str:
         best = [by_folder.pop(match.id) for match in matches if match.id in by_folder]
         page = render_catalog([*best, *by_folder.values()], budget, style)
     if selector is None and page.left_out:
-        # Nobody is sent to a tool that is not there.
+        # There is no search tool without a selector.
         sentence = left_out_sentence(page.left_out, ActivationMethod.TOOL)
         return page.text.replace(sentence, f"{page.left_out:,} more: call list_skills.")
     return page.text
 
 
-def instructions_activated_elsewhere(session: Session) -> list[str]:
-    """The instructions of skills that the model did not load itself, so never saw as an answer, with what those need."""
+def included_instructions(session: Session) -> list[str]:
+    """The instructions of skills that the model did not load itself, and of their dependencies: it has not seen them."""
     rows = {row.name: row for row in session.active}
-    wanted = activated_elsewhere(session)
+    wanted = skills_to_include(session)
     for name in wanted:
         wanted += [need for need in rows[name].dependencies if need in rows and need not in wanted]
     texts = []
@@ -38,11 +38,11 @@ def instructions_activated_elsewhere(session: Session) -> list[str]:
             try:
                 texts.append(session.content(row.name))
             except (MetierError, OSError):
-                # Deleted or broken meanwhile; the session drops it when it gets its next catalog.
+                # Deleted or broken by now; the session drops it with its next catalog.
                 continue
     return texts
 
 
-def activated_elsewhere(session: Session) -> list[str]:
+def skills_to_include(session: Session) -> list[str]:
     """The skills that the model did not load itself."""
     return [row.name for row in session.active if row.by not in (ActivatedBy.MODEL, ActivatedBy.DEPENDENCY)]

@@ -4,7 +4,7 @@
     agent = Agent("openai:gpt-5", toolsets=[SkillsToolset("skills")])         # the same, where toolsets are composed
 
 pydantic-ai asks a toolset for its tools and instructions before every request, and knows which conversation a run
-continues; so one agent serves any number of them.
+continues, so one agent serves any number of conversations.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ except ImportError:
 
 __all__ = ["SkillsCapability", "SkillsToolset"]
 
-# The tool itself checks its arguments, and tells the model what is wrong in a sentence; a validator of pydantic's would
-# end the run after so many mistakes.
+# The tool checks its arguments itself and tells the model what is wrong; a validator of pydantic would end the run after
+# several mistakes.
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema())
 
 
@@ -44,7 +44,7 @@ class SkillsToolset(AbstractToolset[AgentDepsT]):
 
     async def get_instructions(self, ctx: RunContext[AgentDepsT]) -> str | None:
         request = ctx.prompt if isinstance(ctx.prompt, str) else ""
-        return await self.skills.instructions_soon(ctx.conversation_id or "", request=request) or None
+        return await self.skills.instructions_async(ctx.conversation_id or "", request=request) or None
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
         tools = await in_thread(self.skills.tools, ctx.conversation_id or "")
@@ -55,7 +55,7 @@ class SkillsToolset(AbstractToolset[AgentDepsT]):
                     name=tool.name,
                     description=tool.description,
                     parameters_json_schema=tool.schema,
-                    # In turn, as the model wrote them down: a skill is loaded before its script is run.
+                    # In the order of the calls: a skill is loaded before its script is run.
                     sequential=True,
                 ),
                 max_retries=0,
@@ -73,7 +73,7 @@ class SkillsToolset(AbstractToolset[AgentDepsT]):
 
 
 class SkillsCapability(AbstractCapability[AgentDepsT]):
-    """Everything about skills in one line of an agent."""
+    """Skills as a capability of an agent."""
 
     def __init__(self, *skills: Skills | Source) -> None:
         self.skills = Skills.of(*skills)

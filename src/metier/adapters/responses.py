@@ -1,6 +1,6 @@
-"""The responses format of OpenAI: what a request says, and what to do with an answer, which is a list of items.
+"""OpenAI's responses format: building requests and reading answers, which are lists of items.
 
-As in `chat`, nothing here sends anything by itself.
+As in `chat_completions`, the caller's client sends the requests.
 """
 
 from __future__ import annotations
@@ -11,36 +11,38 @@ from typing import Any
 from metier.runtime import Tool, in_thread
 
 from .background_loop import run_in_background
-from .chat_completions import last_words
+from .chat_completions import last_user_text
 from .skills import Skills
 
 # Any: requests are handed on as they are, and items of an answer are the SDK's own objects.
 
-__all__ = ["ResponseTurn", "astreamed", "awhole", "response_tool", "streamed", "whole"]
+__all__ = ["ResponseTurn", "complete", "complete_async", "response_tool", "stream", "stream_async"]
 
 
 class ResponseTurn:
     """One turn over the responses API, whose answers are lists of items."""
 
-    def __init__(self, skills: Skills, conversation: str, request: Mapping[str, Any], owed: list[Any], *, rounds: int) -> None:
+    def __init__(
+        self, skills: Skills, conversation: str, request: Mapping[str, Any], pending: list[Any], *, rounds: int
+    ) -> None:
         self._skills, self._conversation = skills, conversation
         self._request = dict(request)
         self._left = rounds
         self._own = list(self._request.get("tools") or ())
         self._theirs = {tool.get("name") for tool in self._own if isinstance(tool, Mapping)}
-        self._is_kept = "previous_response_id" in self._request or "conversation" in self._request
+        self._is_stored = "previous_response_id" in self._request or "conversation" in self._request
         given = self._request.get("input", "")
-        self._words = given if isinstance(given, str) else last_words(given)
+        self._request_text = given if isinstance(given, str) else last_user_text(given)
         self._input: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        self._owed = owed
-        """Results of ours that a server which keeps the conversation still has to get, with the caller's own."""
+        self._pending = pending
+        """Our results that a server which stores the conversation has yet to receive, with the caller's own."""
 
     def request(self) -> dict[str, Any]:
         self._left -= 1
-        text = self._skills.instructions(self._conversation, request=self._words)
+        text = self._skills.instructions(self._conversation, request=self._request_text)
         ours = [response_tool(tool) for tool in self._skills.tools(self._conversation) if tool.name not in self._theirs]
-        request = {**self._request, "input": [*self._owed, *self._input] if self._is_kept else self._input}
-        self._owed.clear()
+        request = {**self._request, "input": [*self._pending, *self._input] if self._is_stored else self._input}
+        self._pending.clear()
         if text:
             own = self._request.get("instructions")
             request["instructions"] = f"{own}\n\n{text}" if isinstance(own, str) and own else text
@@ -54,17 +56,17 @@ class ResponseTurn:
         return item.type == "function_call" and item.name not in self._theirs
 
     def take(self, response: Any) -> tuple[Any, list[Any]]:
-        """The response, if nothing of ours has to be answered first or theirs has to be as well; and the calls of ours."""
+        """Returns the response for the caller, or None, and the calls of our tools."""
         ours = [item for item in response.output if self.is_ours(item)]
         if not ours or self._left <= 0:
             return response, []
         theirs = [item for item in response.output if item.type == "function_call" and not self.is_ours(item)]
-        if self._is_kept:
+        if self._is_stored:
             self._input = []
             if "previous_response_id" in self._request:
                 self._request["previous_response_id"] = response.id
         else:
-            # Reasoning goes with the calls that it led to.
+            # Reasoning belongs to the calls that follow it.
             said = [item for item in response.output if not theirs or item.type == "reasoning" or item in ours]
             self._input.extend(item.model_dump(exclude_none=True, mode="json") for item in said)
         if not theirs:
@@ -72,16 +74,16 @@ class ResponseTurn:
         response.output = [item for item in response.output if item not in ours and item.type != "reasoning"]
         return response, ours
 
-    async def answer(self, calls: list[Any], *, goes_on: bool) -> None:
+    async def answer(self, calls: list[Any], *, continues: bool) -> None:
         results = []
         for call in calls:
             reply = await self._skills.call(call.name, call.arguments, self._conversation)
             results.append({"type": "function_call_output", "call_id": call.call_id, "output": reply.text})
-        (self._owed if self._is_kept and not goes_on else self._input).extend(results)
+        (self._pending if self._is_stored and not continues else self._input).extend(results)
 
 
 class _Held:
-    """The events of one streamed response that a caller should see: none about calls of ours."""
+    """Filters the events of one streamed response: the caller does not see calls of our tools."""
 
     def __init__(self, turn: ResponseTurn, *, first: bool) -> None:
         self._turn = turn
@@ -109,35 +111,35 @@ class _Held:
         return self.end if response is not None else None, calls
 
 
-def whole(turn: ResponseTurn, create: Callable[..., Any]) -> Any:
+def complete(turn: ResponseTurn, create: Callable[..., Any]) -> Any:
     while True:
         response, calls = turn.take(create(**turn.request()))
-        run_in_background(turn.answer(calls, goes_on=response is None))
+        run_in_background(turn.answer(calls, continues=response is None))
         if response is not None:
             return response
 
 
-async def awhole(turn: ResponseTurn, create: Callable[..., Awaitable[Any]]) -> Any:
+async def complete_async(turn: ResponseTurn, create: Callable[..., Awaitable[Any]]) -> Any:
     while True:
         response, calls = turn.take(await create(**await in_thread(turn.request)))
-        await turn.answer(calls, goes_on=response is None)
+        await turn.answer(calls, continues=response is None)
         if response is not None:
             return response
 
 
-def streamed(turn: ResponseTurn, create: Callable[..., Any]) -> Iterator[Any]:
+def stream(turn: ResponseTurn, create: Callable[..., Any]) -> Iterator[Any]:
     last, first = None, True
     while last is None:
         held = _Held(turn, first=first)
         yield from filter(held.passes, create(**turn.request()))
         last, calls = held.take()
-        run_in_background(turn.answer(calls, goes_on=last is None))
+        run_in_background(turn.answer(calls, continues=last is None))
         first = False
     if last:
         yield last
 
 
-async def astreamed(turn: ResponseTurn, create: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+async def stream_async(turn: ResponseTurn, create: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
     last, first = None, True
     while last is None:
         held = _Held(turn, first=first)
@@ -145,7 +147,7 @@ async def astreamed(turn: ResponseTurn, create: Callable[..., Awaitable[Any]]) -
             if held.passes(event):
                 yield event
         last, calls = held.take()
-        await turn.answer(calls, goes_on=last is None)
+        await turn.answer(calls, continues=last is None)
         first = False
     if last:
         yield last

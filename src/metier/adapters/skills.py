@@ -1,13 +1,12 @@
-"""What every adapter stands on: skills as an agent uses them, without a word about any framework.
+"""The skills of an agent, for any framework. Every adapter is built on this class.
 
-A framework needs three things: a text for the system prompt, the tools that the model can call now, and somebody who
-answers a call. A conversation has its own session, because what is active is what *its* model has read: adapters name
-the conversation where their framework tells which one it is, and an agent that serves many shares one `Skills`.
+A framework needs three things: a text for the system prompt, the tools that the model can call now, and answers to calls.
+Each conversation has its own session, because its model has read only what is active there. Adapters name the conversation
+if their framework identifies it, so one `Skills` can serve many.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import OrderedDict
@@ -17,13 +16,12 @@ from metier.catalog import Catalog
 from metier.disclosure import Budget
 from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.runtime import (
-    BadArgumentsError,
     Session,
     SessionOptions,
     SessionServices,
     Tool,
     ToolReply,
-    error_text,
+    call_tool,
     in_thread,
     static_tools,
 )
@@ -31,13 +29,13 @@ from metier.selection import Selection, Selector
 from metier.sources import discover
 from metier.spec import Json
 
-from .prompt import activated_elsewhere, catalog_text, instructions_activated_elsewhere
+from .prompt import catalog_text, included_instructions, skills_to_include
 
-__all__ = ["MissingSdkError", "Skills", "Source", "arguments_of"]
+__all__ = ["MissingSdkError", "Skills", "Source"]
 
 Source = Session | Catalog | str | os.PathLike[str]
 _MOST_OPEN = 1_000
-"""Sessions kept at hand. Older ones are made again from their rows in the store."""
+"""Open sessions. Older ones are reopened from the store."""
 _MOST_PAGES = 64
 
 
@@ -54,9 +52,9 @@ class MissingSdkError(UnavailableError, ImportError):
 class Skills:
     """The skills of an agent.
 
-    Given folders or a catalog it brings a sandbox for scripts and a search of its own, and serves any number of
-    conversations. Given a `Session`, such as `App().session()`, it serves the one conversation that this is. With
-    `auto_select`, what the local ranker is sure of is active before the model sees a request.
+    With folders or a catalog it has its own sandbox and search, and serves any number of conversations. With a `Session`, such
+    as `App().sessions.open()`, it serves that one conversation. With `auto_select`, skills that the local ranker is sure of are
+    activated before the model sees a request.
     """
 
     def __init__(
@@ -79,14 +77,14 @@ class Skills:
 
     @classmethod
     def of(cls, *skills: Skills | Source) -> Skills:
-        """As an adapter is given them."""
+        """Returns the `Skills` that an adapter was given, or builds one from folders, a catalog or a session."""
         first = skills[0] if skills else None
         if isinstance(first, Skills) and len(skills) == 1:
             return first
         return cls(*(each for each in skills if not isinstance(each, Skills)))
 
     def session(self, conversation: str = "") -> Session:
-        """Of that conversation; the session store keeps what it knows."""
+        """The session of that conversation."""
         if self._given is not None:
             return self._given
         with self._lock:
@@ -102,7 +100,7 @@ class Skills:
         return session
 
     def use(self, catalog: Catalog) -> None:
-        """Go on with another catalog, as after a change on disk."""
+        """Replaces the catalog, for example after a change on disk."""
         with self._lock:
             self.catalog = catalog
             sessions = [self._given] if self._given else list(self._sessions.values())
@@ -110,53 +108,45 @@ class Skills:
             session.set_catalog(catalog)
 
     def instructions(self, conversation: str = "", *, request: str = "") -> str:
-        """For the system prompt: the catalog, and skills that somebody else than the model activated. Empty without skills.
+        """The text for the system prompt: the catalog, and the skills that the model did not load itself. Empty without skills.
 
-        Where the catalog does not fit the budget it is ranked for the request.
+        If the catalog does not fit the budget, it is ranked for the request.
         """
         session = self.session(conversation)
         if self.auto_select and request and self._selected.get(session.id) != request:
             self._selected[session.id] = request
             session.activate_for(request)
-        return "\n\n".join(part for part in (self._page(session, request), *instructions_activated_elsewhere(session)) if part)
+        return "\n\n".join(part for part in (self._page(session, request), *included_instructions(session)) if part)
 
-    async def instructions_soon(self, conversation: str = "", *, request: str = "") -> str:
-        """The same for a loop that has other things to do: in a thread, unless all of it is at hand."""
+    async def instructions_async(self, conversation: str = "", *, request: str = "") -> str:
+        """Like `instructions`, but runs in a thread unless the text is cached."""
         session = self.session(conversation)
         page = self._pages.get(request)
-        if page is not None and page[0] is session.catalog and not self.auto_select and not activated_elsewhere(session):
+        if page is not None and page[0] is session.catalog and not self.auto_select and not skills_to_include(session):
             return page[1]
         return await in_thread(self.instructions, conversation, request=request)
 
     def tools(self, conversation: str = "") -> tuple[Tool, ...]:
-        """What the model can call now. Ask again before every request: tools come and go with the skills."""
+        """The tools that the model can call now. They change with the active skills, so ask again before every request."""
         session = self.session(conversation)
         tools = session.tools()
         self._offered[session.id] = {tool.name: tool for tool in tools}
         return tools
 
-    def standing_tools(self, conversation: str = "") -> tuple[Tool, ...]:
-        """For a host that asks for tools only once: the same ones from the start, whatever is active."""
+    def static_tools(self, conversation: str = "") -> tuple[Tool, ...]:
+        """Tools that do not depend on the active skills, for a host that lists tools only once."""
         session = self.session(conversation)
         tools = static_tools(session)
         self._offered[session.id] = {tool.name: tool for tool in tools}
         return tools
 
     async def call(self, name: str, arguments: str | Mapping[str, Json] | None, conversation: str = "") -> ToolReply:
-        """Answer a call of the model. What it did wrong is told in the reply, never raised."""
-        try:
-            given = arguments_of(arguments)
-        except BadArgumentsError as error:
-            return ToolReply(text=error_text(error), ok=False, code=error.code)
-        tool = self.tool(name, conversation)
-        if tool is None:
-            there = ", ".join(sorted(self._offered[self.session(conversation).id]))
-            missing = NotFoundError(f"there is no tool {name!r} now", hint=f"there are {there}" if there else "call no tool")
-            return ToolReply(text=error_text(missing), ok=False, code=missing.code)
-        return await tool.call(given)
+        """Answers a call of the model. A mistake of the model is a reply, never an exception."""
+        self.tool(name, conversation)
+        return await call_tool(self._offered[self.session(conversation).id], name, arguments)
 
     def tool(self, name: str, conversation: str = "") -> Tool | None:
-        """The tool of that name: as it was offered last, else as it is now, since one call may bring the next one's tool."""
+        """The tool of that name, as it was offered last or as it is now: one call may add the tool of the next."""
         session = self.session(conversation)
         offered = self._offered.get(session.id, {})
         if name not in offered:
@@ -165,7 +155,7 @@ class Skills:
         return offered.get(name)
 
     def _page(self, session: Session, request: str) -> str:
-        """The catalog. Kept, because it is asked for before every request and ten thousand skills take a while."""
+        """The catalog. Cached, because it is needed before every request and ten thousand skills take a while."""
         catalog, text = self._pages.get(request, (None, ""))
         if catalog is not session.catalog:
             if len(self._pages) >= _MOST_PAGES:
@@ -175,23 +165,10 @@ class Skills:
         return text
 
 
-def arguments_of(arguments: str | Mapping[str, Json] | None) -> dict[str, Json]:
-    """The arguments of a call as an object, or BadArguments: some models send none, some send broken JSON."""
-    if not isinstance(arguments, str):
-        return dict(arguments or {})
-    try:
-        read = json.loads(arguments) if arguments.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise BadArgumentsError(f"the arguments are not JSON: {error}", hint="send one JSON object") from None
-    if not isinstance(read, dict):
-        raise BadArgumentsError("the arguments are not an object", hint="send one JSON object")
-    return read
-
-
 def _only_session(skills: Sequence[Source]) -> Session | None:
     sessions = [each for each in skills if isinstance(each, Session)]
     if sessions and len(skills) > 1:
-        raise UsageError("a session has its skills already", hint="give either one Session, or folders")
+        raise UsageError("a Session cannot be combined with other skills", hint="pass one Session, or folders")
     return sessions[0] if sessions else None
 
 
@@ -199,14 +176,14 @@ def _catalog(skills: Sequence[Source]) -> Catalog:
     catalogs = [each for each in skills if isinstance(each, Catalog)]
     if catalogs:
         if len(skills) > 1:
-            raise UsageError("a catalog cannot be merged with more skills", hint="give one Catalog, or folders")
+            raise UsageError("a Catalog cannot be combined with other skills", hint="pass one Catalog, or folders")
         return catalogs[0]
     folders = [os.fspath(each) for each in skills if not isinstance(each, Session | Catalog)]
     if not folders:
-        raise UsageError("no skills were given", hint="give folders with skills, a Catalog or a Session")
+        raise UsageError("no skills were given", hint="pass folders with skills, a Catalog or a Session")
     for folder in folders:
         if not os.path.isdir(folder):
-            raise NotFoundError(f"there is no folder {folder!r}", hint="give the folder that holds the skills' folders")
+            raise NotFoundError(f"no such folder: {folder!r}", hint="pass the folder that contains the skills' folders")
     return discover(*folders)
 
 
@@ -218,7 +195,7 @@ def _default_services(skills: Skills) -> SessionServices:
 
 
 class _LateSelector:
-    """Searches what the skills are now; the index is built by the first question."""
+    """Searches the current skills. The index is built on first use."""
 
     def __init__(self, skills: Skills) -> None:
         self._skills = skills

@@ -1,7 +1,7 @@
-"""Skills as files in a workspace, for agents that read files themselves: mounted read-only, and gone when it closes.
+"""A folder with skills for agents that read files themselves: mounted read-only, and removed when it is closed.
 
-A copy goes through the one path gate, file by file, so that no link in a skill leads the agent elsewhere, and what the
-agent does to it stays with the copy. A link is at once and always up to date, and is as writable as its target.
+A copy is checked file by file, so that no link in a skill leads outside, and changes of the agent stay in the copy. A link is
+fast and always up to date, and as writable as its target.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LARGEST_FILE = 64 * 1024 * 1024
 
 
 class SkillMount(StrEnum):
-    """How a skill gets into a workspace."""
+    """The way a skill is put into the folder."""
 
     COPY = "copy"
     LINK = "link"
 
 
 class SkillsFolder:
-    """A folder that holds skills below `below`, one folder each, until it is closed; also at the latest when Python ends.
+    """A folder with skills below `below`, one folder each, until it is closed or Python ends.
 
-    `folder` is one of yours, which keeps everything that was there before; without it, a new one.
+    `folder` is an existing folder, whose other files are kept; by default a new temporary one.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class SkillsFolder:
     ) -> None:  # fmt: skip
         self._made: list[str] = []
         self._whole: list[str] = []
-        """Of those, the ones that hold nothing but ours."""
-        # Not `__del__`, which Python does not call for what is alive when it ends.
+        """Those of them that hold only our files."""
+        # Not `__del__`, which Python does not call for objects that are alive at exit.
         self._remove = weakref.finalize(self, _remove, self._made, self._whole)
         if folder is None:
             folder = tempfile.mkdtemp(prefix="metier-skills-")
@@ -70,7 +70,7 @@ class SkillsFolder:
         return os.path.join(self.skills_folder, name, path)
 
     def find(self, path: str, *, cwd: str = "") -> tuple[str, str] | None:
-        """The skill that a file belongs to, in the workspace or where it was mounted from, and its path in there."""
+        """The skill that a file belongs to, here or in its source folder, and the path in the skill."""
         real = os.path.realpath(os.path.join(cwd, path))
         for name, source in self._sources.items():
             for root in (os.path.join(self.skills_folder, name), source):
@@ -101,7 +101,7 @@ class SkillsFolder:
         target = os.path.join(self.skills_folder, str(SkillName(entry.name)))
         if os.path.lexists(target):
             if os.path.realpath(target) != os.path.realpath(entry.folder):
-                raise ConflictError(f"{target} is in the way", hint="remove it, or mount the skills into a folder of their own")
+                raise ConflictError(f"{target} exists already", hint="remove it, or mount the skills into another folder")
         elif how is SkillMount.LINK:
             os.symlink(entry.folder, target, target_is_directory=True)
             self._made.append(target)
@@ -125,7 +125,7 @@ def _copy(files: DiskFiles, target: str) -> None:
 
 
 def _remove(made: list[str], whole: list[str]) -> None:
-    """Exactly what was made here, the last first. A folder that others have put something into since stays."""
+    """Removes exactly what was created, the last first. A folder with other files stays."""
     while made:
         path = made.pop()
         if os.path.islink(path):

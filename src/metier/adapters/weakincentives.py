@@ -1,7 +1,7 @@
 """The skills of a folder as one section of a prompt.
 
-With weakincentives installed (Python 3.12 or later) it is a real MarkdownSection of that package; without, the same
-class stands alone and only renders. Either way it reads the folder once, when it is made.
+With weakincentives installed (Python 3.12 or later) it is a MarkdownSection of that package; without, the same class only
+renders. It reads the folder once, when it is created.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["AgentSkillsSection", "AgentSkillsSectionParams", "SkillMetadata"]
 
 @dataclass(frozen=True, slots=True)
 class SkillMetadata:
-    """What a section knows of a skill."""
+    """A skill of the section."""
 
     name: str
     description: str
     path: Path
-    """Of the skill's folder, absolute."""
+    """The absolute path of the skill's folder."""
     license: str | None = None
     compatibility: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -38,14 +38,14 @@ class SkillMetadata:
 
 @dataclass(frozen=True, slots=True)
 class AgentSkillsSectionParams:
-    """The section takes none."""
+    """The section has no parameters."""
 
 
 P = TypeVar("P")
 
 
-class _Alone(Generic[P]):
-    """What AgentSkillsSection uses of weakincentives' MarkdownSection, for where that is not installed."""
+class _StandaloneSection(Generic[P]):
+    """Replaces weakincentives' MarkdownSection where that is not installed."""
 
     def __init__(
         self, *, title: str, key: str, template: str, summary: str, default_params: P, accepts_overrides: bool
@@ -58,17 +58,17 @@ class _Alone(Generic[P]):
 
 
 if TYPE_CHECKING:
-    _Section = _Alone
+    _Section = _StandaloneSection
 else:
     try:
         from weakincentives.prompt import MarkdownSection as _Section
     except ImportError:
-        _Section = _Alone
+        _Section = _StandaloneSection
 
 
-class _Found(tuple[SkillMetadata, ...]):
-    """The skills of a section. The released package *calls* `section.skills` for what it should copy into an agent's home,
-    which is nothing: these are mounted into the workspace."""
+class _SectionSkills(tuple[SkillMetadata, ...]):
+    """The skills of a section. The released package *calls* `section.skills` to get the skills to copy into an agent's home:
+    none, because these are mounted into the workspace."""
 
     __slots__ = ()
 
@@ -77,27 +77,27 @@ class _Found(tuple[SkillMetadata, ...]):
 
 
 class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
-    """Tells a model which skills its workspace holds, below `mount_path`, and how to start one.
+    """Describes the skills below `mount_path` of the workspace, and how to start one.
 
-    `session` is whatever the program calls one; it is handed back and never looked at.
+    `session` belongs to the caller and is only returned.
     """
 
     def __init__(
         self, *, session: Any, skills_dir: os.PathLike[str] | str, allowed_skills: Sequence[str] = (),
         denied_skills: Sequence[str] = (), mount_path: str = "skills", accepts_overrides: bool = False,
     ) -> None:  # fmt: skip
-        # Any: weakincentives' Session, ours, or another's.
+        # Any: a session of any package.
         self._root = os.path.realpath(skills_dir)
         if not os.path.isdir(self._root):
             raise NotFoundError(
-                f"there is no folder {os.fspath(skills_dir)!r}", hint="give the folder that holds the skills' folders"
+                f"no such folder: {os.fspath(skills_dir)!r}", hint="pass the folder that contains the skills' folders"
             )
         self._mount = resource_path(mount_path)
         self._session = session
         self._filters = (tuple(allowed_skills), tuple(denied_skills))
         entries = [entry for entry in discover(self._root, allow=allowed_skills, deny=denied_skills) if entry.is_for_models]
-        self._found = _Found(_metadata(entry) for entry in entries)
-        # Where a lenient name is not its folder's, or the skill lies deeper, the model must be sent to the folder.
+        self._found = _SectionSkills(_metadata(entry) for entry in entries)
+        # The name may differ from the folder, or the skill may be nested, so the model needs the folder.
         folders = {entry.name: os.path.relpath(entry.folder, self._root) for entry in entries}
         self._texts = {
             visibility: render_section(entries, mount_path=self._mount, folders=folders, visibility=visibility).text
@@ -106,7 +106,7 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         super().__init__(
             title="Agent Skills",
             key=_key(self._mount),
-            # A template substitutes `$name`, and a description may well cost $5.
+            # A template substitutes `$name`, and a description may contain a dollar sign.
             template=self._texts[SectionVisibility.FULL].replace("$", "$$"),
             summary=self._texts[SectionVisibility.SUMMARY].replace("$", "$$"),
             default_params=AgentSkillsSectionParams(),
@@ -114,8 +114,8 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         )
 
     @property
-    def skills(self) -> _Found:
-        """What was found and passed the filters, by name."""
+    def skills(self) -> _SectionSkills:
+        """The skills that passed the filters, sorted by name."""
         return self._found
 
     @property
@@ -137,7 +137,7 @@ class AgentSkillsSection(_Section[AgentSkillsSectionParams]):
         """The XML catalog and how to start a skill (FULL), or only names (SUMMARY); nothing without skills."""
         del params, path, session
         wanted = self.effective_visibility() if visibility is None else visibility
-        # Theirs and ours are different enums of the same two words.
+        # Their enum and ours have the same two values.
         return self._texts[SectionVisibility(getattr(wanted, "value", wanted))]
 
 
@@ -155,5 +155,5 @@ def _metadata(entry: Entry) -> SkillMetadata:
 
 
 def _key(mount: str) -> str:
-    """Of the mount path, so that two sections of one prompt have different ones."""
+    """A key from the mount path, so that two sections of one prompt differ."""
     return re.sub(r"[^a-z0-9._-]+", "-", mount.lower().replace("/", ".")).strip("-._")[:64] or "skills"

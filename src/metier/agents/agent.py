@@ -1,7 +1,7 @@
-"""An agent as a value: which model it asks, what it is told, which skills it has. Pure; see `store` for its versions.
+"""An agent as a value: model, instructions and skills. Pure; see `store` for its versions.
 
-Written down as TOML that a person can read and edit. `{{name}}` in the instructions stands for a variable; each must
-be declared, so that a typo is an error when the agent is written and not a hole in a prompt.
+Stored as TOML that people can read and edit. `{{name}}` in the instructions is a variable. Each must be declared, so that a
+typo is an error when the agent is saved and not a gap in a prompt.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ _TEXTS = ("model", "base_url", "key_variable", "instructions")
 class Agent:
     name: str
     model: str = ""
-    """`openai:gpt-5`, `anthropic:…`, or a name that `base_url` knows; empty is the model of the settings."""
+    """`openai:gpt-5`, `anthropic:…`, or a name of the server at `base_url`; empty is the model of the settings."""
     base_url: str = ""
     """An OpenAI-compatible server."""
     key_variable: str = ""
-    """The environment variable that holds the key. Never the key itself: versions are kept for ever."""
+    """The environment variable that holds the key. Never the key itself, because versions are kept."""
     instructions: str = ""
     skills: tuple[str, ...] = ()
-    """Refs. None at all means every skill that there is."""
+    """Refs. Empty means every skill."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Of the instructions. An empty one must be given when the agent is used."""
+    """Of the instructions. A variable without a value needs one when the agent is used."""
 
     def __post_init__(self) -> None:
         if not is_name(self.name):
-            raise UsageError(f"{self.name!r} is not a name for an agent", hint="use a-z, 0-9 and single hyphens")
+            raise UsageError(f"{self.name!r} is not a valid agent name", hint="use a-z, 0-9 and single hyphens")
         wrong = [name for name in self.variables if not _NAME.fullmatch(name) or name in BUILT_IN]
         if wrong:
             raise UsageError(
-                f"{wrong[0]!r} cannot be a variable", hint=f"use letters, digits and _; {', '.join(BUILT_IN)} are there already"
+                f"invalid variable name {wrong[0]!r}", hint=f"use letters, digits and _; {', '.join(BUILT_IN)} are built in"
             )
         unknown = [name for name in variables_of(self.instructions) if name not in self.variables and name not in BUILT_IN]
         if unknown:
             raise UsageError(
-                f"the instructions use {{{{{unknown[0]}}}}}, and there is no such variable",
-                hint=f"declare it with --var {unknown[0]}=VALUE, or write \\{{{{{unknown[0]}}}}} for the text itself",
+                f"the instructions use the undeclared variable {{{{{unknown[0]}}}}}",
+                hint=f"declare it with --var {unknown[0]}=VALUE, or write \\{{{{{unknown[0]}}}}} for literal text",
             )
 
     @property
@@ -78,36 +78,36 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentVersion:
-    """One state of an agent. Never changes once it is written."""
+    """A version of an agent. It never changes."""
 
     number: int
     created: datetime
     change: str
-    """What was done, in a few words."""
+    """A short description of the change."""
     agent: Agent
 
 
 def variables_of(instructions: str) -> tuple[str, ...]:
-    """Each once, in order of appearance."""
+    """The variables of the instructions, each once, in order."""
     return tuple(dict.fromkeys(match[2] for match in _VARIABLE.finditer(instructions) if not match[1]))
 
 
 def fill_instructions(agent: Agent, *, date: str, model: str, given: Mapping[str, str] | None = None) -> str:
-    """The instructions with every variable in place, in one pass: no value is filled again."""
+    """Replaces the variables of the instructions, in one pass, so that values are not expanded again."""
     unknown = [name for name in given or {} if name not in agent.variables]
     if unknown:
         known = ", ".join(agent.variables) or "none"
         raise UsageError(f"{agent.name} has no variable {unknown[0]!r}", hint=f"its variables: {known}")
     values = {**agent.variables, **(given or {})}
-    lacking = [name for name in variables_of(agent.instructions) if name not in BUILT_IN and not values.get(name)]
-    if lacking:
-        raise UsageError(f"{agent.name} needs a value for {lacking[0]!r}", hint=f"give it with --var {lacking[0]}=VALUE")
+    missing = [name for name in variables_of(agent.instructions) if name not in BUILT_IN and not values.get(name)]
+    if missing:
+        raise UsageError(f"{agent.name} needs a value for {missing[0]!r}", hint=f"give it with --var {missing[0]}=VALUE")
     values |= {"agent": agent.name, "date": date, "model": model}
     return _VARIABLE.sub(lambda match: match[0][1:] if match[1] else values[match[2]], agent.instructions)
 
 
 def diff_versions(before: AgentVersion, after: AgentVersion) -> tuple[list[str], list[str]]:
-    """The fields that differ, and a unified diff of the two as they are written."""
+    """The changed fields, and a unified diff of the two versions as TOML."""
     names = [each.name for each in fields(Agent) if getattr(before.agent, each.name) != getattr(after.agent, each.name)]
     old, new = (_body(version.agent).splitlines() for version in (before, after))
     diff = difflib.unified_diff(old, new, f"version {before.number}", f"version {after.number}", lineterm="")
@@ -120,7 +120,7 @@ def render_version(version: AgentVersion) -> str:
 
 
 def parse_version(text: str, *, file: str) -> AgentVersion:
-    """ConfigError names the file, and the line where TOML itself is at fault."""
+    """Raises ConfigError with the file, and the line if it is not valid TOML."""
     hint = "see `metier agent show` of another one, or `metier agent rollback`"
     try:
         table = tomllib.loads(text)
@@ -134,7 +134,7 @@ def parse_version(text: str, *, file: str) -> AgentVersion:
     except UsageError as error:
         raise ConfigError(str(error), file=file, hint=error.hint) from error
     except _FieldError as wrong:
-        raise ConfigError(f"{wrong} is not what it should be", file=file, hint=hint) from None
+        raise ConfigError(f"{wrong} is not valid", file=file, hint=hint) from None
 
 
 def render_export(versions: Sequence[AgentVersion]) -> str:
@@ -163,7 +163,7 @@ class _FieldError(Exception):
 def _version(table: Mapping[str, Any]) -> AgentVersion:
     unknown = table.keys() - {each.name for each in fields(Agent)} - {"version", "created", "change"}
     if unknown:
-        raise _FieldError(f"{min(unknown)!r}, a key that nobody knows,")
+        raise _FieldError(f"the unknown key {min(unknown)!r}")
     number, created = table.get("version", 0), table.get("created", datetime.fromtimestamp(0, UTC))
     if not isinstance(number, int) or not isinstance(created, datetime):
         raise _FieldError("version or created")
@@ -204,10 +204,10 @@ def _lines(agent: Agent) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """As TOML: several lines stay several lines, because a person reads and compares them."""
+    """A TOML string. Text of several lines stays readable and easy to compare."""
     escaped = value.replace("\\", "\\\\")
     escaped = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", lambda char: f"\\u{ord(char[0]):04x}", escaped)
     if "\n" not in value:
         return '"' + escaped.replace('"', '\\"').replace("\t", "\\t") + '"'
-    # A quote alone means nothing there, and a person should not have to look past backslashes.
+    # A single quote needs no escape there, and backslashes are hard to read.
     return '"""\n' + re.sub(r'"(?="|\Z)', '\\\\"', escaped) + '"""'

@@ -1,8 +1,8 @@
-"""The conversation as it is sent, and what to leave out of it when it grows too long.
+"""The history that is sent to the model, and how it is compacted when it grows too long.
 
-Whole turns go first, the oldest of them, with a summary or a note in their place. Then the long answers of tools are
-shortened. Instructions of skills are never lost: what goes out with a turn comes back in the system prompt as long as
-the skill is active (see `prompt.told_in`).
+The oldest turns are removed first, replaced by a summary or a note. Then long answers of tools are shortened. Instructions of
+skills are never lost: those of a removed turn return in the system prompt while the skill is active (see
+`prompt.skills_in_history`).
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = [
     "turns_to_drop",
 ]
 
-_ROOM_AFTER = 0.6
-"""Of the room: after a compaction there must be some to grow into, or every turn would be one."""
+_SHARE_AFTER = 0.6
+"""The share of the limit that a compaction leaves, so that not every turn needs one."""
 _KEPT_OF_ANSWER = 400
 _LONGEST_QUOTE = 4_000
-_CUT = "\n[cut to save room; call the tool again if you need the rest]"
+_CUT = "\n[shortened; call the tool again if you need the rest]"
 _SUMMARY = """\
-Summarise the conversation below for yourself, so that you can go on with it. Keep what was asked, what was decided,
-names, numbers, file names and what is still open. Leave out pleasantries. At most 300 words.
+Summarize the conversation below, so that you can continue it. Keep requests, decisions, names, numbers, file names and open
+questions. Leave out pleasantries. At most 300 words.
 
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """A turn that was, ready to be sent again."""
+    """An earlier turn with its messages."""
 
     turn: Turn
     messages: tuple[ModelMessage, ...]
@@ -58,7 +58,7 @@ def dump_messages(messages: Sequence[ModelMessage]) -> bytes:
 
 
 def load_messages(data: bytes) -> tuple[ModelMessage, ...]:
-    """Nothing if nobody can read it any more, as after a downgrade: a chat that goes on without it beats none."""
+    """Returns () if pydantic-ai cannot read them, for example after a downgrade, so that the conversation can continue."""
     from pydantic import ValidationError
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -69,7 +69,7 @@ def load_messages(data: bytes) -> tuple[ModelMessage, ...]:
 
 
 def texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
-    """Everything in them that costs tokens."""
+    """All text that costs tokens."""
     for message in messages:
         for part in message.parts:
             content = getattr(part, "content", None)
@@ -88,24 +88,24 @@ def tokens_of(messages: Sequence[ModelMessage], count: TokenCounter) -> int:
     return sum(map(count, texts(messages)))
 
 
-def turns_to_drop(tokens: Sequence[int], room: int) -> int:
-    """How many of the oldest turns must go for the rest to fit."""
+def turns_to_drop(tokens: Sequence[int], limit: int) -> int:
+    """The number of oldest turns to remove so that the rest fits."""
     total = sum(tokens)
-    if total <= room:
+    if total <= limit:
         return 0
     for number, size in enumerate(tokens, start=1):
         total -= size
-        if total <= room * _ROOM_AFTER:
+        if total <= limit * _SHARE_AFTER:
             return number
     return len(tokens)
 
 
-def shorten(messages: Sequence[ModelMessage], room: int, count: TokenCounter) -> list[ModelMessage]:
-    """The messages of one turn with the answers of tools cut, oldest first, until they fit. Instructions are not cut."""
+def shorten(messages: Sequence[ModelMessage], limit: int, count: TokenCounter) -> list[ModelMessage]:
+    """Shortens the answers of tools, oldest first, until the messages fit. Instructions are not shortened."""
     from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
     found = list(messages)
-    over = tokens_of(found, count) - room
+    over = tokens_of(found, count) - limit
     for place, message in enumerate(found):
         if over <= 0 or not isinstance(message, ModelRequest):
             continue
@@ -120,7 +120,7 @@ def shorten(messages: Sequence[ModelMessage], room: int, count: TokenCounter) ->
 
 
 def summary_note(turns: int, summary: str) -> str:
-    """What stands in the prompt for the turns that are not sent any more."""
+    """The text in the prompt that replaces the removed turns."""
     if not turns:
         return ""
     if not summary:
@@ -129,7 +129,7 @@ def summary_note(turns: int, summary: str) -> str:
 
 
 def summary_request(before: str, turns: Sequence[Turn]) -> str:
-    """What the model is asked for a summary with."""
+    """The prompt that asks the model for a summary."""
     parts = [f"Summary so far:\n{before}\n"] if before else []
     parts += [f"User: {_quoted(turn.message)}\n\nAssistant: {_quoted(turn.answer)}\n" for turn in turns]
     return _SUMMARY + "\n".join(parts)

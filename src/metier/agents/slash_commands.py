@@ -1,7 +1,7 @@
-"""Slash commands that a project brings: Markdown files in `.claude/commands` and `.agent/commands`.
+"""Slash commands from Markdown files, such as those in `.claude/commands` and `.agent/commands`.
 
-The file's name is the command's; its text is what is said, with `$ARGUMENTS` and `$1` to `$9` filled in. Whoever calls
-this says which folders are trusted: a command speaks with the user's voice.
+The name of the file is the name of the command; its text is the message, with `$ARGUMENTS` and `$1` to `$9` replaced. The
+caller passes only trusted folders, because the text is sent as the user's message.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9])")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlashCommand:
     name: str
-    """`review`, or `git:commit` for a file in a folder below."""
+    """`review`, or `git:commit` for a file in a subfolder."""
     description: str
     text: str
     file: str
 
-    def filled(self, arguments: str) -> str:
-        """What is said. Arguments without a place of their own are put at the end, so that they are not lost."""
+    def fill(self, arguments: str) -> str:
+        """The message. Arguments without a placeholder are appended."""
         try:
             words = shlex.split(arguments)
         except ValueError:
@@ -43,7 +43,7 @@ class SlashCommand:
 
 
 def read_slash_commands(folders: Iterable[str]) -> dict[str, SlashCommand]:
-    """By name; of two with one name the later folder's counts. What cannot be read is no command."""
+    """The commands by name. Later folders win; unreadable files are skipped."""
     found: dict[str, SlashCommand] = {}
     for root in folders:
         for folder, _, files in os.walk(root, followlinks=False):
@@ -73,7 +73,7 @@ def _read(name: str, path: str) -> SlashCommand | None:
 
 
 def _head(text: str) -> tuple[str, str]:
-    """The description of a frontmatter, where there is one, and the rest."""
+    """The description in the frontmatter, if any, and the body."""
     if not text.startswith("---"):
         return "", text
     parts = split_document(text.encode())

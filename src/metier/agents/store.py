@@ -1,9 +1,8 @@
-"""Where agents are kept: `NAME/agent.toml` as it is now, and every state it ever had in `NAME/versions/NNNN.toml`.
+"""The store of agents: `NAME/agent.toml` is the current version, `NAME/versions/NNNN.toml` are all versions.
 
-A version is written once and never again. Every change is made alone with the agent, from reading to writing, so of
-two at once each becomes a version of its own, the second on top of the first. The version is written before
-`agent.toml`: a process that dies between the two has made the change, and the next one finishes it. Whoever edits
-`agent.toml` by hand has made a version too, as soon as somebody looks.
+A version is never changed. Every change holds a lock from reading to writing, so two concurrent changes become two versions,
+the second on top of the first. The version is written before `agent.toml`: if a process dies in between, the change is made,
+and the next process updates `agent.toml`. An edit of `agent.toml` by hand becomes a version on the next read.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class AgentStore:
         return tuple(name for name in folders if self._numbers(name) or self._file(name).exists())
 
     def get(self, name: str, number: int | None = None) -> AgentVersion:
-        """An agent as it is now, or as it was."""
-        self._known(name)
+        """The current version of an agent, or the one with this number."""
+        self._check_exists(name)
         if number is not None:
             return self._version(name, number)
-        with self._alone(name):
+        with self._lock(name):
             return self._current(name)
 
     def history(self, name: str) -> tuple[AgentVersion, ...]:
@@ -59,56 +58,56 @@ class AgentStore:
         return tuple(self._version(name, number) for number in reversed(self._numbers(name)))
 
     def create(self, agent: Agent, *, change: str = "created") -> AgentVersion:
-        with self._alone(agent.name):
+        with self._lock(agent.name):
             if self._numbers(agent.name) or self._file(agent.name).exists():
                 raise ConflictError(
-                    f"there is an agent {agent.name!r} already", hint=f"change it with `metier agent edit {agent.name}`"
+                    f"agent {agent.name!r} exists already", hint=f"change it with `metier agent edit {agent.name}`"
                 )
             return self._add(agent, change, number=1)
 
     def change(self, name: str, edit: Callable[[Agent], Agent], *, change: str) -> AgentVersion:
-        """What `edit` makes of the agent becomes its next version. Nothing is written when that is no change."""
-        self._known(name)
-        with self._alone(name):
+        """The result of `edit` becomes the next version. Nothing is written if it changes nothing."""
+        self._check_exists(name)
+        with self._lock(name):
             current = self._current(name)
             agent = replace(edit(current.agent), name=name)
             return current if agent == current.agent else self._add(agent, change, number=current.number + 1)
 
     def save(self, base: AgentVersion, edited: Agent, *, change: str) -> AgentVersion:
-        """Put in what was edited from `base`, field by field, on top of whatever came meanwhile.
+        """Applies the fields that were edited since `base` to the current version.
 
-        Conflict if somebody has changed the same field: then neither change is lost, and nothing is written.
+        Raises ConflictError if the same field was changed meanwhile; then nothing is written.
         """
 
         def merged(current: Agent) -> Agent:
-            mine = _differing(base.agent, edited)
-            theirs = _differing(base.agent, current)
+            mine = _changed_fields(base.agent, edited)
+            theirs = _changed_fields(base.agent, current)
             both = [name for name in mine if name in theirs and getattr(edited, name) != getattr(current, name)]
             if both:
                 raise ConflictError(
-                    f"{' and '.join(both)} of {base.agent.name!r} changed meanwhile",
-                    hint=f"look at `metier agent diff {base.agent.name} {base.number}`, then make your change again",
+                    f"{' and '.join(both)} of agent {base.agent.name!r} changed in the meantime",
+                    hint=f"see `metier agent diff {base.agent.name} {base.number}`, then repeat your change",
                 )
             return replace(current, **{name: getattr(edited, name) for name in mine})
 
         return self.change(base.agent.name, merged, change=change)
 
     def rollback(self, name: str, number: int) -> AgentVersion:
-        """The state of an earlier version again, as a new version: nothing that was is lost."""
-        self._known(name)
+        """Restores an earlier version as a new version."""
+        self._check_exists(name)
         wanted = self._version(name, number).agent
         return self.change(name, lambda _: wanted, change=f"rolled back to version {number}")
 
     def import_versions(self, versions: Sequence[AgentVersion], *, force: bool = False) -> AgentVersion:
         """Imports an agent with the given versions, oldest first. With `force`, the last one is added to an existing agent."""
         agent = versions[-1].agent
-        with self._alone(agent.name):
-            there = bool(self._numbers(agent.name)) or self._file(agent.name).exists()
-            if there and not force:
+        with self._lock(agent.name):
+            exists = bool(self._numbers(agent.name)) or self._file(agent.name).exists()
+            if exists and not force:
                 raise ConflictError(
-                    f"there is an agent {agent.name!r} already", hint="import it under another --name, or --force"
+                    f"agent {agent.name!r} exists already", hint="use --name to import it under another name, or --force"
                 )
-            if there:
+            if exists:
                 number = self._current(agent.name).number
                 return self._add(agent, "imported", number=number + 1)
             for number, version in enumerate(versions[:-1], start=1):
@@ -116,23 +115,23 @@ class AgentStore:
             return self._add(agent, versions[-1].change or "imported", number=len(versions))
 
     def delete(self, name: str) -> None:
-        """With its whole history."""
-        self._known(name)
-        with self._alone(name):
+        """Deletes the agent and all of its versions."""
+        self._check_exists(name)
+        with self._lock(name):
             shutil.rmtree(self.folder / name)
 
-    def _known(self, name: str) -> None:
+    def _check_exists(self, name: str) -> None:
         if name not in self.names():
             near = nearest(name, self.names())
-            hint = f"did you mean {near!r}?" if near else "see `metier agent list`, or make one with `metier agent create`"
-            raise NotFoundError(f"no agent is named {name!r}", hint=hint)
+            hint = f"did you mean {near!r}?" if near else "see `metier agent list`, or create one with `metier agent create`"
+            raise NotFoundError(f"unknown agent {name!r}", hint=hint)
 
-    def _alone(self, name: str) -> AbstractContextManager[None]:
-        # Beside the folder, not in it: who waits for a deleted agent must not wait in a folder that is gone.
+    def _lock(self, name: str) -> AbstractContextManager[None]:
+        # Beside the folder, not in it: a deleted agent has no folder to wait in.
         return file_lock(str(self.folder / f".{name}"))
 
     def _current(self, name: str) -> AgentVersion:
-        """The newest version, with `agent.toml` brought in line: older after a crash, different after an edit by hand."""
+        """The newest version. Updates `agent.toml` if it is older, after a crash; an edit by hand becomes a version."""
         numbers = self._numbers(name)
         newest = self._version(name, numbers[-1]) if numbers else None
         try:
@@ -143,7 +142,7 @@ class AgentStore:
             raise ConfigError("not UTF-8 text", file=str(self._file(name)), hint="save the file as UTF-8") from error
         if newest is None:
             if kept is None:
-                raise NotFoundError(f"no agent is named {name!r}", hint="see `metier agent list`")
+                raise NotFoundError(f"unknown agent {name!r}", hint="see `metier agent list`")
             return self._add(replace(kept.agent, name=name), "written by hand", number=1)
         if kept is None or kept.number < newest.number:
             replace_text(str(self._file(name)), render_version(newest))
@@ -168,7 +167,7 @@ class AgentStore:
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, 0o444)
-            # A link and not a rename: that would write over a version that is there.
+            # A link and not a rename, which would overwrite an existing version.
             os.link(temporary, folder / f"{version.number:04}.toml")
         finally:
             os.unlink(temporary)
@@ -179,8 +178,8 @@ class AgentStore:
             return parse_version(file.read_text(encoding="utf-8"), file=str(file))
         except FileNotFoundError:
             numbers = self._numbers(name)
-            there = f"it has versions 1 to {numbers[-1]}" if numbers else "it has no versions"
-            raise NotFoundError(f"{name!r} has no version {number}", hint=there) from None
+            hint = f"it has versions 1 to {numbers[-1]}" if numbers else "it has no versions"
+            raise NotFoundError(f"agent {name!r} has no version {number}", hint=hint) from None
 
     def _numbers(self, name: str) -> list[int]:
         try:
@@ -193,5 +192,5 @@ class AgentStore:
         return self.folder / name / "agent.toml"
 
 
-def _differing(before: Agent, after: Agent) -> list[str]:
+def _changed_fields(before: Agent, after: Agent) -> list[str]:
     return [each.name for each in fields(Agent) if getattr(before, each.name) != getattr(after, each.name)]

@@ -120,10 +120,11 @@ def balance(queries: tuple[TriggerQuery, ...]) -> tuple[str, ...]:
     """Warnings about a set of queries that is too small."""
     wanted = sum(query.should_trigger for query in queries)
     counts = {"should trigger": wanted, "should not trigger": len(queries) - wanted}
+    few = {kind: count for kind, count in counts.items() if count < _FEWEST_OF_A_KIND}
+    amounts = {0: "no queries", 1: "only 1 query"}
     return tuple(
-        f"{f'only {count}' if count else 'no'} queries {kind}; {_FEWEST_OF_A_KIND} or more of each kind make a test"
-        for kind, count in counts.items()
-        if count < _FEWEST_OF_A_KIND
+        f"{amounts.get(count, f'only {count} queries')} {kind}; a test needs {_FEWEST_OF_A_KIND} or more of each kind"
+        for kind, count in few.items()
     )
 
 

@@ -16,9 +16,9 @@ def desk(shell: Shell) -> Shell:
     """A shell with an agent that has two skills."""
     shell.skill("pdf")
     shell.skill("zip")
-    (shell.project / "told.md").write_text("You work for {{team}}.\n")
+    (shell.project / "instructions.md").write_text("You work for {{team}}.\n")
     shell("agent", "create", "clerk", "--model", "gpt-5", "--provider", "openai", "--skills", "pdf,zip",
-          "--instructions", "told.md", "--var", "team=accounts").ok()  # fmt: skip
+          "--instructions", "instructions.md", "--var", "team=accounts").ok()  # fmt: skip
     return shell
 
 
@@ -33,15 +33,15 @@ def test_an_agent_is_a_file_that_a_person_can_read(desk: Shell) -> None:
 
 def test_nothing_is_made_of_bad_input(shell: Shell) -> None:
     shell.skill("pdf")
-    shell("agent", "create", "Clerk").failed(2, "not a name")
+    shell("agent", "create", "Clerk").failed(2, "not a valid agent name")
     shell("agent", "create", "clerk", "--skills", "pfd").failed(3, "'pfd'", "did you mean 'pdf'?")
     shell("agent", "create", "clerk", "--skills", "what:ever").failed(3, "what")
     shell("agent", "create", "clerk", "--provider", "openai").failed(2, "--model")
     shell("agent", "create", "clerk", "--provider", "openai", "--model", "anthropic:x").failed(2, "anthropic")
     shell("agent", "create", "clerk", "--instructions", "none.md").failed(3, "none.md")
-    (shell.project / "told.md").write_text("{{who}}")
-    shell("agent", "create", "clerk", "--instructions", "told.md").failed(2, "{{who}}", "--var who=VALUE")
-    assert shell("agent", "list").ok().out.startswith("no agent yet")
+    (shell.project / "instructions.md").write_text("{{who}}")
+    shell("agent", "create", "clerk", "--instructions", "instructions.md").failed(2, "{{who}}", "--var who=VALUE")
+    assert shell("agent", "list").ok().out.startswith("No agents")
 
 
 def test_instructions_may_come_through_a_pipe(shell: Shell) -> None:
@@ -71,7 +71,7 @@ def test_skills_are_added_and_taken_away(desk: Shell) -> None:
     desk("agent", "skill", "add", "clerk", "csv").ok()
     assert [row["ref"] for row in desk("agent", "skill", "list", "clerk", "--json").data["skills"]] == ["pdf", "zip", "csv"]
     desk("agent", "skill", "add", "clerk", "nope").failed(3, "no skill is named 'nope'")
-    desk("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have 'nope'", "pdf, zip, csv")
+    desk("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have the skill 'nope'", "pdf, zip, csv")
     last = desk("agent", "skill", "remove", "clerk", "csv", "pdf", "zip")
     assert (last.code, "every skill" in last.err) == (0, True)
 
@@ -82,7 +82,7 @@ def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(desk: Shell
     assert "✗ zip" in desk("agent", "skill", "list", "clerk").ok().out
     ran = desk("run", "--agent", "clerk", "fill in the form")
     assert (ran.code, "openai:gpt-5 needs an API key" in ran.err) == (4, True)
-    assert "warning: the agent's skill 'zip' is not here" in ran.err
+    assert "warning: the agent's skill 'zip' is not installed" in ran.err
     assert "warning: the agent's skill 'pdf' is disabled" in ran.err
 
 
@@ -113,7 +113,7 @@ def test_an_agent_travels(desk: Shell) -> None:
 def test_deleting_asks_first(desk: Shell) -> None:
     desk("agent", "delete", "clerk").failed(2, "--yes")
     desk("agent", "delete", "clerk", "--yes").ok()
-    desk("agent", "show", "clerk").failed(3, "no agent is named 'clerk'")
+    desk("agent", "show", "clerk").failed(3, "unknown agent 'clerk'")
     assert not (desk.metier / "agents/clerk").exists()
 
 
@@ -122,7 +122,7 @@ def test_an_editor_changes_an_agent(desk: Shell) -> None:
     desk("agent", "edit", "clerk", EDITOR=str(editor)).ok()
     assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:gpt-6"
     same = desk.install("no-editor", "exit 0")
-    assert "left as it was" in desk("agent", "edit", "clerk", EDITOR=str(same)).ok().out
+    assert "is unchanged" in desk("agent", "edit", "clerk", EDITOR=str(same)).ok().out
     desk("agent", "edit", "clerk").failed(2, "--model")
 
 
@@ -131,6 +131,6 @@ def test_an_edit_that_meets_another_loses_neither(desk: Shell) -> None:
     from cli.shell import METIER
 
     editor = desk.install("slow-editor", meanwhile.format(metier=METIER) + "\n/bin/sed -i 's/gpt-5/mine/' \"$1\"")
-    desk("agent", "edit", "clerk", EDITOR=str(editor)).failed(6, "model of 'clerk' changed meanwhile")
+    desk("agent", "edit", "clerk", EDITOR=str(editor)).failed(6, "model of agent 'clerk' changed in the meantime")
     assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:theirs"
     assert "mine" in (desk.metier / "agents/clerk/.draft.toml").read_text()

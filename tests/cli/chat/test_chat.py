@@ -72,7 +72,7 @@ def test_a_model_that_fails_is_one_sentence(desk: Shell) -> None:
     desk("run", "refuse me").failed(4, "rejected the API key: who are you?")
     assert desk("run", "refuse me", "--json").error["code"] == "unavailable"
     desk("run", "hello", "--model", "unknown:x").failed(4, "unknown:x")
-    desk("run", "hello", "--agent", "nobody").failed(3, "no agent is named 'nobody'")
+    desk("run", "hello", "--agent", "nobody").failed(3, "unknown agent 'nobody'")
 
 
 def test_without_a_model_you_see_what_it_would_receive(desk: Shell) -> None:
@@ -99,7 +99,7 @@ def test_a_chat_works_in_a_pipe(desk: Shell) -> None:
     data = desk("chat", "--json", stdin=typed(desk, "count them\n")).data
     (entry,) = data["entries"]
     assert (entry["message"], entry["answer"], entry["active"]) == ("count them", "You said **count them**.", ["word-count"])
-    desk("chat").failed(2, "nothing to say")
+    desk("chat").failed(2, "the message is empty")
 
 
 def test_commands_and_messages_may_be_mixed(desk: Shell) -> None:
@@ -128,7 +128,7 @@ def test_every_command_answers(desk: Shell) -> None:
     assert "count them" in lines["/search COUNT"]
     assert "count them" in lines["/resume"]
     assert "**count them**" in (desk.project / "talk.md").read_text()
-    assert json.loads((desk.project / "talk.json").read_text())["turns"][0]["message"] == "count them"
+    assert json.loads((desk.project / "chat.json").read_text())["turns"][0]["message"] == "count them"
 
 
 def test_a_skill_s_name_is_a_command_and_a_dollar_activates_it_too(desk: Shell) -> None:
@@ -163,7 +163,7 @@ def test_a_conversation_is_listed_found_exported_and_gone_on_with(desk: Shell) -
     assert (more["session"], more["entries"][0]["active"]) == (data["session"], ["word-count"])
     desk("chat", "--export", "nope").failed(3, "nope")
     desk("chat", "--delete", data["session"]).ok()
-    assert desk("chat", "--list").ok().out == "nothing was said yet\n"
+    assert desk("chat", "--list").ok().out == "No conversations\n"
     assert desk("session", "list", "--json").data["sessions"] == []
 
 

@@ -42,7 +42,7 @@ def test_a_skill_that_triggers_when_it_should_passes(shell: Shell) -> None:
     done = shell("skill", "eval", "plants")
     assert done.code == 0
     assert done.out.startswith("✓ plants  2 of 2 requests")
-    assert "warning: plants: only 1 queries should trigger" in done.err
+    assert "warning: plants: only 1 query should trigger" in done.err
 
 
 @pytest.mark.usefixtures("_python")
@@ -52,7 +52,7 @@ def test_a_failure_says_who_won_instead_and_why(shell: Shell) -> None:
     assert done.code == 1
     assert "✗ should trigger: plot the sales" in done.out
     assert re.search(r"selected data-analysis: \d+% sure: ", done.out)
-    assert "it never says 'plot', 'sales', 'csv'" in done.out
+    assert "its description lacks 'plot', 'sales', 'csv'" in done.out
 
 
 @pytest.mark.usefixtures("_python")
@@ -88,7 +88,7 @@ def test_bundled_skills_pass_by_name(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("{", "line 1 is not JSON"), ("[7]", "entry 1 is a number"), ("{}", "holds no list")]
+    ("text", "sentence"), [("{", "line 1 is not JSON"), ("[7]", "entry 1 is a number"), ("{}", "is not a list")]
 )
 def test_bad_eval_files_are_one_sentence(shell: Shell, text: str, sentence: str) -> None:
     plants(shell, files={"evals/eval_queries.json": text})
@@ -113,7 +113,7 @@ def test_a_skill_without_evals_or_tests_is_told(shell: Shell) -> None:
     shell("skill", "eval", "bare").failed(3, "bare has no trigger evals")
     shell("skill", "test", "bare").failed(3, "bare has no tests")
     shell("skill", "test", "no-such").failed(3, "no skill is named 'no-such'")
-    for name, said in (("eval", "no evals"), ("test", "no tests")):
+    for name, said in (("eval", "No evals"), ("test", "No tests")):
         ran = shell("skill", name, "bare", "--allow-none")
         assert (ran.code, ran.out) == (0, f"{said}\n")
         shell("skill", name, "no-such", "--allow-none").failed(3, "no skill is named 'no-such'")
@@ -154,7 +154,7 @@ def test_what_a_test_prints_cannot_move_the_cursor(shell: Shell) -> None:
 def test_a_policy_that_forbids_scripts_forbids_tests(shell: Shell) -> None:
     plants(shell, files={"tests/a.md": "```console\n$ true\n```\n"})
     shell("config", "set", "policy.scripts", "deny").ok()
-    shell("skill", "test", "plants").failed(5, "scripts of skills are forbidden here")
+    shell("skill", "test", "plants").failed(5, "the policy forbids scripts of skills")
 
 
 def test_a_terminal_shows_a_bar(shell: Shell) -> None:
@@ -194,7 +194,7 @@ def _running(words: str) -> bool:
 def test_evals_of_another_skill_are_noted(shell: Shell) -> None:
     plants(shell, files={"evals/evals.json": '{"skill_name": "cooking", "evals": [{"id": 1, "prompt": "water the plants"}]}'})
     done = shell("skill", "eval", "plants")
-    assert "plants: evals/evals.json says that it is for 'cooking'" in done.err
+    assert "plants: evals/evals.json names another skill, 'cooking'" in done.err
 
 
 def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
@@ -219,7 +219,7 @@ def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
 
 def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     shell("skill", "conflicts").ok()
-    assert "none of" in shell("skill", "conflicts").out
+    assert "No conflicts among" in shell("skill", "conflicts").out
     shell.skill("plants", description=PLANTS)
     shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
     done = shell("skill", "conflicts").ok()
@@ -228,7 +228,7 @@ def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     (pair,) = shell("skill", "conflicts", "--json").data["conflicts"]
     assert (sorted(pair["skills"]), pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
     assert shell("skill", "conflicts", "--fail").code == 1
-    assert "none of" in shell("skill", "conflicts", "hello-world").ok().out
+    assert "No conflicts among" in shell("skill", "conflicts", "hello-world").ok().out
     shell("skill", "conflicts", "no-such").failed(3, "no skill is named")
 
 
@@ -277,7 +277,7 @@ def test_tasks_are_done_with_and_without_the_skill(shell: Shell) -> None:
     assert done.code == 0, done
     assert re.search(r"with skill +without skill +difference", done.out)
     assert re.search(r"passed +100% ± 0% +100% ± 0% +\+0%", done.out)
-    assert "passes in both: it tells nothing, drop it" in done.out
+    assert "passes in both: it shows nothing, remove it" in done.out
     assert (shell.project / "plants-workspace/iteration-1/eval-1/with_skill/run-2/grading.json").exists()
     assert "they are watered" in (shell.project / "report.html").read_text()
 
@@ -304,7 +304,7 @@ def test_optimize_shows_a_diff_and_writes_only_when_told(shell: Shell) -> None:
     before = (folder / "SKILL.md").read_bytes()
     shown = shell("skill", "optimize", "plants").ok()
     assert "+description: " in shown.out
-    assert "write it with --write" in shown.out
+    assert "Use --write" in shown.out
     assert (folder / "SKILL.md").read_bytes() == before
     done = shell("skill", "optimize", "plants", "--write", "--json").ok().data
     assert done["written"]
@@ -320,12 +320,12 @@ def test_optimize_says_when_a_model_proposes_nothing_that_can_be_used(shell: She
     with ModelServer(lambda request: says("no idea")) as server:
         done = asked(shell, server, "skill", "optimize", "plants", "--rounds", "2").ok()
     assert "0 descriptions tried, by the model tiny" in done.out
-    assert "no proposal could be used; the description stays" in done.out
+    assert "No usable proposal; keeping the current description" in done.out
 
 
 def test_optimize_leaves_alone_what_passes_and_what_is_bundled(shell: Shell) -> None:
     plants(shell)
-    assert "every request passes; the description stays" in shell("skill", "optimize", "plants").ok().out
+    assert "Every request passes; keeping the current description" in shell("skill", "optimize", "plants").ok().out
     shell("skill", "optimize", "hello-world", "--write").failed(5, "hello-world is bundled with metier")
     shell("skill", "optimize", "no-such").failed(3, "no skill is named")
 

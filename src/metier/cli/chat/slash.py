@@ -97,7 +97,7 @@ class Conversation:
                 answer = COMMANDS[name].run(self, rest)
                 return answer if isinstance(answer, SlashResult) else await answer
             if name in self.commands:
-                return SlashResult(message=self.commands[name].filled(rest))
+                return SlashResult(message=self.commands[name].fill(rest))
             if name in self.engine.session.catalog:
                 return _activate(self, name, rest)
         except MetierError as error:
@@ -215,6 +215,10 @@ def usage_line(usage: ModelUsage) -> str:
     )
 
 
+def _turns(count: int) -> str:
+    return f"{count} turn{'s' * (count != 1)}"
+
+
 def money(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
 
@@ -227,7 +231,7 @@ def _save(conversation: Conversation, rest: str) -> SlashResult:
     if os.path.lexists(file):
         raise ConflictError(f"{name!r} exists already", hint="choose another name: /save FILE")
     replace_text(file, export_json(conversation.app, engine.id) if name.endswith(".json") else to_markdown(chat, turns))
-    return SlashResult(lines=(one_line(f"saved {len(turns)} turns to {name}"),))
+    return SlashResult(lines=(one_line(f"Saved {_turns(len(turns))} to {name}"),))
 
 
 def export_json(app: App, chat: str) -> str:
@@ -263,7 +267,7 @@ def resume_lines(conversation: Conversation) -> Iterator[str]:
         return
     last = turns[-1]
     active = ", ".join(conversation.engine.session.active_names) or "none"
-    yield conversation.terminal.paint(one_line(f"{len(turns)} turns so far; active skills: {active}"), "dim")
+    yield conversation.terminal.paint(one_line(f"{_turns(len(turns))} so far; active skills: {active}"), "dim")
     yield f"> {truncate(one_line(last.message), conversation.terminal.width)}"
     if last.status is None:
         yield conversation.terminal.paint("This turn was not finished; send the message again if you still need it", "yellow")
