@@ -75,8 +75,8 @@ def test_a_name_is_a_name(name: str) -> None:
     ("text", "why"),
     [("name = ", ":1:"), ("name = 3", "name"), ('name = "a"\nskills = "b"', "skills"),
      ('name = "a"\nvariables = 1', "variables"), ('name = "a"\nversion = "x"', "version"),
-     ('name = "a"\nmodle = "x"', "modle"), ('name = "A B"', "not a name"),
-     ('name = "a"\ninstructions = "{{x}}"', "no such variable")],
+     ('name = "a"\nmodle = "x"', "modle"), ('name = "A B"', "not a valid agent name"),
+     ('name = "a"\ninstructions = "{{x}}"', "undeclared variable")],
 )  # fmt: skip
 def test_a_broken_file_is_named_with_what_is_wrong(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as error:

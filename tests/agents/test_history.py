@@ -49,12 +49,12 @@ def test_a_resumed_conversation_does_not_send_again_what_was_dropped(tmp_path: P
 
 def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
     def script(request: ModelRequest) -> ModelAnswer:
-        return says("They said FIRST.") if request.user.startswith("Summarise the conversation") else says(LONG)
+        return says("They said FIRST.") if request.user.startswith("Summarize the conversation") else says(LONG)
 
     with ModelServer(script) as model:
         app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
         turns = talk(app, "first", "second", "third", "fourth", id="mine")
-        asked = [request.user for request in model.requests if request.user.startswith("Summarise")]
+        asked = [request.user for request in model.requests if request.user.startswith("Summarize")]
         assert "User: first" in asked[0]
         assert "They said FIRST." in model.requests[-1].system
         talk(app_of(tmp_path, model), "fifth", id="mine")
@@ -64,7 +64,7 @@ def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
 
 def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
     def script(request: ModelRequest) -> ModelAnswer:
-        return fails(400, "no") if request.user.startswith("Summarise") else says(LONG)
+        return fails(400, "no") if request.user.startswith("Summarize") else says(LONG)
 
     with ModelServer(script) as model:
         app = app_of(tmp_path, model, METIER_ENGINE_COMPACTION="model", **SMALL)
@@ -106,7 +106,7 @@ def test_long_answers_of_tools_are_cut_before_a_turn_is_given_up(tmp_path: Path)
         (events,) = talk(app_of(tmp_path, model, **SMALL), "a letter please")
         first, second = model.requests[-1].results
     assert finished(events).answer == "Read it."
-    assert (len(first) < 600, "[cut to save room" in first, len(second) > 5_000) == (True, True, True)
+    assert (len(first) < 600, "[shortened; call the tool again" in first, len(second) > 5_000) == (True, True, True)
 
 
 def test_a_message_that_cannot_fit_is_told(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_two_who_edit_different_fields_both_get_their_way(store: AgentStore) -> 
 def test_two_who_edit_the_same_field_are_told(store: AgentStore) -> None:
     base = store.create(CLERK)
     store.save(base, replace(CLERK, model="openai:theirs"), change="theirs")
-    with pytest.raises(ConflictError, match="model of 'clerk' changed meanwhile"):
+    with pytest.raises(ConflictError, match="model of agent 'clerk' changed in the meantime"):
         store.save(base, replace(CLERK, model="openai:mine"), change="mine")
     assert len(store.history("clerk")) == 2
 
