@@ -1,9 +1,9 @@
-"""What a run in the sandbox costs over starting the same program bare, and whether fifty at once keep apart.
+"""The cost of a run in the sandbox over a plain subprocess, and fifty concurrent runs without a mix-up.
 
-`true` as a program of a skill, at every level of this machine, against `subprocess.run` of the same file with the same pipes,
-in turn. The targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
-round), and fifty concurrent runs with policies of their own and no mix-up. The keeper, the process that runs are forked from,
-is started once and is not counted; its start stands beside the table.
+Compares `true` as a script of a skill, at every level of this machine, with `subprocess.run` of the same file and the same
+pipes, in turn. Targets: at most 12 ms more at level namespace and 8 ms more at landlock (median of the differences within a
+round), and fifty concurrent runs with different limits, each with its own result. The spawner, the process that runs are forked
+from, is started once and not counted; its start is printed beside the table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
     with _skill() as folder:
         started = time.perf_counter()
         levels = [found.level for found in Runner().available()]
-        report.say(f"keeper started and {len(levels)} levels probed in {(time.perf_counter() - started) * 1000:.0f} ms")
+        report.say(f"spawner started and {len(levels)} levels probed in {(time.perf_counter() - started) * 1000:.0f} ms")
         more = asyncio.run(_overhead(folder, levels, chosen.rounds))
         wrong, took = asyncio.run(_many(folder, levels))
     rows = [(name, f"{median(times):.1f}", f"{_quartile(times):.1f}", f"{min(times):.1f}") for name, times in more.items()]

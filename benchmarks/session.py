@@ -1,9 +1,9 @@
-"""What a session costs: reading a resource against a bare open and read, and activating a skill of 5,000 tokens.
+"""The cost of a session: reading a resource compared with open and read, and activating a skill of 5,000 tokens.
 
-Both run in this process, in turns, thousands of times. A resource read goes through the path gate and walks directory
-descriptors, so that no link leads out of the skill; it may cost three times a bare `open(path, "rb").read()`. An
-activation reads and parses the file, fills in and neutralises the text, wraps it and writes the session's SQLite
-file; it must take less than 2 ms.
+Both run in this process, in turns, thousands of times. Reading a resource checks the path and walks directory descriptors, so
+that no link leads out of the skill; it may take three times as long as `open(path, "rb").read()`. An activation reads and
+parses the file, fills in and escapes the text, wraps it and writes to the SQLite file of the session; it must take less than
+2 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who stays and who leaves: the rows of a session, without any file."""
+"""Activation, eviction and dependencies, on rows without files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model gets when a skill is activated."""
+"""The text that a model gets when a skill is activated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bus: whoever wants to know is told, and nobody who fails can spoil a run."""
+"""The event bus: subscribers get every event, and a failing one does not affect a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The defaults that the designs agreed on, and what a run value says."""
+"""The default limits, and the values of a run."""
 
 from __future__ import annotations
 

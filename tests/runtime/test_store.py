@@ -89,6 +89,7 @@ def test_a_file_that_another_process_holds_is_unavailable_and_not_damaged(tmp_pa
 
 
 def test_a_folder_that_cannot_be_written_is_unavailable_with_a_hint(open_path: Path) -> None:
+    open_path.chmod(0o555)
     code = """
     import os, sys
     from metier.errors import UnavailableError

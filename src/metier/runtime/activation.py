@@ -42,7 +42,7 @@ class ActivatedBy(StrEnum):
 
 
 class ActivationMode(StrEnum):
-    """How long a skill stays active."""
+    """The lifetime of an activation."""
 
     PERSISTENT = "persistent"
     """Until it is deactivated; it does not count towards the limit."""
@@ -136,8 +136,8 @@ def admit(
             raise _limit_reached(kept, coming, max_active)
         kept.remove(candidate)
         evicted.append(candidate)
-        gone, kept = release_dependencies(kept, candidate, spare=names)
-        evicted += gone
+        removed, kept = release_dependencies(kept, candidate, spare=names)
+        evicted += removed
     return (*kept, *coming), tuple(evicted)
 
 
@@ -151,15 +151,15 @@ def deactivate(active: Sequence[ActiveSkill], name: str) -> tuple[tuple[ActiveSk
     if dependents:
         raise ConflictError(f"{dependents[0]!r} depends on {name!r}", hint=f"deactivate {dependents[0]!r} first")
     rest = [each for each in active if each is not found]
-    gone, rest = release_dependencies(rest, found)
-    return tuple(rest), (found, *gone)
+    removed, rest = release_dependencies(rest, found)
+    return tuple(rest), (found, *removed)
 
 
 def release_dependencies(
     active: Sequence[ActiveSkill], left: ActiveSkill, *, spare: Iterable[str] = ()
 ) -> tuple[list[ActiveSkill], list[ActiveSkill]]:
     """Returns the dependencies that were activated only for `left`, and the rows that stay."""
-    kept, gone = list(active), []
+    kept, removed = list(active), []
     pending = list(left.dependencies)
     while pending:
         name = pending.pop()
@@ -169,9 +169,9 @@ def release_dependencies(
         if any(name in each.dependencies for each in kept):
             continue
         kept.remove(found)
-        gone.append(found)
+        removed.append(found)
         pending += found.dependencies
-    return gone, kept
+    return removed, kept
 
 
 def remove_rows(
@@ -179,11 +179,11 @@ def remove_rows(
 ) -> tuple[tuple[ActiveSkill, ...], tuple[ActiveSkill, ...]]:
     """Returns the rows that stay without `left`, and all removed rows: `left` and what was activated only for them."""
     kept = [row for row in active if row not in left]
-    gone = list(left)
+    removed = list(left)
     for row in left:
         more, kept = release_dependencies(kept, row)
-        gone += more
-    return tuple(kept), tuple(gone)
+        removed += more
+    return tuple(kept), tuple(removed)
 
 
 def mark_used(active: Sequence[ActiveSkill], name: str) -> tuple[ActiveSkill, ...]:
@@ -219,9 +219,9 @@ def _limit_reached(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], m
             f"{coming[-1].name!r} and its dependencies are {len(coming)} skills; at most {max_active} can be active",
             rule="max-active", hint="raise skills.max_active",
         )  # fmt: skip
-    held = ", ".join(each.name for each in kept if each.mode is not ActivationMode.PERSISTENT)
+    pinned = ", ".join(each.name for each in kept if each.mode is not ActivationMode.PERSISTENT)
     return RefusedError(
-        f"cannot activate {coming[-1].name!r}: at most {max_active} skills can be active, and {held} cannot be evicted",
+        f"cannot activate {coming[-1].name!r}: at most {max_active} skills can be active, and {pinned} cannot be evicted",
         rule="max-active",
         hint="unpin or deactivate one of them, or raise skills.max_active",
     )  # fmt: skip

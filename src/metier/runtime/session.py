@@ -114,8 +114,8 @@ class Session:
                     )
                 )
         with self.services.store.edit(self.id) as stored:
-            stored.active, gone = remove_rows(stored.active, [row for row in stored.active if not self._is_offered(row)])
-        self._emit_deactivated(gone, "missing")
+            stored.active, removed = remove_rows(stored.active, [row for row in stored.active if not self._is_offered(row)])
+        self._emit_deactivated(removed, "missing")
 
     def tools(self) -> tuple[Tool, ...]:
         """Returns the tools that a model can call now. They change with the active skills: call it again after every call."""
@@ -140,10 +140,10 @@ class Session:
         with self._changing() as stored:
             if by is ActivatedBy.MODEL and any(row.name == name and row.pinned for row in stored.active):
                 raise RefusedError(f"{name!r} is pinned by the user", rule="pinned", hint="continue with the skill active")
-            stored.active, gone = deactivate(stored.active, name)
-        self._emit_deactivated(gone[:1], "requested")
-        self._emit_deactivated(gone[1:], "unneeded")
-        return tuple(row.name for row in gone)
+            stored.active, removed = deactivate(stored.active, name)
+        self._emit_deactivated(removed[:1], "requested")
+        self._emit_deactivated(removed[1:], "unneeded")
+        return tuple(row.name for row in removed)
 
     def end_turn(self) -> tuple[str, ...]:
         """Deactivates ephemeral skills and what was activated only for them; returns their names."""
@@ -153,9 +153,9 @@ class Session:
             expired = [
                 row for row in rows if row.mode is ActivationMode.EPHEMERAL and not row.pinned and row.name not in needed
             ]
-            stored.active, gone = remove_rows(rows, expired)
-        self._emit_deactivated(gone, "turn")
-        return tuple(row.name for row in gone)
+            stored.active, removed = remove_rows(rows, expired)
+        self._emit_deactivated(removed, "turn")
+        return tuple(row.name for row in removed)
 
     def clear(self) -> None:
         """Deactivates everything, pinned or not, and deletes the session from the store."""
@@ -361,8 +361,8 @@ class Session:
         known = name if name in self.catalog else ""
         self.emit(events.ActionRefused(session=self.id, timestamp=self.services.clock(), name=known, what=what, rule=rule))
 
-    def _emit_deactivated(self, gone: Iterable[ActiveSkill], reason: str) -> None:
-        for row in gone:
+    def _emit_deactivated(self, removed: Iterable[ActiveSkill], reason: str) -> None:
+        for row in removed:
             self._used.pop(row.name, None)
             self.toolsets.unload(row.name)
             self.emit(

@@ -1,4 +1,4 @@
-"""What a skill may do: what it asks for, as far as the user's policy goes."""
+"""Permissions: what a skill requests, what the user's policy allows, and what was approved."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from metier.errors import RefusedError
 from metier.runtime.sandbox import bubblewrap
 from metier.runtime.sandbox.isolation import Guard, IsolationLevel
 from metier.runtime.sandbox.plan import SandboxFeatures
-from metier.runtime.sandbox.probe import detect_features, probe
+from metier.runtime.sandbox.probe import detect_features, probe_level
 from metier.runtime.script_run import Limits, Outcome, ScriptRun, printable
 from metier.runtime.scripts.runner import Runner
 from runtime.sandbox.escape.stage import LEVELS, Stage, at_every_level, note
@@ -145,7 +145,7 @@ eval "echo '{\\"child-pid\\": '$$'}' >&$fd"; exec "$@"
 def test_e40_a_bubblewrap_that_does_not_confine_is_not_used(stage: Stage, text: str) -> None:
     note("E40", IsolationLevel.NAMESPACE, "held")
     machine = SandboxFeatures(bwrap=fake_bwrap(stage.root, text), abi=0)
-    found = probe(machine, IsolationLevel.NAMESPACE)
+    found = probe_level(machine, IsolationLevel.NAMESPACE)
     assert not found.works
     runner = Runner(features=machine)
     assert runner.best() is None

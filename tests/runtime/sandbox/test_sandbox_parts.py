@@ -38,7 +38,7 @@ ARCHITECTURES = [X86_64, AARCH64]
 
 
 def answer(code: bytes, arch: int, number: int, *arguments: int) -> int:
-    """What the kernel would answer to this call: a small machine for the instructions that we use."""
+    """Returns the answer of the kernel to a call: an interpreter for the instructions that we use."""
     data = struct.pack("=IIQ6Q", number & 0xFFFFFFFF, arch, 0, *(*arguments, *[0] * 6)[:6])
     at, accumulator = 0, 0
     instructions = list(struct.iter_unpack("=HBBI", code))

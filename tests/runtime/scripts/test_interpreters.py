@@ -1,4 +1,4 @@
-"""What runs a script."""
+"""The interpreter of a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model can call, and what it is told."""
+"""The tools of a session, and their replies."""
 
 from __future__ import annotations
 
@@ -41,10 +41,12 @@ class OneMatch:
         return Selection(selected=(match,), considered=len(self.catalog))
 
 
-def session_over(root: Path, *, runner: FakeRunner | None = None, told: EventRecorder | None = None, **options: Any) -> Session:
+def session_over(
+    root: Path, *, runner: FakeRunner | None = None, recorder: EventRecorder | None = None, **options: Any
+) -> Session:
     bus = EventBus()
-    if told is not None:
-        bus.subscribe(told)
+    if recorder is not None:
+        bus.subscribe(recorder)
     catalog = metier.discover(root)
     services = SessionServices(runner=runner or FakeRunner(), bus=bus, selector=OneMatch(catalog))
     return Session(catalog, id="talk", options=SessionOptions(**options), services=services)
@@ -145,10 +147,10 @@ def test_listing_marks_what_is_active(skills: Path) -> None:
 
 
 def test_searching_is_told_as_an_event(skills: Path) -> None:
-    told = EventRecorder()
-    session = session_over(skills, find_reason=told)
+    recorder = EventRecorder()
+    session = session_over(skills, recorder=recorder)
     assert call(session, "search_skills", query="a bar chart").text.startswith("- chart: ")
-    [selected] = told.of(events.SkillsSelected)
+    [selected] = recorder.of(events.SkillsSelected)
     assert (selected.names, selected.considered, selected.query) == (("chart",), 2, "a bar chart")
 
 
@@ -328,18 +330,18 @@ def test_a_tool_of_a_skill_that_has_left_says_so(skills: Path) -> None:
 
 
 def test_every_call_is_an_event_with_its_skill_resource_and_error(skills: Path) -> None:
-    told = EventRecorder()
-    session = session_over(skills, find_reason=told)
+    recorder = EventRecorder()
+    session = session_over(skills, recorder=recorder)
     call(session, "load_skill", skill_name="chart")
     call(session, "load_skill", skill_name="invented")
     call(session, "chart_draw", file="x")
-    called = [(event.tool, event.name, event.resource, event.error) for event in told.of(events.ToolCalled)]
+    called = [(event.tool, event.name, event.resource, event.error) for event in recorder.of(events.ToolCalled)]
     assert called == [
         ("load_skill", "chart", "", ""),
         ("load_skill", "", "", "bad-arguments"),
         ("chart_draw", "chart", "scripts/draw.py", ""),
     ]
-    assert [type(event).__name__ for event in told.events if "Script" in type(event).__name__] == [
+    assert [type(event).__name__ for event in recorder.events if "Script" in type(event).__name__] == [
         "ScriptStarted",
         "ScriptFinished",
     ]
@@ -407,10 +409,10 @@ def test_the_rest_of_trimmed_instructions_can_be_read(tmp_path: Path) -> None:
 
 def test_a_selected_skill_that_cannot_be_activated_costs_nothing_but_itself(tmp_path: Path) -> None:
     skill_folder(tmp_path, "lost", head="dependencies: [nowhere]")
-    told = EventRecorder()
-    session = session_over(tmp_path, find_reason=told)
+    recorder = EventRecorder()
+    session = session_over(tmp_path, recorder=recorder)
     assert session.activate_for("lost things") == ()
-    assert [(event.what, event.rule) for event in told.of(events.ActionRefused)] == [("activate", "not-found")]
+    assert [(event.what, event.rule) for event in recorder.of(events.ActionRefused)] == [("activate", "not-found")]
 
 
 def test_many_calls_at_once_leave_the_session_whole(tmp_path: Path) -> None:

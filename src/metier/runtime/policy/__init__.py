@@ -1,1 +1,1 @@
-"""What a skill may do: tool patterns, the user's policy, and the approvals bound to one version of a skill."""
+"""Permissions of skills: tool patterns, the user's policy, and the approvals bound to one version of a skill."""

@@ -89,13 +89,13 @@ _STARTING_OPTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
-    """Something that somebody wants to do with a tool."""
+    """A request to use a tool."""
 
     tool: str
     argument: str = ""
-    """What a pattern's parentheses are compared with: a path, a name. For a shell it is the command as it was given."""
+    """Compared with the parentheses of a pattern: a path or a name; for a shell, the command."""
     argv: tuple[str, ...] = ()
-    """The command as words, where it is a command that can be read as nothing else."""
+    """The words of a plain command; empty if it has shell syntax."""
     is_command: bool = False
     also: tuple[ToolRequest, ...] = ()
     """The same thing under other names: a script is `Script(scripts/a.py)` and `Bash(python3 scripts/a.py)`."""

@@ -25,7 +25,7 @@ from .plan import SandboxFeatures, plan_run
 from .seccomp import this_architecture
 from .spawner_client import send_request_sync
 
-__all__ = ["ProbeResult", "detect_features", "probe"]
+__all__ = ["ProbeResult", "detect_features", "probe_level"]
 
 _CANARY = """
 import json, os, socket, sys
@@ -64,7 +64,7 @@ def detect_features(*, bwrap: str | None = None, zone: str | None = None) -> San
     return SandboxFeatures(bwrap=bwrap or bubblewrap.find(), abi=landlock.abi() if on_linux else 0, zone=zone)
 
 
-def probe(features: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
+def probe_level(features: SandboxFeatures, level: IsolationLevel) -> ProbeResult:
     """Runs the canary at one level."""
     claimed = isolation_at(level, abi=features.abi, root=os.geteuid() == 0)
     missing = _missing_requirement(features, level)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from metier.errors import NotFoundError, RefusedError, UnavailableError
 from metier.runtime.sandbox.isolation import Isolation, IsolationLevel, isolation_at
 from metier.runtime.sandbox.plan import SandboxFeatures, plan_run
-from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe
+from metier.runtime.sandbox.probe import ProbeResult, detect_features, probe_level
 from metier.runtime.sandbox.spawner_client import SupervisorReport, send_request
 from metier.runtime.script_run import Limits, Outcome, OutputFile, ScriptRun
 from metier.sources import DiskFiles
@@ -109,7 +109,7 @@ class Runner:
         key = (self._features, level)
         with _PROBING:
             if key not in _PROBED:
-                _PROBED[key] = probe(self._features, level)
+                _PROBED[key] = probe_level(self._features, level)
             return _PROBED[key]
 
 

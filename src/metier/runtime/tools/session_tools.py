@@ -199,8 +199,8 @@ def _load(session: Session) -> ToolFunction:
 
 def _unload(session: Session) -> ToolFunction:
     async def call(arguments: dict[str, Json]) -> ToolReply:
-        gone = await in_thread(session.deactivate, str(arguments["skill_name"]), by=ActivatedBy.MODEL)
-        return ToolReply(text=f"Unloaded: {', '.join(gone)}. Do not follow its instructions any longer.")
+        removed = await in_thread(session.deactivate, str(arguments["skill_name"]), by=ActivatedBy.MODEL)
+        return ToolReply(text=f"Unloaded: {', '.join(removed)}. Do not follow its instructions any longer.")
 
     return call
 

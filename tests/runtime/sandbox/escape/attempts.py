@@ -1,4 +1,4 @@
-"""What a hostile script would try. Runs inside the sandbox as a skill's script: `attempts.py NAME FACTS`, prints JSON.
+"""The attempts of a hostile script. Runs inside the sandbox as a skill's script: `attempts.py NAME FACTS`, prints JSON.
 
 Standard library only, any Python from 3.9. Each attempt tells how it went (`ok`, or the name of the error); whether the host
 was touched is for the test to see.
