@@ -2,6 +2,42 @@
 
 from __future__ import annotations
 
-from .app import App
+from metier.lazy import lazy_exports
 
-__all__ = ["App"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .app import App
+    from .functions import (
+        install_skills,
+        publish_skill,
+        remove_skills,
+        scan_skill,
+        search_skills,
+        update_skills,
+    )
+    from .model_judge import JudgeCase, ModelJudge
+
+__all__ = [
+    "App",
+    "JudgeCase",
+    "ModelJudge",
+    "install_skills",
+    "publish_skill",
+    "remove_skills",
+    "scan_skill",
+    "search_skills",
+    "update_skills",
+]
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and tells a typo from a name
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "metier.app.app": ("App",),
+            "metier.app.functions": (
+                "install_skills", "publish_skill", "remove_skills", "scan_skill", "search_skills",
+                "update_skills",
+            ),
+            "metier.app.model_judge": ("JudgeCase", "ModelJudge"),
+        },
+    )  # fmt: skip

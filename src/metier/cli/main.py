@@ -1,7 +1,7 @@
-"""The one place that prints errors and ends the process.
+"""The entry point of the command line.
 
-The first lines answer what needs no command at all (`--version`, `--help`, a listing that has not changed) before any
-library is imported: a start of Python costs 12 ms, and these answers must not cost a second one.
+`--version`, `--help` and a listing that has not changed are answered before any library is imported: importing click takes
+longer than starting Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_UNWRITTEN = 1
+_NOT_WRITTEN = 1
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 _YOUNG_OBJECTS = 50_000
@@ -25,47 +25,47 @@ _YOUNG_OBJECTS = 50_000
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
-        # The process is ours, and what a start makes is kept: looking through it for rubbish every 700 objects finds none.
+        # A short process keeps nearly all of its objects; frequent collections find nothing to free.
         gc.set_threshold(_YOUNG_OBJECTS)
     _open_closed_streams()
     try:
-        status = _answer_at_once(words)
+        status = _answer_without_click(words)
         if status is None:
             status = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read us has gone, as `head` does.
-        _let_go_of_stdout()
+        # The reader has closed the pipe, as `head` does.
+        _discard_stdout()
         return _PIPE_CLOSED
     except OSError as error:
-        # The answer has nowhere to go, as on a full disk.
-        _let_go_of_stdout()
+        # The output cannot be written, as on a full disk.
+        _discard_stdout()
         reason = (error.strerror or "error").lower()
-        sys.stderr.write(f"error: the answer could not be written: {reason}\nhint: free some space, or write it elsewhere\n")
-        return _UNWRITTEN
+        sys.stderr.write(f"error: the output could not be written: {reason}\nhint: free some space, or write it elsewhere\n")
+        return _NOT_WRITTEN
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return _INTERRUPTED
     finally:
         if argv is None:
-            # Nor does the process end sooner for having looked once more.
+            # Nothing needs to be collected at exit.
             gc.freeze()
     return status
 
 
 def _open_closed_streams() -> None:
-    """Whoever starts us may have closed any of the three; Python then has None there, and the next file takes the number."""
+    """Opens /dev/null for each standard stream that the parent process closed; Python has None there."""
     for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "r" if name == "stdin" else "w", encoding="utf-8"))
 
 
-def _let_go_of_stdout() -> None:
-    # Python would complain again when it flushes at exit.
+def _discard_stdout() -> None:
+    # Otherwise Python reports the error again when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _answer_at_once(words: list[str]) -> int | None:
+def _answer_without_click(words: list[str]) -> int | None:
     if "_METIER_COMPLETE" in os.environ:
         return None
     if words == ["--version"]:

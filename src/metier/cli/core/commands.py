@@ -1,7 +1,6 @@
-"""The names of all commands, and where each one lives.
+"""The table of all commands: where each one lives, and its one-line help.
 
-`metier --help` is printed from this table alone, and a command's module is imported only when it is used: a command that
-needs nothing from the others starts as if they did not exist.
+`metier --help` is printed from this table alone, and a command's module is imported only when the command is used.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "agent": ("", "Manage agents and their versions."),
         "chat": ("metier.cli.chat.chat:chat", "Chat with an agent that uses your skills."),
         "run": ("metier.cli.run:run", "Run a single request with your skills."),
-        "prompt": ("metier.cli.prompt:prompt", "Print what a model is told about your skills."),
+        "prompt": ("metier.cli.prompt:prompt", "Print the part of a prompt that describes your skills."),
         "mcp": ("", "Serve skills over MCP, and use those of other servers."),
         "session": ("", "List, show and clear sessions."),
         "policy": ("", "Show and change what skills may do."),
-        "stats": ("metier.cli.stats:stats", "Show what was used: activations, tokens, scripts."),
+        "stats": ("metier.cli.stats:stats", "Show usage: activations, tokens, scripts."),
         "registry": ("", "Run your own registry."),
         "login": ("metier.cli.login:login", "Log in to a registry."),
         "logout": ("metier.cli.login:logout", "Remove the stored token of a registry."),
@@ -40,21 +39,21 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("metier.cli.skill.list:list_skills", "List every skill on this machine with its state."),
         "show": ("metier.cli.skill.show:show", "Show one skill, or the state of all of them."),
         "select": ("metier.cli.skill.select:select", "Pick the skills that fit a request."),
-        "activate": ("metier.cli.skill.activate:activate", "Print exactly what a model gets when a skill is activated."),
+        "activate": ("metier.cli.skill.activate:activate", "Print the text that a model gets when a skill is activated."),
         "resources": ("metier.cli.skill.resources:resources", "List the files of a skill."),
         "read": ("metier.cli.skill.read:read", "Print one file of a skill."),
         "run": ("metier.cli.skill.run:run_script", "Run a script of a skill in a sandbox."),
         "validate": ("metier.cli.skill.validate:validate", "Check skills against the standard."),
         "lint": ("metier.cli.skill.lint:lint", "Check skills against the standard and good practice."),
-        "scan": ("metier.cli.skill.scan:scan", "Say what a skill could do and whether it looks safe."),
+        "scan": ("metier.cli.skill.scan:scan", "Report what a skill can do and whether it looks safe."),
         "test": ("metier.cli.skill.test:test", "Run a skill's own tests in the sandbox."),
         "eval": ("metier.cli.skill.eval:evaluate", "Measure whether a skill triggers when it should, and helps when it does."),
         "optimize": ("metier.cli.skill.optimize:optimize", "Propose a better description from failed trigger evals."),
         "conflicts": ("metier.cli.skill.conflicts:conflicts", "Find skills that compete for the same requests."),
-        "fix": ("metier.cli.skill.fix:fix", "Repair mechanical mistakes, and keep every other byte."),
-        "explain": ("metier.cli.skill.explain:explain", "Explain a problem's code."),
-        "enable": ("metier.cli.skill.enable:enable", "Switch a skill on."),
-        "disable": ("metier.cli.skill.enable:disable", "Switch a skill off without removing it."),
+        "fix": ("metier.cli.skill.fix:fix", "Fix mechanical problems and change nothing else."),
+        "explain": ("metier.cli.skill.explain:explain", "Explain a problem code."),
+        "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
+        "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
         "delete": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
         "remove": ("metier.cli.skill.delete:delete", "Remove an installed skill: folder, lock and agents."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
@@ -66,8 +65,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "manage": ("", "Enable, disable, update, remove and list skills."),
     },
     "skill manage": {
-        "enable": ("metier.cli.skill.enable:enable", "Switch a skill on."),
-        "disable": ("metier.cli.skill.enable:disable", "Switch a skill off without removing it."),
+        "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
+        "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
         "update": ("metier.cli.skill.update:update", "Install newer versions, and show what changed."),
         "remove": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
         "list": ("metier.cli.skill.manage_list:list_plugins", "List installed plugins."),
@@ -91,14 +90,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("metier.cli.agent.skill:list_skills", "List the skills of an agent."),
     },
     "session": {
-        "list": ("metier.cli.session:list_sessions", "List the sessions that are kept."),
-        "show": ("metier.cli.session:show", "Show what is active in a session."),
-        "clear": ("metier.cli.session:clear", "Forget a session, or all of them."),
+        "list": ("metier.cli.session:list_sessions", "List stored sessions."),
+        "show": ("metier.cli.session:show", "Show the active skills of a session."),
+        "clear": ("metier.cli.session:clear", "Delete a session, or all of them."),
     },
     "policy": {
         "show": ("metier.cli.policy:show", "Show what skills may do."),
         "allow": ("metier.cli.policy:allow", "Allow a tool pattern, for all skills or one."),
-        "deny": ("metier.cli.policy:deny", "Forbid a tool pattern, for all skills, or take back an approval of one."),
+        "deny": ("metier.cli.policy:deny", "Deny a tool pattern for all skills, or revoke an approval of one."),
     },
     "mcp": {
         "serve": ("metier.cli.mcp.serve:serve", "Serve your skills; `metier mcp` alone does the same."),
@@ -127,19 +126,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "revoke": ("metier.cli.registry.token:revoke", "Revoke a token."),
     },
     "cache": {
-        "info": ("metier.cli.cache:info", "Say where the cache is, and how large."),
+        "info": ("metier.cli.cache:info", "Show the location and size of the cache."),
         "clean": ("metier.cli.cache:clean", "Delete downloaded skills."),
     },
     "config": {
         "show": ("metier.cli.config:show", "Show every setting and where it came from."),
         "get": ("metier.cli.config:get", "Print one setting."),
         "set": ("metier.cli.config:set_setting", "Change one setting."),
-        "unset": ("metier.cli.config:unset_setting", "Go back to a setting's default."),
-        "path": ("metier.cli.config:path", "Print where the configuration file is."),
+        "unset": ("metier.cli.config:unset_setting", "Reset a setting to its default."),
+        "path": ("metier.cli.config:path", "Print the path of the configuration file."),
     },
 }
 DEFAULTS = {"mcp": "serve"}
-"""The command that a group stands for when none is named: clients are configured with `metier mcp`."""
+"""The command that runs when a group is called without one; MCP clients start `metier mcp`."""
 _ABOUT = {
     "": "metier gives any agent the right skill at the right moment, safely.",
     "skill": "Write, check, find and list skills.",
@@ -158,7 +157,7 @@ _ABOUT = {
 
 
 def usage(group: str) -> str:
-    """The help page of a group."""
+    """Returns the help page of a group."""
     program = f"metier {group}".strip()
     rows = GROUPS[group]
     width = max(map(len, rows)) + 2

@@ -1,4 +1,4 @@
-"""A bar on a terminal for work that takes a while; nothing elsewhere."""
+"""A progress bar on terminals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Call what it yields with how many more are done."""
+    """Yields a function that advances the bar by that many steps."""
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return

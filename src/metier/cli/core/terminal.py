@@ -1,4 +1,4 @@
-"""What a terminal can show: how wide, how high, in colour or not."""
+"""The terminal's size and colours, and text made safe for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2",
 class Terminal:
     is_tty: bool = False
     width: int | None = None
-    """None when nobody looks: then nothing is cut."""
+    """None if the output is not a terminal; then nothing is truncated."""
     height: int = 24
     colour: bool = False
 
@@ -40,7 +40,7 @@ class Terminal:
 
 
 def cell_width(text: str) -> int:
-    """How many columns a text takes; East Asian wide characters take two, marks none."""
+    """Returns the number of columns; East Asian wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
@@ -51,7 +51,7 @@ def pad(text: str, width: int) -> str:
 
 
 def truncate(text: str, width: int | None) -> str:
-    """The text in at most `width` columns, with an ellipsis where it was cut."""
+    """Cuts the text to `width` columns and ends it with an ellipsis."""
     if width is None or cell_width(text) <= width:
         return text
     kept, used = [], 1
@@ -64,11 +64,11 @@ def truncate(text: str, width: int | None) -> str:
 
 
 def strip_control_chars(text: str) -> str:
-    """Several lines made safe for a terminal: as they are, without the characters that could move its cursor."""
+    """Replaces control characters, which could move the cursor; keeps newlines and tabs."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 def one_line(text: str) -> str:
-    """A text from a skill, made safe for a terminal: one line, and no character that could move the cursor."""
+    """Joins the text into one line without control characters."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)
