@@ -116,13 +116,13 @@ class FindingCollector:
         confidence: Confidence | None = None, reach: ScanReach | None = None, ignores_context: bool = False,
     ) -> None:  # fmt: skip
         """Adds a finding in a text. The surrounding words may lower its confidence, unless `ignores_context`."""
-        plain = confidence or RULES[code].confidence
-        sure = plain if ignores_context or code in _UNEXCUSED else plain.lowered(self._doubt(code, text, at, end))
+        unlowered = confidence or RULES[code].confidence
+        lowered = unlowered if ignores_context or code in _UNEXCUSED else unlowered.lowered(self._doubt(code, text, at, end))
         line, column = text.position(at)
         shown = text.text[at : end if end is not None else at + 160]
         via = f" (in {text.via})" if text.via else ""
-        self.add(code, message + via, file=text.path, line=line, column=column, excerpt=shown, confidence=sure, reach=reach)
-        if sure is not plain:
+        self.add(code, message + via, file=text.path, line=line, column=column, excerpt=shown, confidence=lowered, reach=reach)
+        if lowered is not unlowered:
             self.lowered_by_context.add((code, text.path, line, message + via))
 
     def _doubt(self, code: str, text: SkillText, at: int, end: int | None) -> int:
@@ -147,16 +147,16 @@ class FindingCollector:
         rule = RULES[code]
         key = (code, file, line, message)
         known = self.findings.get(key)
-        sure = confidence or rule.confidence
-        if known is not None and known.confidence.rank >= sure.rank:
+        confidence = confidence or rule.confidence
+        if known is not None and known.confidence.rank >= confidence.rank:
             return
         if known is None:
             # Counted for each confidence, so that many harmless hits cannot hide a severe one.
-            self.counts[code, file, sure] += 1
-            if self.counts[code, file, sure] > _MOST_OF_A_KIND:
+            self.counts[code, file, confidence] += 1
+            if self.counts[code, file, confidence] > _MOST_OF_A_KIND:
                 return
         self.findings[key] = Finding(
-            code=code, message=message, confidence=sure, reach=reach or rule.reach, file=file, line=line, column=column,
+            code=code, message=message, confidence=confidence, reach=reach or rule.reach, file=file, line=line, column=column,
             excerpt=excerpt_of(excerpt),
         )  # fmt: skip
 

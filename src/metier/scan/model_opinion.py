@@ -154,9 +154,11 @@ def _dense(text: str) -> str:
     return "".join(text.split())
 
 
-def _capped(sure: Confidence, reach: ScanReach, said: ScanVerdict) -> Confidence:
+def _capped(confidence: Confidence, reach: ScanReach, said: ScanVerdict) -> Confidence:
     """Returns the model's confidence, limited by its own verdict."""
-    return next(each for each in (sure, sure.lowered(), Confidence.LOW) if verdict_for(each, reach).rank <= said.rank)
+    return next(
+        each for each in (confidence, confidence.lowered(), Confidence.LOW) if verdict_for(each, reach).rank <= said.rank
+    )
 
 
 def _quoted(path: str) -> str:

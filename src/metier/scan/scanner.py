@@ -187,7 +187,7 @@ class _Scanner:
         """Flags an encoding that hides a severe finding."""
         severe = [one for one in found if one.verdict.rank > 0 and one.code not in ("SK701", "SK702", "SK902")]
         if severe:
-            sure = max((one.confidence for one in severe), key=lambda one: one.rank)
+            confidence = max((one.confidence for one in severe), key=lambda one: one.rank)
             self.collector.add(
                 "SK702",
                 f"{plain.via}: {severe[0].message}",
@@ -195,6 +195,6 @@ class _Scanner:
                 line=plain.first,
                 column=plain.column,
                 excerpt=plain.text,
-                confidence=sure,
+                confidence=confidence,
                 reach=RULES["SK702"].reach,
             )

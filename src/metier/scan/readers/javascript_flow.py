@@ -52,7 +52,7 @@ def _note(statement: list[JavaScriptToken], script: JavaScriptSource, collector:
     sends = _sends(statement, script, collector)
     secret, is_explained = _secret(statement, script, collector, is_sink=bool(sends))
     spelled = script.strings(statement[:400]) if sends else ""
-    fetched, sure = _fetched(statement, script, collector)
+    fetched, confidence = _fetched(statement, script, collector)
     collector.steps.append(
         FlowStep(
             script.text,
@@ -65,7 +65,7 @@ def _note(statement: list[JavaScriptToken], script: JavaScriptSource, collector:
             to_unknown_host=any(is_unknown_host(url, collector.purpose) for url in urls_in(spelled)),
             fetched=fetched,
             runs=_runs(statement, script),
-            confidence=sure,
+            confidence=confidence,
         )
     )
 

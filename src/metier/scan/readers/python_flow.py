@@ -103,9 +103,9 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         defines |= _names(node.func.value, scope, module)
     if last in _COPIES and len(node.args) > 1:
         defines |= _names(node.args[1], scope, module)
-    fetched, sure = _fetched(node, module)
+    fetched, confidence = _fetched(node, module)
     if not fetched and last in _FILLS:
-        fetched, sure = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, sure))
+        fetched, confidence = next((got for one in values if (got := _first_fetched(one, module))[0]), (fetched, confidence))
     is_use = sends or last in _COPIES
     secret, is_explained = next((found for one in values if is_use and (found := _secret(one, module))[0]), ("", False))
     url = address_of(node, module) if sends else None
@@ -119,7 +119,7 @@ def _call(node: ast.Call, scope: str, module: PythonModule) -> None:
         sends=sends,
         to_unknown_host=url is not None and is_unknown_host(url, module.collector.purpose),
         fetched=fetched,
-        confidence=sure,
+        confidence=confidence,
     )
     module.collector.steps.append(step)
     _runs(node, called, scope, module)
@@ -159,11 +159,11 @@ def _written(opened: ast.AST, handle: ast.AST, scope: str, module: PythonModule)
 
 
 def _add(module: PythonModule, node: ast.AST, value: ast.AST, scope: str, defines: set[str]) -> None:
-    fetched, sure = _first_fetched(value, module)
+    fetched, confidence = _first_fetched(value, module)
     secret, is_explained = _secret(value, module)
     step = FlowStep(
         module.text, module.at(node), frozenset(_names(value, scope, module)), frozenset(defines), secret=secret,
-        is_explained=is_explained, fetched=fetched, confidence=sure, decoded=_is_decoded(value, module),
+        is_explained=is_explained, fetched=fetched, confidence=confidence, decoded=_is_decoded(value, module),
     )  # fmt: skip
     module.collector.steps.append(step)
 

@@ -54,7 +54,7 @@ def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector,
         written = [target for operator, target in command.redirects if ">" in operator] + _outputs(command)
         defines.update(f"file:{base_name(target)}" for target in written)
         defines.update(f"{text.path}${name}" for target in written for name in _VARIABLE.findall(target))
-        fetched, sure = _fetched(command, collector)
+        fetched, confidence = _fetched(command, collector)
         secret, is_explained = _secret(command, collector)
         if secret and command.name in ("cd", "pushd"):
             defines.add(f"{text.path}~folder")
@@ -71,7 +71,7 @@ def note_steps(pipeline: Pipeline, text: SkillText, collector: FindingCollector,
                 to_unknown_host=to_unknown_host,
                 runs=_runs(command),
                 fetched=fetched,
-                confidence=sure,
+                confidence=confidence,
             )
         )
         flowing = {f"{text.path}|{command.at}"}

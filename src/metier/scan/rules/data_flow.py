@@ -57,8 +57,10 @@ def _flag_leak(origin: FlowStep, sink: FlowStep, collector: FindingCollector) ->
         return
     if origin.text.path == sink.text.path:
         # Tokens of a fragment are less reliable than the tree of a whole script.
-        sure = Confidence.MEDIUM if sink.text.is_in_document and sink.text.kind is TextKind.JAVASCRIPT else None
-        collector.flag("SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=sure)
+        confidence = Confidence.MEDIUM if sink.text.is_in_document and sink.text.kind is TextKind.JAVASCRIPT else None
+        collector.flag(
+            "SK611", f"{origin.secret} would be sent to {sink.sends}", text=sink.text, at=sink.at, confidence=confidence
+        )
         return
     line, _ = origin.text.position(origin.at)
     message = f"{origin.secret}, read in {origin.text.path}:{line}, would be sent to {sink.sends}"

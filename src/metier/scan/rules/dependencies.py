@@ -36,8 +36,8 @@ def judge_dependencies(text: SkillText, collector: FindingCollector) -> None:
     elif re.fullmatch(r"requirements[\w.-]*\.(?:txt|in)", name):
         _requirements(text, collector)
     elif name in ("conftest.py", "sitecustomize.py", "usercustomize.py") or name.endswith(".pth"):
-        sure = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
-        collector.add("SK507", f"Python or pytest runs {name} automatically", file=text.path, confidence=sure)
+        confidence = Confidence.LOW if name == "conftest.py" else Confidence.MEDIUM
+        collector.add("SK507", f"Python or pytest runs {name} automatically", file=text.path, confidence=confidence)
     if (text.kind in (TextKind.SHELL, TextKind.PROSE, TextKind.POWERSHELL) and "install" in text.low) or " add " in text.low:
         _commands(text, collector)
 
@@ -92,16 +92,16 @@ def _foreign(rest: str, text: SkillText, at: int, collector: FindingCollector) -
         is_own = url.label in rest.replace(url.text, "") or collector.purpose.mentions((url.label,))
         is_foreign = bool(index) if url.is_plain_http else not is_own and is_unknown_host(url, collector.purpose)
         is_severe = is_foreign and ("extra-index" not in rest or "--trusted-host" in rest)
-        sure = Confidence.HIGH if is_severe else None
-        collector.flag("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=sure)
+        confidence = Confidence.HIGH if is_severe else None
+        collector.flag("SK803", f"installs from {what} at {url.host}", text=text, at=at, confidence=confidence)
 
 
 def _slip(name: str, registry: str, text: SkillText, at: int, collector: FindingCollector) -> None:
     other = similar_package(name, registry)
     if other:
         others = sum(one.code == "SK802" and repr(name) not in one.message for one in collector.findings.values())
-        sure = Confidence.HIGH if others else None
-        collector.flag("SK802", f"{name!r} on {registry} resembles {other!r}", text=text, at=at, confidence=sure)
+        confidence = Confidence.HIGH if others else None
+        collector.flag("SK802", f"{name!r} on {registry} resembles {other!r}", text=text, at=at, confidence=confidence)
 
 
 def _requirements(text: SkillText, collector: FindingCollector) -> None:
@@ -130,13 +130,13 @@ def _package_json(text: SkillText, collector: FindingCollector) -> None:
                 r"|\S*build\S*|electron-builder \S+)(?: \|\| true)?",
                 command,
             )
-            sure = Confidence.HIGH if is_severe else Confidence.LOW if plain else Confidence.MEDIUM
+            confidence = Confidence.HIGH if is_severe else Confidence.LOW if plain else Confidence.MEDIUM
             collector.flag(
                 "SK507",
                 f"npm runs {command[:80]!r} at {hook}",
                 text=text,
                 at=max(text.text.find(f'"{hook}"'), 0),
-                confidence=sure,
+                confidence=confidence,
             )
     for group in ("dependencies", "devDependencies", "optionalDependencies"):
         for name, version in _pairs(package.get(group)):

@@ -67,7 +67,7 @@ class DownloadedFiles:
             for url in urls_in(package):
                 if reputation_of(url, collector.purpose) in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS):
                     message = f"{command.name} runs code from {url.host}"
-                    collector.flag("SK501", message, text=text, at=command.at, confidence=_sure_of(url, text, collector))
+                    collector.flag("SK501", message, text=text, at=command.at, confidence=_confidence_for(url, text, collector))
         if command.name in ("unzip", "7z", "7za") and any(re.match(r"-[pP]", word) for word in command.arguments):
             collector.flag("SK705", "opens an archive with a password", text=text, at=command.at)
             self.locked.add(_unpacked_to(command) or ".")
@@ -78,7 +78,7 @@ class DownloadedFiles:
         if found is not None:
             url, path = found
             collector.flag("SK502", f"runs a file downloaded from {url.host}", text=text, at=command.at,
-                       confidence=_sure_of_file(url, path, collector))  # fmt: skip
+                       confidence=_file_confidence(url, path, collector))  # fmt: skip
 
     def _note(self, command: ShellCommand, url: Url) -> None:
         arguments = command.arguments[:_MOST_WORDS]
@@ -117,7 +117,7 @@ def _unpacked_to(command: ShellCommand) -> str:
     return next((to.rstrip("/") for flag, to in pairwise(command.arguments) if flag in ("-C", "-d", "--directory")), "")
 
 
-def _sure_of_file(url: Url, path: str, collector: FindingCollector) -> Confidence:
+def _file_confidence(url: Url, path: str, collector: FindingCollector) -> Confidence:
     """Returns the confidence for a file. It can be inspected before it runs, so an unknown host alone is not enough."""
     kind = reputation_of(url, collector.purpose)
     if kind is HostReputation.ANONYMOUS or (kind is HostReputation.UNKNOWN and _HIDDEN.search(path)):
@@ -131,8 +131,8 @@ def judge_powershell(text: SkillText, collector: FindingCollector) -> None:
         spelled = text.text[max(0, found.start() - 200) : found.start() + 300]
         url = next(urls_in(spelled), None)
         if url is not None and _POWERSHELL_FETCHES.search(spelled.lower()):
-            sure = _sure_of(url, text, collector)
-            collector.flag("SK501", f"runs code from {url.host}", text=text, at=found.start(), confidence=sure)
+            confidence = _confidence_for(url, text, collector)
+            collector.flag("SK501", f"runs code from {url.host}", text=text, at=found.start(), confidence=confidence)
 
 
 def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector) -> None:
@@ -189,13 +189,13 @@ def _fetch_and_run(
     if not urls:
         collector.flag("SK501", f"passes a download to {shell}", text=text, at=where, confidence=Confidence.MEDIUM)
         return
-    sure = _sure_of(urls[0], text, collector)
-    collector.flag("SK501", f"passes a download from {urls[0].host} to {shell}", text=text, at=where, confidence=sure)
+    confidence = _confidence_for(urls[0], text, collector)
+    collector.flag("SK501", f"passes a download from {urls[0].host} to {shell}", text=text, at=where, confidence=confidence)
 
 
-def _sure_of(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
-    sure = download_risk(url, collector.purpose)
+def _confidence_for(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
+    confidence = download_risk(url, collector.purpose)
     is_sample = (
         url.is_placeholder and text.is_in_document and reputation_of(url, collector.purpose) is not HostReputation.ANONYMOUS
     )
-    return sure.lowered() if is_sample else sure
+    return confidence.lowered() if is_sample else confidence

@@ -114,9 +114,9 @@ def judge_exfiltration(
         _packs(text, low, hosts, unknown_hosts, collector)
     talk = _TALK.search(low)
     if talk:
-        sure = Confidence.HIGH if undocumented else Confidence.MEDIUM
+        confidence = Confidence.HIGH if undocumented else Confidence.MEDIUM
         message = f"reads the user's conversations and sends data to {(undocumented or hosts)[0].host}"
-        collector.flag("SK612", message, text=text, at=(undocumented or hosts)[0].at, confidence=sure)
+        collector.flag("SK612", message, text=text, at=(undocumented or hosts)[0].at, confidence=confidence)
     url = next((url for url in undocumented if any(map(_CONTENT.search, _posted(url, text, low)))), None)
     # A script that queries a service reads the response.
     is_sure = _is_unanswered(text) and not collector.purpose.mentions(_SENDING)

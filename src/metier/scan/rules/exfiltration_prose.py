@@ -77,11 +77,11 @@ _MOST = 200
 
 def judge_exfiltration_prose(text: SkillText, collector: FindingCollector) -> None:
     for url in islice(urls_in(text.text), _MOST):
-        sure = _of_url(url, text, collector)
-        if sure is not None:
+        confidence = _of_url(url, text, collector)
+        if confidence is not None:
             start, _ = _sentence(text, url.at, url.at + len(url.text))
             collector.flag(
-                "SK613", f"tells the agent to send the user's data to {url.host}", text=text, at=start, confidence=sure
+                "SK613", f"tells the agent to send the user's data to {url.host}", text=text, at=start, confidence=confidence
             )
     for found in islice(_MAIL.finditer(text.low), _MOST):
         if _SAMPLE.search(found["host"]) or collector.purpose.mentions((found["host"].partition(".")[0],)):

@@ -56,20 +56,20 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
         elif _JOBS.search(low):
             # A third party's job has no reason to use Apple's name.
             written = f"{' '.join(command.words)} {command.body} {low}".lower()
-            sure = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
-            collector.flag("SK512", f"writes a scheduled job to {target}", text=text, at=command.at, confidence=sure)
+            confidence = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
+            collector.flag("SK512", f"writes a scheduled job to {target}", text=text, at=command.at, confidence=confidence)
         elif "authorized_keys" in low:
             # Copying an existing list of keys adds no new key.
             is_copy = any("authorized_keys" in word for word in command.arguments[:-1])
-            sure = Confidence.MEDIUM if is_copy else None
-            collector.flag("SK513", "adds an SSH key that can log in", text=text, at=command.at, confidence=sure)
+            confidence = Confidence.MEDIUM if is_copy else None
+            collector.flag("SK513", "adds an SSH key that can log in", text=text, at=command.at, confidence=confidence)
         elif _AGENT_FILES.search(low):
-            sure = (
+            confidence = (
                 Confidence.MEDIUM
                 if low.endswith(("soul.md", "memory.md", "settings.json", "settings.local.json"))
                 else Confidence.LOW
             )
-            collector.flag("SK406", f"writes to {target}", text=text, at=command.at, confidence=sure)
+            collector.flag("SK406", f"writes to {target}", text=text, at=command.at, confidence=confidence)
         elif "sudoers" in low:
             wide = re.search(r"nopasswd ?: ?all\b", text.low[max(0, command.at - 300) : command.at + 300])
             collector.flag(
@@ -97,5 +97,5 @@ def _startup(command: ShellCommand, pipeline: Pipeline, text: SkillText, collect
         r"curl |wget |base64|/dev/tcp|nohup|\bnc\b|ld_preload|LD_PRELOAD|BASH_ENV=|DYLD_INSERT|&\s*$|python\S* -c|preload",
         written,
     )
-    sure = Confidence.HIGH if is_severe else Confidence.LOW if is_ordinary else Confidence.MEDIUM
-    collector.flag("SK511", f"adds to {target}", text=text, at=command.at, confidence=sure)
+    confidence = Confidence.HIGH if is_severe else Confidence.LOW if is_ordinary else Confidence.MEDIUM
+    collector.flag("SK511", f"adds to {target}", text=text, at=command.at, confidence=confidence)

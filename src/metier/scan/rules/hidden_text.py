@@ -179,9 +179,13 @@ def _comments(text: SkillText, collector: FindingCollector) -> None:
         strong = _STRONG.search(body)
         instructions = strong or _INSTRUCTIONS.search(body)
         if instructions:
-            sure = Confidence.HIGH if strong else Confidence.LOW
+            confidence = Confidence.HIGH if strong else Confidence.LOW
             collector.flag(
-                "SK414", "a hidden comment gives instructions", text=text, at=start + instructions.start(), confidence=sure
+                "SK414",
+                "a hidden comment gives instructions",
+                text=text,
+                at=start + instructions.start(),
+                confidence=confidence,
             )
 
 

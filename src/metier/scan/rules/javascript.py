@@ -60,8 +60,8 @@ def _flag_ransom(script: JavaScriptSource, collector: FindingCollector) -> None:
     if names & {"createCipheriv", "createCipher", "publicEncrypt"} and names & {"unlinkSync", "unlink", "rmSync", "renameSync"}:
         is_severe = "homedir" in names or any(".locked" in token.text or ".encrypted" in token.text for token in script.tokens)
         place = next(token.at for token in script.tokens if token.text in ("createCipheriv", "createCipher", "publicEncrypt"))
-        sure = Confidence.HIGH if is_severe else Confidence.MEDIUM
-        collector.flag("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=sure)
+        confidence = Confidence.HIGH if is_severe else Confidence.MEDIUM
+        collector.flag("SK532", "encrypts files and deletes them", text=script.text, at=place, confidence=confidence)
 
 
 def _call(

@@ -86,7 +86,7 @@ def judge_binary(path: str, data: bytes, collector: FindingCollector) -> None:
         elif data.startswith(b"PK\x03\x04") and len(data) > 8 and data[6] & _ENCRYPTED:
             collector.add("SK705", "a zip archive with a password", file=path, confidence=Confidence.HIGH)
         else:
-            sure = Confidence.LOW if low.endswith((".gz", ".bz2", ".xz")) else None
-            collector.add("SK705", archive, file=path, confidence=sure)
+            confidence = Confidence.LOW if low.endswith((".gz", ".bz2", ".xz")) else None
+            collector.add("SK705", archive, file=path, confidence=confidence)
     elif is_image(data):
         judge_image(path, data, collector)

@@ -91,7 +91,7 @@ _FIRST = lazy_pattern(
     r"\bfirst\b|before (?:anything|you|using|any|the first|use|starting)|prerequisites?|must (?:be |first"
     r" )?(?:run|install)|setup|required"
 )
-_SURE = 4
+_ENOUGH_SIGNS = 4
 _INSTALL = lazy_pattern(r"(?:download|install|get|grab|fetch|visit|go to|open|navigate to)\b")
 _ARCHIVE_NAME = lazy_pattern(r"\b[\w-]{2,40}\.(?:zip|rar|7z)\b|\barchive\b")
 _NEAR = 700
@@ -113,13 +113,13 @@ def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
                 ignores_context=True,
             )
         elif _is_page_of_commands(url, kind, close):
-            sure = Confidence.HIGH if _is_untrusted_hosting(url, kind) else Confidence.MEDIUM
+            confidence = Confidence.HIGH if _is_untrusted_hosting(url, kind) else Confidence.MEDIUM
             message = f"asks to copy a command from {url.host} into a terminal"
-            collector.flag("SK503", message, text=text, at=url.at, confidence=sure, ignores_context=True)
+            collector.flag("SK503", message, text=text, at=url.at, confidence=confidence, ignores_context=True)
         elif _is_unknown_program(url, kind, near, close):
-            sure = (
+            confidence = (
                 Confidence.HIGH
-                if _is_untrusted_hosting(url, kind) or _signs(url, near, close, low) >= _SURE
+                if _is_untrusted_hosting(url, kind) or _signs(url, near, close, low) >= _ENOUGH_SIGNS
                 else Confidence.MEDIUM
             )
             collector.flag(
@@ -127,13 +127,13 @@ def judge_prerequisites(text: SkillText, collector: FindingCollector) -> None:
                 f"requires a program from {url.host} first",
                 text=text,
                 at=url.at,
-                confidence=sure,
+                confidence=confidence,
                 ignores_context=True,
             )
         elif kind is HostReputation.ANONYMOUS and _REQUIRED.search(close) and _FOLLOW.search(close):
             message = f"requires following the steps of a page on {url.host} first"
             collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
-        elif is_unknown_host(url, collector.purpose) and _signs(url, near, close, low) >= _SURE:
+        elif is_unknown_host(url, collector.purpose) and _signs(url, near, close, low) >= _ENOUGH_SIGNS:
             message = f"claims to work only after an installation from {url.host}"
             collector.flag("SK503", message, text=text, at=url.at, ignores_context=True)
         elif kind is HostReputation.ANONYMOUS and not _is_public_share(url):

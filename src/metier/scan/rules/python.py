@@ -93,7 +93,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
             "SK604",
             "records keys, clipboard, screen or camera",
             node,
-            _sure_of_spying(name, module),
+            _recording_confidence(name, module),
         )
     elif name in ("__import__", "importlib.import_module", "getattr") and _is_pieced(node, module):
         module.flag("SK703", "builds the name of what it calls from pieces", node, Confidence.HIGH)
@@ -127,7 +127,7 @@ def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
     return isinstance(spelled, (ast.BinOp, ast.Call)) and module.string(spelled) in _HIDDEN_NAMES
 
 
-def _sure_of_spying(name: str, module: PythonModule) -> Confidence:
+def _recording_confidence(name: str, module: PythonModule) -> Confidence:
     sends = any(SENDS.match(module.dotted(one.func)) for one in module.calls)
     if "Listener" not in name and "keyboard" not in name:
         # A single recording is ordinary; an endless one that is sent away is spying.
@@ -273,8 +273,8 @@ def _flag_upload(node: ast.Call, name: str, module: PythonModule) -> None:
     if kind is HostReputation.ANONYMOUS:
         module.flag("SK615", f"sends data to {sends}", node)
     elif is_file:
-        sure = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
-        module.flag("SK615", f"sends a file to {sends}", node, sure)
+        confidence = Confidence.HIGH if url.is_plain_http or not purpose.is_network else Confidence.MEDIUM
+        module.flag("SK615", f"sends a file to {sends}", node, confidence)
 
 
 def _capability(node: ast.Call, name: str, module: PythonModule) -> None:

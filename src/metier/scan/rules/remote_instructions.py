@@ -75,10 +75,10 @@ def judge_remote_instructions(text: SkillText, collector: FindingCollector) -> N
     for url, _ in islice(foreign_urls(text.text, collector.purpose), _MOST):
         if f".{url.host}".endswith(".github.com"):
             continue
-        sure = _weigh(url, text, is_unknown_host(url, collector.purpose))
-        if sure is not None:
+        confidence = _weigh(url, text, is_unknown_host(url, collector.purpose))
+        if confidence is not None:
             collector.flag(
-                "SK405", f"tells the agent to obey a page of {url.host}", text=text, at=_start(text, url), confidence=sure
+                "SK405", f"tells the agent to obey a page of {url.host}", text=text, at=_start(text, url), confidence=confidence
             )
 
 

@@ -222,9 +222,9 @@ def _flag_undocumented_host(
         return
     near = low[max(0, secret.at - 400) : secret.at + 500]
     if _HIDES_ERRORS.search(near) and re.search(r"post|put|data|body|@-|upload", near):
-        sure = Confidence.MEDIUM if collector.purpose.is_network else Confidence.HIGH
+        confidence = Confidence.MEDIUM if collector.purpose.is_network else Confidence.HIGH
         message = f"sends data to {secret.host}, which the skill does not mention, and hides errors"
-        collector.flag("SK815", message, text=text, at=secret.at, confidence=sure, reach=ScanReach.ACCOUNTS)
+        collector.flag("SK815", message, text=text, at=secret.at, confidence=confidence, reach=ScanReach.ACCOUNTS)
 
 
 def judge_embedded_downloads(text: SkillText, collector: FindingCollector) -> None:

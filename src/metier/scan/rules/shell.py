@@ -96,8 +96,8 @@ def _flag_upload(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
         return
     what = _carried(command, pipeline)
     if what:
-        sure = _sure_of_upload(url, text, collector)
-        collector.flag("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=sure)
+        confidence = _upload_confidence(url, text, collector)
+        collector.flag("SK615", f"sends {what} to {url.host}", text=text, at=command.at, confidence=confidence)
         return
     keys = (found for word in arguments if not _ORDINARY_HEADER.match(word) for found in _KEY_SENT.findall(word))
     key = next((found for found in keys if found[:3].lower() not in url.host), "")
@@ -119,7 +119,7 @@ def _carried(command: ShellCommand, pipeline: Pipeline) -> str:
     return "a file" if any(re.match(r"-s?S?F\w{0,20}$", flag) and "=@" in value for flag, value in pairwise(arguments)) else ""
 
 
-def _sure_of_upload(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
+def _upload_confidence(url: Url, text: SkillText, collector: FindingCollector) -> Confidence:
     """Returns the confidence. A document that names a host only where it sends data has not explained it."""
     if (
         not text.is_in_document

@@ -98,8 +98,8 @@ def _reads_secrets(command: ShellCommand, text: SkillText, collector: FindingCol
 
 
 def _found_secret(collector: FindingCollector, text: SkillText, command: ShellCommand, what: str, *, explained: bool) -> None:
-    sure = Confidence.LOW if explained else Confidence.MEDIUM
-    collector.flag("SK601", f"reads {what}", text=text, at=command.at, confidence=sure)
+    confidence = Confidence.LOW if explained else Confidence.MEDIUM
+    collector.flag("SK601", f"reads {what}", text=text, at=command.at, confidence=confidence)
 
 
 def _rm(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -137,8 +137,8 @@ def _find(command: ShellCommand, text: SkillText, collector: FindingCollector) -
 
 def _dd(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if re.search(r"of=/dev/(?:sd|nvme|hd|disk|mmcblk|vd)", command.everything()):
-        sure = Confidence.HIGH if re.search(r"if=/dev/(?:zero|u?random)", command.everything()) else Confidence.MEDIUM
-        collector.flag("SK531", "overwrites a disk", text=text, at=command.at, confidence=sure)
+        confidence = Confidence.HIGH if re.search(r"if=/dev/(?:zero|u?random)", command.everything()) else Confidence.MEDIUM
+        collector.flag("SK531", "overwrites a disk", text=text, at=command.at, confidence=confidence)
 
 
 def _chmod(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -184,8 +184,8 @@ def _crontab(command: ShellCommand, text: SkillText, collector: FindingCollector
 def _launchctl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     if command.arguments[:1] and command.arguments[0] in ("load", "bootstrap", "enable", "submit"):
         is_severe = re.search(r"com\.apple\.|/tmp/|/\.[a-z]", " ".join(command.arguments[1:]))
-        sure = Confidence.HIGH if is_severe else None
-        collector.flag("SK512", "registers a job with launchd", text=text, at=command.at, confidence=sure)
+        confidence = Confidence.HIGH if is_severe else None
+        collector.flag("SK512", "registers a job with launchd", text=text, at=command.at, confidence=confidence)
 
 
 def _systemctl(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
@@ -255,9 +255,14 @@ def _unset(command: ShellCommand, text: SkillText, collector: FindingCollector) 
 def _accounts(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words)
     is_root = re.search(r"-aG\s*(?:sudo|wheel|admin|root)|-G\s*(?:sudo|wheel|root)|-o -u 0|administrators", line)
-    sure = Confidence.HIGH if is_root and command.name != "usermod" else Confidence.MEDIUM if is_root else Confidence.LOW
+    confidence = Confidence.HIGH if is_root and command.name != "usermod" else Confidence.MEDIUM if is_root else Confidence.LOW
     collector.flag(
-        "SK513", "adds or changes an account of the machine", text=text, at=command.at, confidence=sure, reach=ScanReach.MACHINE
+        "SK513",
+        "adds or changes an account of the machine",
+        text=text,
+        at=command.at,
+        confidence=confidence,
+        reach=ScanReach.MACHINE,
     )
 
 
@@ -271,9 +276,9 @@ def _git(command: ShellCommand, text: SkillText, collector: FindingCollector) ->
     if (words[:1] == ["push"] or words[:2] == ["remote", "add"]) and address:
         web = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", address)
         is_unknown = any(is_unknown_host(url, collector.purpose) and "git" not in url.label[:3] for url in urls_in(web))
-        sure = Confidence.HIGH if is_unknown and words[0] == "push" else Confidence.MEDIUM
+        confidence = Confidence.HIGH if is_unknown and words[0] == "push" else Confidence.MEDIUM
         if is_unknown or words[0] == "push":
-            collector.flag("SK615", "pushes to a hard-coded address", text=text, at=command.at, confidence=sure)
+            collector.flag("SK615", "pushes to a hard-coded address", text=text, at=command.at, confidence=confidence)
     if "config" in words and any("hookspath" in word.lower() for word in words):
         collector.flag("SK507", "changes where git finds its hooks", text=text, at=command.at, confidence=Confidence.LOW)
     elif (
