@@ -43,8 +43,8 @@ _ABOUT = lazy_pattern(
     r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed"
 )
 # Text that addresses scanners consists of such words, so they do not lower it.
-_UNEXCUSED = frozenset(("SK408",))
-_SPOKEN = frozenset(("SK401", "SK402", "SK403", "SK404", "SK405", "SK408", "SK409"))
+_CONTEXT_FREE = frozenset(("SK408",))
+_INSTRUCTION_CODES = frozenset(("SK401", "SK402", "SK403", "SK404", "SK405", "SK408", "SK409"))
 _OPENING_QUOTES = "\"'`“‘«"
 
 
@@ -117,7 +117,7 @@ class FindingCollector:
     ) -> None:  # fmt: skip
         """Adds a finding in a text. The surrounding words may lower its confidence, unless `ignores_context`."""
         unlowered = confidence or RULES[code].confidence
-        lowered = unlowered if ignores_context or code in _UNEXCUSED else unlowered.lowered(self._doubt(code, text, at, end))
+        lowered = unlowered if ignores_context or code in _CONTEXT_FREE else unlowered.lowered(self._doubt(code, text, at, end))
         line, column = text.position(at)
         shown = text.text[at : end if end is not None else at + 160]
         via = f" (in {text.via})" if text.via else ""
@@ -137,7 +137,7 @@ class FindingCollector:
                 mention_strength(text, at, end, is_instruction=is_instruction, is_code=is_code), int(self.purpose.is_security)
             )
         # An instruction in a script is a comment, or a string that searches for such instructions.
-        return int(code in _SPOKEN and text.kind is not TextKind.OTHER)
+        return int(code in _INSTRUCTION_CODES and text.kind is not TextKind.OTHER)
 
     def add(
         self, code: str, message: str, *, file: str = "SKILL.md", line: int | None = None, column: int | None = None,

@@ -1,4 +1,4 @@
-"""Secrets are followed through variables, files, functions and languages, and keys on their proper way are left alone."""
+"""Secrets are followed through variables, files, functions and languages; keys that go to their own service pass."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_across_files_and_functions() -> None:
         f"import requests\nprint(requests.post('{HOST}', json={{'a': 1}}).json())",
     ],
 )
-def test_a_key_on_its_proper_way_is_left_alone(text: str) -> None:
+def test_a_key_that_goes_to_its_own_service_passes(text: str) -> None:
     assert not codes(a_py=text)
 
 

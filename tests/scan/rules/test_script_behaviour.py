@@ -1,4 +1,4 @@
-"""What a script does taken together, in languages whose flow of data is not followed."""
+"""Scripts as a whole, in languages without data flow."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_download_into_a_shell_is_found_in_strings_too(text: str) -> None:
     assert [one.verdict for one in found("a.py", text.format(HOST), "SK501")] == [ScanVerdict.BLOCK]
 
 
-def test_a_script_that_switches_permission_checks_off_is_blocked() -> None:
+def test_a_script_that_turns_permission_checks_off_is_blocked() -> None:
     script = 'cfg["permissions"]["defaultMode"] = "bypassPermissions"\npath.write_text(json.dumps(cfg))'
     assert [one.verdict for one in found("a.py", script, "SK407")] == [ScanVerdict.BLOCK]
     assert not found("a.py", 'if mode == "bypassPermissions":\n    print("careful")', "SK407")

@@ -68,7 +68,7 @@ _HERE = lazy_pattern(
     r"|make_archive\([^)\n]{0,80}['\"]\.['\"]|\btar\b[^\n|]{0,80} \.(?:[\s|\"']|$)|\bzip -\w{0,4}r[^\n|]{0,80} \.(?:[\s|\"']"
     r"|$)|git bundle create[^\n]{0,60}--all"
 )
-_TALK = lazy_pattern(
+_CONVERSATIONS = lazy_pattern(
     r"transcript_path|userpromptsubmit|\.claude['\"/, ]{1,5}projects|\.codex['\"/, ]{1,5}sessions|\.claude['\"/, ]{1,5}history"
     r"|conversation_history|\.get\(['\"]prompt['\"]|\[['\"]tool_input['\"]\]|\.tool_input\b|\.get\(['\"]tool_input"
 )
@@ -101,7 +101,7 @@ _ADDS = lazy_pattern(
     r"|writefile\w{0,4}\((\w{1,20}), ?\w{0,30}\b\2\b"
 )
 _SENDING = ("upload", "send", "share", "sync", "backup", "back up", "publish", "submit", "telemetry", "report to")
-_FAR = 600
+_DISTANCE = 600
 
 
 def judge_exfiltration(
@@ -112,7 +112,7 @@ def judge_exfiltration(
     _relays_keys(text, low, hosts, collector)
     if _PACKS.search(low):
         _packs(text, low, hosts, unknown_hosts, collector)
-    talk = _TALK.search(low)
+    talk = _CONVERSATIONS.search(low)
     if talk:
         confidence = Confidence.HIGH if undocumented else Confidence.MEDIUM
         message = f"reads the user's conversations and sends data to {(undocumented or hosts)[0].host}"
@@ -233,7 +233,7 @@ def _posted(url: Url, text: SkillText, low: str) -> list[str]:
     named = re.search(r"(\w{1,40})['\"]?\s{0,4}[:=]\s{0,4}[fr]?['\"`]?$", low[max(0, url.at - 60) : url.at])
     if named and text.kind is not TextKind.OTHER:
         places += [found.start() for found in re.finditer(rf"\b{re.escape(named[1])}\b", low)][:20]
-    around = (low[max(0, place - _FAR // 3) : place + _FAR] for place in places)
+    around = (low[max(0, place - _DISTANCE // 3) : place + _DISTANCE] for place in places)
     posts = _SHELL_POSTS if text.kind is TextKind.SHELL else _POSTS
     return [near for near in around if posts.search(near)]
 

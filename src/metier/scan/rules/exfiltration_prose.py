@@ -65,13 +65,13 @@ _WORK = lazy_pattern(
     r"|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?|payroll|statements?|notes"
     r"|attachments?)\b"
 )
-_SPOKEN = lazy_pattern(
+_INSTRUCTION_CODES = lazy_pattern(
     r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
     r"|usage)\b"
     r"|[\"“]send|->|→|=>"
 )
 _ENDS = lazy_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
-_FAR = 260
+_DISTANCE = 260
 _MOST = 200
 
 
@@ -91,7 +91,7 @@ def judge_exfiltration_prose(text: SkillText, collector: FindingCollector) -> No
             continue
         if _COPIES.search(sentence) or _ALWAYS.search(sentence):
             collector.flag("SK409", f"tells the agent to copy {found[0]} on what the user sends", text=text, at=start)
-        elif _WORK.search(sentence) and not _SPOKEN.search(sentence):
+        elif _WORK.search(sentence) and not _INSTRUCTION_CODES.search(sentence):
             collector.flag("SK613", f"tells the agent to mail the user's work to {found[0]}", text=text, at=start)
 
 
@@ -121,7 +121,7 @@ def _of_url(url: Url, text: SkillText, collector: FindingCollector) -> Confidenc
 
 def _sentence(text: SkillText, start: int, end: int) -> tuple[int, str]:
     """Returns the start of the sentence around an address, and its words without the address."""
-    before, after = text.text[max(0, start - _FAR) : start], text.text[end : end + _FAR // 2]
+    before, after = text.text[max(0, start - _DISTANCE) : start], text.text[end : end + _DISTANCE // 2]
     ends = list(_ENDS.finditer(before))
     first = ends[-1].end() if ends else 0
     last = _ENDS.search(after)

@@ -10,7 +10,7 @@ from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 
-__all__ = ["GRAVE_JOB", "judge_writes"]
+__all__ = ["SEVERE_JOB", "judge_writes"]
 
 _STARTUP = lazy_pattern(
     r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
@@ -35,7 +35,7 @@ _ORDINARY_LINE = lazy_pattern(
     r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
     r"|\[\[?.*)$"
 )
-GRAVE_JOB = lazy_pattern(
+SEVERE_JOB = lazy_pattern(
     r"(?:curl|wget)[^\n]{0,300}\|\s{0,8}(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]{0,200}(?:curl|/tmp/|nohup)"
 )
 
@@ -56,7 +56,7 @@ def judge_writes(command: ShellCommand, pipeline: Pipeline, text: SkillText, col
         elif _JOBS.search(low):
             # A third party's job has no reason to use Apple's name.
             written = f"{' '.join(command.words)} {command.body} {low}".lower()
-            confidence = Confidence.HIGH if "com.apple." in written or GRAVE_JOB.search(written) else None
+            confidence = Confidence.HIGH if "com.apple." in written or SEVERE_JOB.search(written) else None
             collector.flag("SK512", f"writes a scheduled job to {target}", text=text, at=command.at, confidence=confidence)
         elif "authorized_keys" in low:
             # Copying an existing list of keys adds no new key.

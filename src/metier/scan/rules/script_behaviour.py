@@ -70,7 +70,7 @@ _SUBSTITUTED = lazy_pattern(
     r"|wget)\b[^\n)`]{0,160}?(?P<url>https?://[^\s|\"'\\)`]{4,200})",
     re.IGNORECASE,
 )
-_PERMITS = lazy_pattern(
+_DISABLES_PERMISSIONS = lazy_pattern(
     r"bypasspermissions|skipdangerousmodepermissionprompt|dangerouslyskippermissions"
     r"|chat\.tools\.(?:global\.)?autoapprove['\"]?\]?\s{0,4}[=:]\s{0,4}true"
     r"|approval_policy['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]never"
@@ -101,12 +101,12 @@ _CONNECTS = lazy_pattern(
     r"net\.dial(?:timeout)?\( ?['\"]tcp|tcpstream::connect|tcpsocket\.(?:new|open)|new (?:java\.net\.)?socket\("
     r"|\.tcp\(\)|/inet/tcp/0/|tcpclient\("
 )
-_HANDS_OVER = lazy_pattern(
+_STARTS_SHELL = lazy_pattern(
     r"exec\.command\( ?['\"](?:/bin/)?(?:ba|z)?sh|exec\.command\( ?['\"](?:cmd|powershell)"
     r"|command::new\( ?['\"](?:/bin/)?(?:ba|z)?sh|io\.popen\("
     r"|processbuilder\(|getruntime\(\)\.exec|process\.start\(|\|& ?getline|\biex\b|invoke-expression"
 )
-_SWAPS = lazy_pattern(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
+_WRITES_CLIPBOARD = lazy_pattern(r"pyperclip\.copy\(|pbcopy|set-clipboard|xclip|wl-copy|clipboard\.write|clipboardy\.write")
 _WALLETS = lazy_pattern(r"0x\[a-fA-F0-9\]\{40|0x\[0-9a-fA-F\]\{40|bc1\[|\[13\]\[a-km-z|\[1-9A-HJ-NP-Za-km-z\]\{3")
 _READ = lazy_pattern(r"//(?:www\.|docs?\.|developers?\.|help\.|wiki\.)|\.(?:html?|md|pdf)(?:$|#)|/docs?/|/wiki/")
 _QUOTES = ("'", '"', "`")
@@ -146,15 +146,15 @@ def judge_script(text: SkillText, documented: str, collector: FindingCollector) 
             confidence=Confidence.HIGH,
         )
     judge_changed_settings(text, low, hosts, collector)
-    swaps = _SWAPS.search(text.low)
+    swaps = _WRITES_CLIPBOARD.search(text.low)
     if swaps and _WALLETS.search(text.text):
         collector.flag(
             "SK604", "replaces wallet addresses in the clipboard", text=text, at=swaps.start(), confidence=Confidence.HIGH
         )
     line = _CONNECTS.search(low) if text.kind in (TextKind.OTHER, TextKind.SHELL, TextKind.POWERSHELL) else None
-    if line and _HANDS_OVER.search(low):
+    if line and _STARTS_SHELL.search(low):
         collector.flag("SK504", "connects a shell to another machine", text=text, at=min(line.start(), len(text.text) - 1))
-    permits = _PERMITS.search(text.low) if _WRITES.search(low) else None
+    permits = _DISABLES_PERMISSIONS.search(text.low) if _WRITES.search(low) else None
     if permits:
         collector.flag(
             "SK407", "turns the agent's permission checks off", text=text, at=permits.start(), confidence=Confidence.HIGH
@@ -213,18 +213,18 @@ def _flag_undocumented_host(
     text: SkillText, low: str, unknown_hosts: list[Url], documented: str, collector: FindingCollector
 ) -> None:
     """Flags a script that sends data to a host that no document of the skill mentions."""
-    secret = next((url for url in unknown_hosts if url.label not in documented), None)
-    if secret is None:
+    host = next((url for url in unknown_hosts if url.label not in documented), None)
+    if host is None:
         return
     if _LOCAL_CLAIM.search(documented):
-        message = f"sends data to {secret.host}, although the skill says that nothing leaves the machine"
-        collector.flag("SK815", message, text=text, at=secret.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
+        message = f"sends data to {host.host}, although the skill says that nothing leaves the machine"
+        collector.flag("SK815", message, text=text, at=host.at, confidence=Confidence.HIGH, reach=ScanReach.ACCOUNTS)
         return
-    near = low[max(0, secret.at - 400) : secret.at + 500]
+    near = low[max(0, host.at - 400) : host.at + 500]
     if _HIDES_ERRORS.search(near) and re.search(r"post|put|data|body|@-|upload", near):
         confidence = Confidence.MEDIUM if collector.purpose.is_network else Confidence.HIGH
-        message = f"sends data to {secret.host}, which the skill does not mention, and hides errors"
-        collector.flag("SK815", message, text=text, at=secret.at, confidence=confidence, reach=ScanReach.ACCOUNTS)
+        message = f"sends data to {host.host}, which the skill does not mention, and hides errors"
+        collector.flag("SK815", message, text=text, at=host.at, confidence=confidence, reach=ScanReach.ACCOUNTS)
 
 
 def judge_embedded_downloads(text: SkillText, collector: FindingCollector) -> None:

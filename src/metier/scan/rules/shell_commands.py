@@ -13,7 +13,7 @@ from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText
 
-from .file_writes import GRAVE_JOB, judge_writes
+from .file_writes import SEVERE_JOB, judge_writes
 
 __all__ = ["judge_command", "walk"]
 
@@ -171,7 +171,7 @@ def _crontab(command: ShellCommand, text: SkillText, collector: FindingCollector
         collector.flag("SK534", "deletes all scheduled jobs", text=text, at=command.at)
         return
     job = text.text[max(0, command.at - 300) : command.at].lower()
-    is_severe = GRAVE_JOB.search(job)
+    is_severe = SEVERE_JOB.search(job)
     collector.flag(
         "SK512",
         "changes the user's scheduled jobs",
