@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import RefusedError
-from metier.install.fetch.wellknown import SCHEMA, IndexedSkill, SkillIndex, check_digest, index_urls, read_index
+from metier.install.fetch.wellknown import SCHEMA, WellKnownIndex, WellKnownSkill, check_digest, index_urls, read_index
 
 URL = "https://example.com/.well-known/agent-skills/index.json"
 DIGEST = "sha256:" + "a" * 64
@@ -28,7 +28,7 @@ def entry(**changes: Any) -> dict[str, Any]:
     }
 
 
-def index(*entries: Any, schema: str | None = SCHEMA, legacy: bool = False) -> SkillIndex:
+def index(*entries: Any, schema: str | None = SCHEMA, legacy: bool = False) -> WellKnownIndex:
     value: dict[str, Any] = {"skills": list(entries), "unknown": 1}
     if schema is not None:
         value["$schema"] = schema
@@ -46,7 +46,7 @@ def test_67_version_0_1_0_is_read_by_whoever_asks_for_it() -> None:
     old = {"name": "a", "description": "d", "files": ["SKILL.md", "references/x.md"]}
     read = index(old, schema=None, legacy=True)
     assert read.skills == (
-        IndexedSkill(
+        WellKnownSkill(
             name="a",
             description="d",
             kind="files",
@@ -78,7 +78,7 @@ def test_69_addresses_are_relative_to_the_folder_the_origin_or_nothing(url: str,
 
 def test_70_bytes_that_break_the_promise_are_refused() -> None:
     data = b"hello"
-    good = IndexedSkill(name="a", description="", kind="archive", url="", digest="sha256:" + hashlib.sha256(data).hexdigest())
+    good = WellKnownSkill(name="a", description="", kind="archive", url="", digest="sha256:" + hashlib.sha256(data).hexdigest())
     check_digest(data, good)
     with pytest.raises(RefusedError) as caught:
         check_digest(data + b"!", good)

@@ -39,7 +39,8 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
             name = terminal.paint(one_line(verdict.entry.name), "bold")
             yield f"{sign} {name}: {verdict.condition}  {one_line(verdict.folder)}"
             yield from (f"    {one_line(detail)}" for detail in verdict.details)
-        yield terminal.paint(f"Verified {skills_count(len(found))}; {len(bad)} differ from the lock", "dim")
+        differ = "1 differs" if len(bad) == 1 else f"{len(bad)} differ"
+        yield terminal.paint(f"Verified {skills_count(len(found))}; {differ} from the lock", "dim")
 
     notes = tuple(f"an installation in {root} was interrupted; `metier doctor --repair` finishes it" for root in interrupted)
     return Result(data={"skills": rows, "ok": not bad}, lines=lines, status=1 if bad or interrupted else 0, notes=notes)

@@ -1,11 +1,10 @@
-"""Skills that were fetched once, kept by what they contain and shared by all projects.
+"""The cache of fetched skills, by content, shared by all projects.
 
-    objects/ab/cdef….zip   a skill, stored whole under the digest of its contents
-    known/….json           what a ref or a commit turned out to be, for --offline and to spare the network
+    objects/ab/cdef….zip   a skill under the digest of its contents
+    known/….json           what a ref or a commit resolved to, for --offline and to save requests
 
-It is only a cache. An object is checked against its name whenever it is read, a damaged one counts as absent, and a
-folder that cannot be written costs time and never an answer. Two processes may use it at once: files appear whole,
-under names that say what is in them.
+An object is checked against its digest on every read, and a damaged one counts as missing. A folder that cannot be written is
+no error. Several processes can use it at once: files are complete when they get their name.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["CacheSize", "SkillCache"]
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = 1
 _STALE_SECONDS = 3600
-"""A temporary file this old belongs to a process that is gone."""
+"""A temporary file of this age belongs to a process that no longer runs."""
 _LARGEST_OBJECT = 512 * 1024 * 1024
 
 
@@ -43,13 +42,13 @@ class SkillCache:
     folder: str
 
     def put(self, contents: Contents, name: str | None = None) -> str:
-        """Keep a skill; its digest. `name` is that digest if somebody has just computed it."""
+        """Stores a skill and returns its digest. `name` is the digest if the caller has it."""
         key = name or digest(contents)
         file = self._file(key)
         if not os.path.exists(file):
             from metier.archive import pack
 
-            # Stored, not deflated: reading it back is the hot path, and skills are small.
+            # Not compressed: reads are frequent, and skills are small.
             data = pack(contents, level=0, times=True)
             try:
                 _store(file, data)
@@ -58,7 +57,7 @@ class SkillCache:
         return key
 
     def get(self, key: str) -> Contents | None:
-        """The skill of this digest; None if it is not here whole."""
+        """Returns the skill of this digest; None if it is missing or damaged."""
         # Imported where they are used: what was scanned is remembered here too, and that packs and unpacks nothing.
         from metier.archive import unpack
 
@@ -80,7 +79,7 @@ class SkillCache:
         return os.path.exists(self._file(key))
 
     def remember(self, key: str, record: Mapping[str, Any]) -> None:
-        """Note what a key turned out to be: a JSON object, merged over what was noted before."""
+        """Stores a JSON object under a key, merged into the one that is there."""
         file = self._note(key)
         try:
             with file_lock(file):
@@ -93,7 +92,7 @@ class SkillCache:
         return self._read(self._note(key), key)
 
     def verify(self) -> tuple[str, ...]:
-        """Check every object; the digests of those that were damaged, which are gone now."""
+        """Checks every object, deletes damaged ones, and returns their digests."""
         return tuple(key for key in [key for key, _ in self._objects()] if self.get(key) is None)
 
     def size(self) -> CacheSize:
@@ -101,7 +100,7 @@ class SkillCache:
         return CacheSize(skills=len(sizes), bytes=sum(sizes))
 
     def clean(self, *, unused_for: float = 0.0) -> CacheSize:
-        """Remove what was not used for so many seconds, zero for all, and what crashed processes left; how much that was."""
+        """Deletes what was not used for so many seconds (zero for all) and leftovers. Returns the deleted size."""
         before, gone, freed = time.time() - unused_for, 0, 0
         for _, file in [*self._objects()]:
             try:
@@ -110,7 +109,7 @@ class SkillCache:
                     os.unlink(file)
                     gone, freed = gone + 1, freed + status.st_size
             except OSError:
-                # Somebody else cleans as well.
+                # Another process deleted it.
                 continue
         for file in [*self._others()]:
             try:
@@ -124,13 +123,13 @@ class SkillCache:
 
     def _objects(self) -> Iterator[tuple[str, str]]:
         top = os.path.join(self.folder, "objects")
-        for shelf in _names(top):
-            for name in _names(os.path.join(top, shelf)):
-                if _DIGEST.fullmatch(key := f"sha256:{shelf}{name.removesuffix('.zip')}"):
-                    yield key, os.path.join(top, shelf, name)
+        for prefix in _names(top):
+            for name in _names(os.path.join(top, prefix)):
+                if _DIGEST.fullmatch(key := f"sha256:{prefix}{name.removesuffix('.zip')}"):
+                    yield key, os.path.join(top, prefix, name)
 
     def _others(self) -> Iterator[str]:
-        for folder in ("known", *(f"objects/{shelf}" for shelf in _names(os.path.join(self.folder, "objects")))):
+        for folder in ("known", *(f"objects/{prefix}" for prefix in _names(os.path.join(self.folder, "objects")))):
             for name in _names(os.path.join(self.folder, folder)):
                 if folder == "known" or name.startswith("."):
                     yield os.path.join(self.folder, folder, name)
@@ -157,7 +156,7 @@ class SkillCache:
 
 
 def _store(file: str, data: bytes) -> None:
-    """Whole or not at all for whoever looks. Not flushed: what a power cut spoils is found out when it is read."""
+    """Writes a file atomically. It is not flushed: damage by a power cut is found when it is read."""
     folder = os.path.dirname(file)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     descriptor, temporary = create_private_file(folder, ".")

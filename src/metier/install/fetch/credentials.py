@@ -1,8 +1,7 @@
-"""Which secret goes to whom. Nothing is sent to an address that the secret was not meant for.
+"""Credentials, and the addresses that they are sent to.
 
-Three kinds, from the most to the least deliberate: `--header`, for the one origin that was typed; `auth` of
-`[skills.sources.NAME]`, for addresses below its `url`; and tokens that forges' own tools use (`GITHUB_TOKEN` and the
-like), for that forge's hosts and only after it has refused us without.
+There are three kinds: `--header`, for the origin that was typed; `auth` of `[skills.sources.NAME]`, for URLs below its `url`;
+and the tokens of forges (`GITHUB_TOKEN`, `GH_TOKEN`, `GITLAB_TOKEN`), for that forge's hosts and only after it denied access.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*(?P<value>[\x20-\x7e\x80-\xff]*?)[ \t]*")
 _GITHUB = ("github.com", "api.github.com", "raw.githubusercontent.com", "codeload.github.com")
 _TOKENS = (("GH_TOKEN", _GITHUB), ("GITHUB_TOKEN", _GITHUB), ("GITLAB_TOKEN", ("gitlab.com",)))
-# The user name that each forge wants beside a token; elsewhere any will do.
+# The user name that a forge expects with a token; others accept any.
 _TOKEN_USERS = {"gitlab.com": "oauth2", "bitbucket.org": "x-token-auth"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySource:
-    """One `[skills.sources.NAME]`: `NAME:skill` is looked for below its url."""
+    """One `[skills.sources.NAME]` table: `NAME:skill` is fetched from below its url."""
 
     name: str
     url: str
     auth: str = ""
-    """`bearer:…` or `token:…`, in which `${VARIABLE}` stands for the environment's value."""
+    """`bearer:…` or `token:…`; `${VARIABLE}` is replaced by the environment variable."""
     mirrors: tuple[str, ...] = ()
-    """Asked in this order when `url` cannot be reached. They are not sent what is meant for `url`."""
+    """Asked in this order if `url` cannot be reached. They do not get the credentials of `url`."""
     keys: tuple[str, ...] = ()
-    """Ed25519 keys in base64: only what one of them has signed is taken."""
+    """Ed25519 keys in base64; only releases signed by one of them are accepted."""
     signed: bool = False
-    """Only what some key of its namespace has signed is taken."""
+    """Only releases signed by a key of their namespace are accepted."""
 
     def covers(self, address: Address) -> bool:
         from metier.install.refs.forges import read_address
 
         base = read_address(self.url)
         inside, outside = base.path.rstrip("/").split("/"), address.path.split("/")
-        # By parts: /skills is not /skills-of-somebody-else.
+        # By segments: /skills does not cover /skills-of-others.
         return base.origin == address.origin and outside[: len(inside)] == inside and ".." not in outside
 
     def header(self, environment: Mapping[str, str]) -> Headers:
@@ -58,13 +57,13 @@ class RegistrySource:
         scheme, _, secret = self.auth.partition(":")
         words = {"bearer": "Bearer", "token": "token"}
         if scheme.lower() not in words or not secret:
-            raise ConfigError(f"auth of {self.name!r} is of no kind that is known", file=f"skills.sources.{self.name}",
+            raise ConfigError(f"unknown kind of auth for {self.name!r}", file=f"skills.sources.{self.name}",
                             hint='write auth = "bearer:${VARIABLE}" or auth = "token:${VARIABLE}"')  # fmt: skip
 
         def value(match: re.Match[str]) -> str:
             if not environment.get(match[1]):
-                raise ConfigError(f"auth needs the environment variable {match[1]}, which is not set",
-                                file=f"skills.sources.{self.name}", hint=f"export {match[1]}=… and try again")  # fmt: skip
+                raise ConfigError(f"the environment variable {match[1]} is not set",
+                                file=f"skills.sources.{self.name}", hint=f"set {match[1]} and try again")  # fmt: skip
             return environment[match[1]]
 
         return (("Authorization", f"{words[scheme.lower()]} {_VARIABLE.sub(value, secret).strip()}"),)
@@ -73,12 +72,12 @@ class RegistrySource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     headers: Headers = ()
-    """From `--header`, for the origin that the user named."""
+    """From `--header`, for the origin that the user typed."""
     sources: tuple[RegistrySource, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def given(self, url: str, *, named: str) -> Headers:
-        """What is sent at once: the user's own headers where they meant them, else those of the source around the address."""
+        """Returns the headers of the first request: the user's own for the typed origin, and those of the URL's source."""
         address = _address(url)
         if address is None:
             return ()
@@ -91,7 +90,7 @@ class Credentials:
         return own + tuple((name, value) for name, value in extra if name.lower() not in names)
 
     def token(self, url: str) -> str | None:
-        """The forge's own token, for when it says no to us as nobody. Only over https."""
+        """Returns the forge's token, for a second request after it denied access. Only for https."""
         address = _address(url)
         if address is None or address.scheme != "https" or address.port:
             return None
@@ -111,7 +110,7 @@ class Credentials:
 
 
 def read_sources(table: object, *, registry: str | None = None, alias: str = "r9s") -> tuple[RegistrySource, ...]:
-    """The sources of a configuration: its `skills.sources` table, and `skills.registry` under its short name."""
+    """Reads the sources of a configuration: the `skills.sources` table, and `skills.registry` under its alias."""
     sources: list[RegistrySource] = []
     if registry:
         sources.append(_source(alias, {"url": registry}, "skills.registry"))
@@ -121,15 +120,15 @@ def read_sources(table: object, *, registry: str | None = None, alias: str = "r9
 
 
 def parse_header(text: str) -> tuple[str, str]:
-    """One `--header "Name: value"`. Its value is a secret and in no message."""
+    """Parses one `--header "Name: value"`. The value is a secret and appears in no message."""
     match = _HEADER.fullmatch(text)
     if not match or match["name"].lower() in ("host", "content-length", "transfer-encoding", "connection"):
-        raise UsageError("a header is `Name: value`, on one line", hint='such as --header "Authorization: Bearer $TOKEN"')
+        raise UsageError("a header must be `Name: value`, on one line", hint='write --header "Authorization: Bearer $TOKEN"')
     return match["name"], match["value"]
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port; empty for what is no web address, which has nothing in common with any other."""
+    """Returns scheme, host and port; empty for anything but a URL."""
     address = _address(url)
     return address.origin if address else ""
 
@@ -140,16 +139,16 @@ def _source(name: str, value: object, where: str) -> RegistrySource:
     mirrors, keys = fields.get("mirrors", []), fields.get("keys", [])
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name) or name in ("github", "gitlab"):
         raise ConfigError(
-            f"{name!r} cannot name a source", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
+            f"invalid source name {name!r}", file=where, hint="use letters, digits and hyphens, and not github or gitlab"
         )
     if not isinstance(url, str) or not isinstance(auth, str) or _address(url) is None:
         raise ConfigError(
-            "a source needs a url, and auth is text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
+            "a source needs a url, and auth must be text", file=where, hint='url = "https://…", auth = "bearer:${TOKEN}"'
         )
     if not _are_texts(mirrors) or any(_address(one) is None for one in mirrors):
-        raise ConfigError("mirrors are a list of addresses", file=where, hint='mirrors = ["https://…"]')
+        raise ConfigError("mirrors must be a list of URLs", file=where, hint='mirrors = ["https://…"]')
     if not _are_texts(keys) or not isinstance(signed, bool):
-        raise ConfigError("keys are a list of texts, and signed is true or false", file=where,
+        raise ConfigError("keys must be a list of texts, and signed true or false", file=where,
                         hint="`metier registry key show` prints a key")  # fmt: skip
     return RegistrySource(
         name=name, url=url.rstrip("/"), auth=auth, mirrors=tuple(one.rstrip("/") for one in mirrors), keys=tuple(keys),

@@ -1,4 +1,4 @@
-"""Skills in a git repository."""
+"""Fetches skills from a git repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fetch_git(ref: GitRef, job: FetchJob) -> Fetched:
     origin = Origin(kind="git", url=ref.url, path=resolved.path, ref=asked, commit=resolved.commit)
     if (known := job.recalled(at, skill=ref.skill)) is not None:
         if job.access.cache:
-            # The next --offline finds it under what was typed today.
+            # So that --offline finds it by this ref.
             job.access.cache.remember(ref.text, job.access.cache.recall(at) or {})
         return known
     job.report(FetchStage.FETCHING)

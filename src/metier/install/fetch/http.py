@@ -1,10 +1,9 @@
-"""One way to GET, in which the server decides nothing that is ours to decide.
+"""The HTTP client for untrusted servers.
 
-Redirects are followed by hand: every header that the caller gave is dropped at the first hop to another origin, for
-good; https never becomes http; and a server may send us to the public internet or to its own kind of network, but not
-into ours (an address is resolved once, judged, and connected to as judged). Bytes are counted while they arrive, as
-they arrive: no decoding, no trust in Content-Length. What may succeed later is tried again, as patiently as the server
-asks.
+It follows redirects itself: the caller's headers are dropped at the first redirect to another origin; https never becomes http;
+and a redirect may lead to the public internet or to the server's own kind of network, but not into ours (a host is resolved
+once, checked, and connected to by the checked address). Bytes are counted as they arrive, without decoding and without trust in
+Content-Length. Temporary failures are retried, after the time that the server asks for.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ _LONGEST_WAIT = 30.0
 _USER_AGENT = "metier"
 
 Received = Callable[[int, "int | None"], None]
-"""Told how many bytes have come, and of how many if the server said."""
+"""Called with the number of bytes received, and the total if the server named it."""
 
 
 class HttpUnavailableError(UnavailableError):
-    """The server or the way to it failed; `status` is None when it never answered."""
+    """The server or the network failed; `status` is None if there was no response."""
 
     def __init__(self, message: str, *, hint: str, status: int | None = None, retryable: bool = True) -> None:
         super().__init__(message, hint=hint, retryable=retryable)
@@ -59,7 +58,7 @@ class HttpNotFoundError(NotFoundError):
 
 
 class HttpRefusedError(RefusedError):
-    """The server does not let us in."""
+    """The server denies access."""
 
     retryable = False
 
@@ -71,17 +70,17 @@ class HttpRefusedError(RefusedError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpReply:
     status: int
-    """200, or 304 when `etag` still names what the server has."""
+    """200, or 304 if `etag` is still current."""
     url: str
-    """Where the bytes came from in the end."""
+    """The URL after redirects."""
     body: bytes
     etag: str | None
     content_type: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asking:
-    """One GET with everything that stays the same over hops and attempts."""
+class _Request:
+    """A GET; the same over redirects and retries."""
 
     url: str
     headers: Headers
@@ -97,11 +96,11 @@ class HttpClient:
     """A client for one command. Safe to use from several threads."""
 
     insecure: bool = False
-    """Also http, for the whole chain of redirects that begins with it."""
+    """Also allow unencrypted http."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Read for proxies and SSL_CERT_FILE only."""
     timeout: float = 120.0
-    """Seconds for one attempt as a whole; ten without a byte are too many in any case."""
+    """Seconds for a whole attempt; the limit without any byte is ten."""
     attempts: int = 4
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -114,105 +113,106 @@ class HttpClient:
         self, url: str, *, limit: int, headers: Headers = (), via: str | None = None, etag: str | None = None,
         received: Received = lambda _done, _of: None,
     ) -> HttpReply:  # fmt: skip
-        """The body at `url`, at most `limit` bytes. `via` is the address of the document that named it, if no person did."""
-        return self._persist(_Asking(url=url, headers=headers, limit=limit, via=via, etag=etag, received=received))
+        """Returns the body at `url`, at most `limit` bytes. `via` is the URL of the document that links to it, if any."""
+        return self._persist(_Request(url=url, headers=headers, limit=limit, via=via, etag=etag, received=received))
 
     def landing(self, url: str, *, headers: Headers = ()) -> str:
-        """Where redirects from here lead, whatever is there."""
+        """Returns the URL after redirects, whatever its status."""
         every = frozenset(status.value for status in HTTPStatus) - _REDIRECTS - _RETRYABLE
-        asking = _Asking(
+        request = _Request(
             url=url, headers=headers, limit=1 << 20, via=None, etag=None, received=lambda _d, _o: None, accepts=every
         )
-        return self._persist(asking).url
+        return self._persist(request).url
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
         self._clients.clear()
 
-    def _persist(self, asking: _Asking) -> HttpReply:
+    def _persist(self, request: _Request) -> HttpReply:
         for attempt in range(1, self.attempts + 1):
             try:
-                return self._follow(asking)
+                return self._follow(request)
             except _RetryLaterError as later:
-                wait = _patience(attempt) if later.after is None else later.after
+                wait = _backoff(attempt) if later.after is None else later.after
                 if attempt == self.attempts or wait > _LONGEST_WAIT:
                     raise later.error from later.__cause__
                 self.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _follow(self, asking: _Asking) -> HttpReply:
-        url, headers, before = asking.url, asking.headers, None
-        if asking.via is not None:
-            # Where that document came from when it came: a second answer of its name server may be another.
-            before = self._reached.get(origin_of(asking.via)) or self._reach(_web(asking.via), None)
-            headers = headers if origin_of(url) == origin_of(asking.via) else ()
+    def _follow(self, request: _Request) -> HttpReply:
+        url, headers, before = request.url, request.headers, None
+        if request.via is not None:
+            # The route by which that document was fetched; its name could resolve differently now.
+            before = self._reached.get(origin_of(request.via)) or self._reach(_web(request.via), None)
+            headers = headers if origin_of(url) == origin_of(request.via) else ()
         deadline = self.clock() + self.timeout
         for _ in range(_MOST_HOPS + 1):
             address = _web(url)
             here = self._reach(address, before)
-            with self._asked(address, here, headers, asking, deadline) as response:
+            with self._send(address, here, headers, request, deadline) as response:
                 self._reached.setdefault(address.origin, here)
                 if response.status_code not in _REDIRECTS:
-                    return self._read(response, url, asking, deadline)
+                    return self._read(response, url, request, deadline)
                 target = _target(url, response.headers.get("location", ""))
             if origin_of(target) != origin_of(url):
                 headers = ()
             url, before = target, here
-        raise HttpUnavailableError(f"{_shown(asking.url)} redirects more than {_MOST_HOPS} times", hint="check the address",
-                              retryable=False)  # fmt: skip
+        raise HttpUnavailableError(
+            f"{_shown_url(request.url)} redirects more than {_MOST_HOPS} times", hint="check the address", retryable=False
+        )
 
     def _reach(self, address: Address, before: NetworkRoute | None) -> NetworkRoute:
         if proxy_for(address, self.environment):
-            # The proxy resolves names, and it decides what may be reached.
+            # The proxy resolves names and decides what may be reached.
             return NetworkRoute(zone="proxy", addresses=(), proxied=True)
         try:
             here = route_to(address, before, self.resolve)
         except MetierError:
-            # A refusal is an OSError as well.
+            # RefusedError is an OSError too.
             raise
         except (OSError, UnicodeError) as error:
-            raise _lost(address.origin, error) from error
+            raise _retry_or_fail(address.origin, error) from error
         if address.scheme != "https" and not (self.insecure or here.zone == "loopback"):
-            raise RefusedError(f"{_shown(address.url)} is not encrypted", rule="https-only",
-                          hint="use https, or --insecure-http if you accept what anybody on the way may send")  # fmt: skip
+            raise RefusedError(f"{_shown_url(address.url)} is not encrypted", rule="https-only",
+                          hint="use https, or --insecure-http to allow it")  # fmt: skip
         return here
 
     @contextmanager
-    def _asked(
-        self, address: Address, here: NetworkRoute, headers: Headers, asking: _Asking, deadline: float
+    def _send(
+        self, address: Address, here: NetworkRoute, headers: Headers, request: _Request, deadline: float
     ) -> Iterator[httpx2.Response]:
-        import httpx2  # 90 ms that only a download should cost
+        import httpx2  # takes 90 ms, so only where something is downloaded
 
         sent = {"User-Agent": _USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity", **dict(headers)}
-        if asking.etag:
-            sent["If-None-Match"] = asking.etag
+        if request.etag:
+            sent["If-None-Match"] = request.etag
         targets = here.addresses or (address.host,)
         for place, ip in enumerate(targets):
-            request = httpx2.Request(
+            outgoing = httpx2.Request(
                 "GET",
                 httpx2.URL(address.url).copy_with(host=ip.strip("[]")),
                 headers={**sent, "Host": address.host + (f":{address.port}" if address.port else "")},
                 extensions={"sni_hostname": address.host.strip("[]"), "timeout": self._left(deadline)},
             )
             try:
-                response = self._client(address, ip).send(request, stream=True)
+                response = self._client(address, ip).send(outgoing, stream=True)
             except httpx2.ConnectError as error:
                 if place + 1 < len(targets) and not isinstance(error.__cause__, ssl.SSLError):
                     continue
-                raise _lost(address.origin, error) from error
+                raise _retry_or_fail(address.origin, error) from error
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
-                raise _lost(address.origin, error) from error
+                raise _retry_or_fail(address.origin, error) from error
             break
         try:
             yield response
         except httpx2.TransportError as error:
-            raise _lost(address.origin, error) from error
+            raise _retry_or_fail(address.origin, error) from error
         finally:
             response.close()
 
     def _client(self, address: Address, ip: str) -> httpx2.Client:
-        """One pool for each name and address: a connection that was checked for one name is never lent to another."""
+        """Returns the connection pool of one host and address, so that no connection is reused for another host."""
         import httpx2
 
         key = (address.origin, ip)
@@ -231,29 +231,31 @@ class HttpClient:
         left = max(0.001, min(10.0, deadline - self.clock()))
         return {"connect": left, "read": left, "write": left, "pool": left}
 
-    def _read(self, response: httpx2.Response, url: str, asking: _Asking, deadline: float) -> HttpReply:
+    def _read(self, response: httpx2.Response, url: str, request: _Request, deadline: float) -> HttpReply:
         etag, kind = response.headers.get("etag"), response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.status_code == HTTPStatus.NOT_MODIFIED and asking.etag:
-            return HttpReply(status=304, url=url, body=b"", etag=asking.etag, content_type=kind)
-        if response.status_code not in asking.accepts:
+        if response.status_code == HTTPStatus.NOT_MODIFIED and request.etag:
+            return HttpReply(status=304, url=url, body=b"", etag=request.etag, content_type=kind)
+        if response.status_code not in request.accepts:
             raise _failed(response.status_code, url, response.headers.get("retry-after"))
         said = response.headers.get("content-length", "")
         expected = int(said) if said.isdigit() else None
         body = bytearray()
-        if expected is not None and expected > asking.limit:
-            raise _too_large(url, asking.limit)
+        if expected is not None and expected > request.limit:
+            raise _too_large(url, request.limit)
         for part in response.iter_raw():
             body += part
-            if len(body) > asking.limit:
-                raise _too_large(url, asking.limit)
+            if len(body) > request.limit:
+                raise _too_large(url, request.limit)
             if self.clock() > deadline:
-                raise HttpUnavailableError(f"{_shown(url)} took longer than {self.timeout:g} seconds", hint="try again later")
-            asking.received(len(body), expected)
+                raise HttpUnavailableError(
+                    f"{_shown_url(url)} took longer than {self.timeout:g} seconds", hint="try again later"
+                )
+            request.received(len(body), expected)
         return HttpReply(status=response.status_code, url=url, body=bytes(body), etag=etag, content_type=kind)
 
 
 class _RetryLaterError(Exception):
-    """An attempt that failed in a way that may pass."""
+    """A temporary failure."""
 
     def __init__(self, error: MetierError, after: float | None = None) -> None:
         super().__init__(str(error))
@@ -261,36 +263,40 @@ class _RetryLaterError(Exception):
         self.after = after
 
 
-def _patience(attempt: int) -> float:
-    """Half a second, then twice as long each time; not quite, so that many clients do not come back together."""
-    return min(8.0, 0.5 * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311  # a wait is no secret
+def _backoff(attempt: int) -> float:
+    """Returns the seconds before the next attempt: half a second, doubled each time, with jitter."""
+    return min(8.0, 0.5 * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
 
 
 def _web(url: str) -> Address:
     address = read_address(url)
     if address.scheme not in ("http", "https"):
-        raise RefusedError(f"{_shown(url)} is no web address", rule="https-only", hint="use an https address")
+        raise RefusedError(f"{_shown_url(url)} is not a web address", rule="https-only", hint="use an https address")
     return address
 
 
 def _target(url: str, location: str) -> str:
-    """Where a redirect leads; Refused if that is nowhere we go."""
+    """Returns the URL of a redirect. Raises RefusedError if it is not allowed."""
     if not location.isprintable() or not location:
-        raise HttpUnavailableError(f"{_shown(url)} redirects to nowhere", hint="tell whoever runs the server", retryable=False)
+        raise HttpUnavailableError(
+            f"{_shown_url(url)} redirects without a location", hint="report it to the server's operator", retryable=False
+        )
     try:
         address = absolute(url, location)
     except MetierError as error:
-        raise RefusedError(f"{_shown(url)} redirects to something that is no web address", rule="redirect",
-                      hint="tell whoever runs the server") from error  # fmt: skip
+        raise RefusedError(f"{_shown_url(url)} redirects to something that is not a web address", rule="redirect",
+                      hint="report it to the server's operator") from error  # fmt: skip
     if address.scheme == "http" and url.startswith("https:"):
         raise RefusedError(
-            f"{_shown(url)} redirects from https to http", rule="redirect-downgrade", hint="tell whoever runs the server"
+            f"{_shown_url(url)} redirects from https to http",
+            rule="redirect-downgrade",
+            hint="report it to the server's operator",
         )
     return address.url
 
 
 def _failed(status: int, url: str, retry_after: str | None) -> Exception:
-    said = f"HTTP {status} from {_shown(url)}"
+    said = f"HTTP {status} from {_shown_url(url)}"
     if status in _RETRYABLE:
         after = _seconds(retry_after)
         hint = f"try again in {after:.0f} seconds" if after else "try again later"
@@ -299,7 +305,7 @@ def _failed(status: int, url: str, retry_after: str | None) -> Exception:
         return HttpRefusedError(said, hint="give credentials: --header, or auth in [skills.sources.NAME]", status=status)
     if status in (404, 410):
         return HttpNotFoundError(
-            said, hint="check the address; what is private often looks absent without credentials", status=status
+            said, hint="check the address; a private resource may look missing without credentials", status=status
         )
     return HttpUnavailableError(said, hint="check the address", status=status, retryable=False)
 
@@ -318,23 +324,23 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _unreachable(origin: str, error: Exception) -> HttpUnavailableError:
     if isinstance(error.__cause__, ssl.SSLError) or "CERTIFICATE_VERIFY" in str(error):
-        return HttpUnavailableError(f"{origin} cannot prove who it is: {error}", retryable=False,
-                               hint="set SSL_CERT_FILE for an authority of your own")  # fmt: skip
+        return HttpUnavailableError(f"cannot verify the certificate of {origin}: {error}", retryable=False,
+                               hint="for a private certificate authority set SSL_CERT_FILE")  # fmt: skip
     why = str(error) or type(error).__name__
-    return HttpUnavailableError(
-        f"{origin} cannot be reached: {why}", hint="check the network and the address, or use --offline"
-    )
+    return HttpUnavailableError(f"cannot reach {origin}: {why}", hint="check the network and the address, or use --offline")
 
 
-def _lost(origin: str, error: Exception) -> Exception:
+def _retry_or_fail(origin: str, error: Exception) -> Exception:
     lost = _unreachable(origin, error)
     return _RetryLaterError(lost) if lost.retryable else lost
 
 
 def _too_large(url: str, limit: int) -> RefusedError:
-    return RefusedError(f"{_shown(url)} is larger than {limit:,} bytes", rule="download-size", hint="no skill needs that much")
+    return RefusedError(
+        f"{_shown_url(url)} is larger than {limit:,} bytes", rule="download-size", hint="name a smaller archive"
+    )
 
 
-def _shown(url: str) -> str:
-    # A query may be a signature.
+def _shown_url(url: str) -> str:
+    # A query may contain a signature.
     return url.partition("?")[0]

@@ -1,7 +1,7 @@
-"""What every kind of fetch shares: what it may do, how it tells where it is, and how skills come out of a tree.
+"""Shared by all fetchers: what a fetch may use, its progress, and how skills are read from a tree.
 
-The cache is asked before the network. What a source turned out to be is noted there under the ref and under its commit or
-ETag, so `--offline` finds by ref what was fetched before, and a commit is never fetched twice.
+The cache is read before the network. It records each source under its ref and under its commit or ETag, so `--offline` finds
+earlier fetches by ref, and a commit is never fetched twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Access", "Choose", "FetchJob", "FetchProgress", "FetchStage", "Progress", "choose_default", "ignore_progress"]
 
 Choose = Callable[[tuple[FoundSkill, ...]], Iterable[FoundSkill]]
-"""Which of the offered skills to bring; none is a listing."""
+"""Picks from the offered skills; picking none only lists them."""
 
 
 class FetchStage(StrEnum):
@@ -44,7 +44,7 @@ class FetchStage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchProgress:
-    """How far one ref is."""
+    """The progress of one ref."""
 
     ref: str
     stage: FetchStage
@@ -62,13 +62,13 @@ def ignore_progress(progress: FetchProgress) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """What a fetch may use and do. Everything it knows of the machine is in here."""
+    """What a fetch may use and do; all that it knows about the machine."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = "."
-    """Where relative paths start."""
+    """The base of relative paths."""
     places: tuple[str, ...] = ()
-    """Folders in which a bare name is looked for, first to last."""
+    """Folders to search for a bare name, in this order."""
     sources: tuple[RegistrySource, ...] = ()
     headers: Headers = ()
     cache: SkillCache | None = None
@@ -76,17 +76,16 @@ class Access:
     insecure: bool = False
     allow_file: bool = False
     old_index: bool = False
-    """Also read `.well-known/skills` of 0.1.0, which has no digests."""
+    """Also accept an index of version 0.1.0, which has no digests."""
     full_depth: bool = False
-    """Look for skills everywhere, also inside others."""
+    """Search the whole source, also inside other skills."""
     limits: ArchiveLimits = SKILL_LIMITS
     timeout: float = 120.0
     workers: int = 8
     cancelled: Event = field(default_factory=Event)
-    """Set when somebody pressed Ctrl-C: a git that runs for us ends at once."""
+    """Set on Ctrl-C; ends running git processes."""
 
-    # Imported where they are used: a folder on this disk needs neither the web nor git, and together they cost as much as
-    # copying twelve megabytes.
+    # Imported on first use: a local folder needs neither HTTP nor git.
 
     @cached_property
     def http(self) -> HttpClient:
@@ -127,19 +126,19 @@ class FetchJob:
         self.report(FetchStage.FETCHING, done, total)
 
     def chosen(self, search: SkillSearch, skill: str | None) -> tuple[FoundSkill, ...]:
-        """What to bring: the skill that the ref names, else whatever the caller picks."""
+        """Returns the skill that the ref names, else the caller's choice."""
         if not search.found and not search.elsewhere:
-            raise SkillNotFoundError(self.ref, hint="there is no SKILL.md in it; a path or another branch may have one")
+            raise SkillNotFoundError(self.ref, hint="it has no SKILL.md; try a path or another branch")
         return select_skills(search.found, [skill]) if skill else tuple(self.choose(search.found))
 
     def from_tree(self, tree: SkillTree, origin: Origin, *, skill: str | None = None, keys: tuple[str, ...] = ()) -> Fetched:
-        """The chosen skills of a tree. `origin.path` is where to look; each skill's own origin says where it was."""
+        """Returns the chosen skills of a tree, from `origin.path` on; each gets an origin with its own path."""
         self.report(FetchStage.READING)
         search = find_skills(
             tree, path=origin.path, fallback=replace(origin, path="").folder_name, full_depth=self.access.full_depth
         )
         chosen = self.chosen(search, skill)
-        # All at once, where contents are far away.
+        # One round trip for a remote tree.
         tree.prefetch(_files_of(tree, chosen))
         brought = [(found, tree.contents(found.path, leave_out=LEFT_OUT, limits=self.access.limits)) for found in chosen]
         placed = tuple((found, contents, replace(origin, path=found.path)) for found, contents in brought)
@@ -148,14 +147,14 @@ class FetchJob:
     def kept(
         self, search: SkillSearch, brought: tuple[tuple[FoundSkill, Contents, Origin], ...], keys: tuple[str, ...]
     ) -> Fetched:
-        """What was brought, as a value, and noted in the cache under each key."""
+        """Returns the skills, and records them in the cache under each key."""
         skills = tuple(
             FetchedSkill(
                 name=found.name, files=contents, digest=digest(contents), origin=origin, parsed=search.parsed.get(found.path)
             )
             for found, contents, origin in brought
         )
-        # What is on this disk already has no key, and needs no second copy.
+        # Local skills have no key and need no second copy.
         if self.access.cache and keys:
             record: dict[str, Any] = {"offered": [_fields(one) for one in search.found], "elsewhere": list(search.elsewhere)}
             for skill, (found, contents, origin) in zip(skills, brought, strict=True):
@@ -169,7 +168,7 @@ class FetchJob:
         return Fetched(skills=skills, warnings=search.warnings, offered=search.found, elsewhere=search.elsewhere)
 
     def recalled(self, key: str, *, skill: str | None = None) -> Fetched | None:
-        """What was noted under a key, if every skill that is wanted now is still in the cache."""
+        """Returns what is recorded under a key, if the cache still has every chosen skill."""
         cache = self.access.cache
         record = cache.recall(key) if cache else None
         if not cache or not record or "offered" not in record:
@@ -180,7 +179,7 @@ class FetchJob:
             )
             skills = tuple(self._recalled_skill(cache, record, found) for found in self.chosen(search, skill))
         except (TypeError, KeyError, NotFoundError):
-            # Written by another version, or cleaned meanwhile.
+            # Written by another version, or deleted meanwhile.
             return None
         return Fetched(skills=skills, offered=search.found, elsewhere=search.elsewhere)
 

@@ -1,4 +1,4 @@
-"""Where on the network a name leads, and whether a server may send us there."""
+"""Resolves hosts, decides whether a redirect may lead there, and selects proxies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metier.values import dataclass
 __all__ = ["NetworkRoute", "Resolve", "proxy_for", "resolve", "route_to"]
 
 Resolve = Callable[[str, int], tuple[str, ...]]
-"""The addresses of a host name, best first."""
+"""Returns the IP addresses of a host name, best first."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -21,7 +21,7 @@ _PORTS = {"http": 80, "https": 443}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkRoute:
     zone: str
-    """`public`, `private`, `loopback`, or `odd`: link-local (clouds keep secrets there), multicast, or several at once."""
+    """`public`, `private`, `loopback`, `proxy`, or `odd`: link-local (cloud metadata), multicast, or mixed."""
     addresses: tuple[str, ...]
     proxied: bool = False
 
@@ -32,22 +32,25 @@ def resolve(host: str, port: int) -> tuple[str, ...]:
 
 
 def route_to(address: Address, before: NetworkRoute | None, ask: Resolve) -> NetworkRoute:
-    """How to connect to `address`. `before` is where the server stands that sent us; None if a person named the address."""
+    """Returns the route to `address`. `before` is the route to the server that redirects; None if the user named the address.
+
+    Raises RefusedError for a redirect into an internal network.
+    """
     addresses = ask(address.host.strip("[]"), address.port or _PORTS[address.scheme])
     zones = {_zone(one) for one in addresses}
     here = NetworkRoute(zone=zones.pop() if len(zones) == 1 else "odd", addresses=addresses)
     if before is None or before.proxied or here.zone == "public" or (here.zone == before.zone != "odd"):
         return here
     raise RefusedError(
-        f"a server sends us to {address.host}, which is inside a {here.zone} network",
+        f"a server redirects to {address.host}, which is in a {here.zone} network",
         rule="redirect-inside",
-        hint="if that is where the skill is, name the address yourself",
+        hint="if the skill is there, install it from that address",
     )
 
 
 def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
-    """The proxy for an address, as curl and everybody reads the environment; empty for none."""
-    # HTTP_PROXY in capitals can be set by a web request's `Proxy:` header (httpoxy), so only the small one counts.
+    """Returns the proxy for an address from the environment, with the rules of curl; empty for none."""
+    # HTTP_PROXY can be set by a request's `Proxy:` header (httpoxy), so only http_proxy counts.
     names = (f"{address.scheme}_proxy", "all_proxy", *(("HTTPS_PROXY", "ALL_PROXY") if address.scheme == "https" else ()))
     proxy = next((environment[name] for name in names if environment.get(name)), "")
     if not proxy or _is_loopback(address.host):
@@ -71,7 +74,7 @@ def _is_loopback(host: str) -> bool:
 def _zone(text: str) -> str:
     ip = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        # An IPv4 address in disguise is where it leads.
+        # An embedded IPv4 address decides.
         inner = ip.ipv4_mapped or ip.sixtofour or (ipaddress.ip_address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
         ip = inner or ip
     if ip.is_loopback:

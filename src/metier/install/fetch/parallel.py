@@ -1,4 +1,4 @@
-"""Several slow things at once, and Ctrl-C that does not wait for them."""
+"""Runs slow work in threads, and does not wait for them on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _GRACE_SECONDS = 1.0
 
 
 def run_parallel(work: Callable[[T], R], items: Sequence[T], *, workers: int, cancelled: threading.Event) -> list[R]:
-    """The answers in the order of the items; if some failed, the first of those errors, once all have ended.
+    """Returns the results in the order of the items; raises the first error once all have ended.
 
-    Whoever is interrupted while waiting sets `cancelled`, gives the workers a moment to put away what they have begun, and
-    goes. The threads are daemons: one that hangs on a silent server ends with the process, which concurrent.futures forbids.
+    On an interrupt it sets `cancelled` and gives the threads a moment to clean up. They are daemons, so one that waits for a
+    silent server does not keep the process alive; concurrent.futures cannot do that.
     """
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
-    # Imported here, for those that have several.
+    # Imported here: most calls have one item.
     from queue import SimpleQueue
 
     ended: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
@@ -33,7 +33,7 @@ def run_parallel(work: Callable[[T], R], items: Sequence[T], *, workers: int, ca
             try:
                 number, item = pending.pop()
             except IndexError:
-                # Another worker took the last one between the two lines.
+                # Another thread took the last item.
                 return
             try:
                 ended.put((number, work(item), None))

@@ -1,7 +1,7 @@
 """Bundles of skills: Claude Code's plugins and marketplaces, and the Agent Plugins standard.
 
-Each is a JSON file that says which folders hold skills. What it says is a stranger's word, so a path must stay inside
-the bundle, and a field that is wrong is a sentence in `problems`, never the end: the rest of the bundle still counts.
+Each is a JSON file that names folders with skills. It is untrusted: a path must stay inside the bundle, and a wrong field is
+reported in `problems` and does not invalidate the rest.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class PluginBundle:
     skills: tuple[str, ...]
     """Folders with a SKILL.md, in the order in which the bundle names them."""
     elsewhere: tuple[str, ...] = ()
-    """Plugins that a marketplace has in other repositories, as refs."""
+    """Refs of plugins that a marketplace has in other repositories."""
     problems: tuple[str, ...] = ()
 
 
 def is_plugin_name(name: str) -> bool:
-    """As the Agent Plugins standard has it: words joined by single hyphens or dots."""
+    """Returns True for words joined by single hyphens or dots, as in the Agent Plugins standard."""
     return len(name) <= 64 and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", name) is not None
 
 
 def bundles(tree: SkillTree, root: str = "") -> tuple[PluginBundle, ...]:
-    """Every bundle that is declared at `root`; none if there is no such file."""
+    """Returns every bundle that is declared at `root`."""
     found: list[PluginBundle] = []
-    here = _Shelves(tree)
+    here = _SkillFolders(tree)
     if (market := here.object(_join(root, _MARKETPLACE))) is not None:
         found += _marketplace(here, root, market)
     if (plugin := here.object(_join(root, _PLUGIN))) is not None:
@@ -59,8 +59,8 @@ def bundles(tree: SkillTree, root: str = "") -> tuple[PluginBundle, ...]:
     return tuple(found)
 
 
-class _Shelves:
-    """A tree, gone through once: a marketplace asks a thousand times which skills are in a folder."""
+class _SkillFolders:
+    """The skills of each folder of a tree, found in one pass: a marketplace asks for a thousand folders."""
 
     def __init__(self, tree: SkillTree) -> None:
         self.tree = tree
@@ -71,21 +71,21 @@ class _Shelves:
                 self._skills.setdefault(skill.rpartition("/")[0], []).append(skill)
 
     def skills_in(self, folder: str) -> tuple[str, ...]:
-        """The skills right in a folder."""
+        """Returns the skills directly in a folder."""
         return tuple(self._skills.get(folder, ()))
 
     def object(self, path: str) -> dict[str, Any] | None:
-        """The JSON object in a file; None without the file. What is wrong with it stands under an empty key."""
+        """Returns the JSON object of a file; None without the file. An error is the value of an empty key."""
         if path not in self.tree.nodes:
             return None
         try:
             value = json.loads(self.tree.read(path, limit=_LONGEST_FILE))
         except (ValueError, RecursionError, MetierError) as error:
-            return {"": f"{path} cannot be read: {error}"}
-        return value if isinstance(value, dict) else {"": f"{path} holds no object"}
+            return {"": f"cannot read {path}: {error}"}
+        return value if isinstance(value, dict) else {"": f"{path} is not a JSON object"}
 
 
-def _marketplace(here: _Shelves, root: str, market: dict[str, Any]) -> Iterator[PluginBundle]:
+def _marketplace(here: _SkillFolders, root: str, market: dict[str, Any]) -> Iterator[PluginBundle]:
     if "" in market:
         yield PluginBundle(name="", root=root, skills=(), problems=(str(market[""]),))
         return
@@ -109,11 +109,11 @@ def _marketplace(here: _Shelves, root: str, market: dict[str, Any]) -> Iterator[
 
 
 def _below(base: object, source: str) -> str:
-    # A plain name is below the marketplace's own folder for plugins; a path says where it is itself.
+    # A plain name is relative to the marketplace's pluginRoot; a path is relative to the marketplace.
     return source if not isinstance(base, str) or not base or source.startswith("./") else f"{base.rstrip('/')}/{source}"
 
 
-def _claude(here: _Shelves, root: str, plugin: dict[str, Any], *, name: str) -> PluginBundle:
+def _claude(here: _SkillFolders, root: str, plugin: dict[str, Any], *, name: str) -> PluginBundle:
     if "" in plugin:
         return PluginBundle(name=name, root=root, skills=(), problems=(str(plugin[""]),))
     folders: list[str] = []
@@ -121,9 +121,9 @@ def _claude(here: _Shelves, root: str, plugin: dict[str, Any], *, name: str) -> 
     named = plugin.get("skills", [])
     for text in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
         try:
-            # A prefix shows that somebody meant a path, and rules out options, drives and home folders.
+            # The prefix rules out options, drives and home folders.
             if not isinstance(text, str) or not (text.startswith("./") or text == "."):
-                raise ValueError("a path begins with ./")
+                raise ValueError("a path must begin with ./")
             folders += _skills_at(here, _inside(root, text))
         except (MetierError, ValueError) as error:
             problems.append(f"skills: {str(text)[:80]!r}: {error}")
@@ -135,18 +135,18 @@ def _claude(here: _Shelves, root: str, plugin: dict[str, Any], *, name: str) -> 
     )
 
 
-def _agent_plugin(here: _Shelves, root: str, plugin: dict[str, Any]) -> PluginBundle:
+def _agent_plugin(here: _SkillFolders, root: str, plugin: dict[str, Any]) -> PluginBundle:
     name = _text(plugin.get("name"))
-    problems = [f"plugin.json: nobody knows the field {field[:40]!r}" for field in plugin if field not in _AGENT_PLUGIN_FIELDS]
+    problems = [f"plugin.json: unknown field {field[:40]!r}" for field in plugin if field not in _AGENT_PLUGIN_FIELDS]
     if not is_plugin_name(name):
-        problems.insert(0, f"plugin.json: {name[:80]!r} is not a plugin's name")
+        problems.insert(0, f"plugin.json: invalid plugin name {name[:80]!r}")
         return PluginBundle(name="", root=root, skills=(), problems=tuple(problems))
-    # Immediate children only: the standard does not search deeper.
+    # Direct children only, as in the standard.
     return PluginBundle(name=name, root=root, skills=here.skills_in(_join(root, "skills")), problems=tuple(problems))
 
 
-def _skills_at(here: _Shelves, folder: str) -> tuple[str, ...]:
-    """The folder if it is a skill, else the skills right in it."""
+def _skills_at(here: _SkillFolders, folder: str) -> tuple[str, ...]:
+    """Returns the folder if it is a skill, else the skills directly in it."""
     return (folder,) if _join(folder, SKILL_FILE) in here.tree.nodes else here.skills_in(folder)
 
 

@@ -27,7 +27,7 @@ from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
 from .local import open_archive
 from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single
-from .wellknown import IndexedSkill, check_digest
+from .wellknown import WellKnownSkill, check_digest
 
 __all__ = ["RemoteRelease", "chosen_release", "fetch_registry", "find_release"]
 
@@ -88,7 +88,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     job.report(FetchStage.FETCHING)
     reply = get(job, release.url, limit=LARGEST_ARCHIVE, named=base, via=base)
     check_digest(
-        reply.body, IndexedSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
+        reply.body, WellKnownSkill(name=ref.name, description="", kind="archive", url=release.url, digest=release.archive)
     )
     fetched = job.from_tree(open_archive(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:

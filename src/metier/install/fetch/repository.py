@@ -1,12 +1,10 @@
-"""Which folders of a repository are skills, and which of those are wanted.
+"""Finds the skills of a repository, and selects from them.
 
-People lay out repositories in a handful of ways, and the other installers agree on most of them: a SKILL.md at the top
-is the one skill; else the folders at the top, in `skills/` (also one level deeper, and at any depth below a prefix),
-what plugin bundles name, and the folders of agents such as `.claude/skills`. Only where none of that finds anything is
-the rest searched, five levels deep.
+Like other installers: a SKILL.md at the top is the only skill; else the folders at the top, in `skills/` (also one level
+deeper, and at any depth below a prefix), those that plugin bundles name, and the folders of agents such as `.claude/skills`. If
+none of these has a skill, the rest is searched, five levels deep.
 
-Two skills of one name are two skills. Asking for that name is then a question, and only copies in an agent's folder
-give way.
+Two skills of one name are two skills, and that name is ambiguous. Only a copy in an agent's folder is dropped.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ from .tree import SkillTree
 __all__ = ["LEFT_OUT", "FoundSkill", "SkillSearch", "find_skills", "select_skills", "wanted_by_default"]
 
 LEFT_OUT = SKIPPED_NAMES
-"""What metier does not list as a skill's file it does not install either: caches, dependencies, version control."""
+"""Not part of a skill: caches, dependencies, version control."""
 _NEVER_SEARCHED = SKIPPED_NAMES | {"dist", "build"}
-_SHELVES = frozenset({".curated", ".experimental", ".system"})
+_SKILL_SUBFOLDERS = frozenset({".curated", ".experimental", ".system"})
 _DEEPEST = 5
 _MOST = 2_000
 _LONGEST_SKILL_FILE = 1024 * 1024
@@ -37,14 +35,14 @@ class FoundSkill:
     """A skill that a source offers."""
 
     name: str
-    """Always a valid name: what its folder would be called here."""
+    """Always a valid name."""
     path: str
     """Its folder in the source; empty for the top."""
     description: str = ""
     declared: str = ""
-    """The name as its frontmatter has it, if that is another."""
+    """The name in its frontmatter, if that is another."""
     internal: bool = False
-    """Its author marked it as not for installing (`metadata.internal`)."""
+    """Its author marked it with `metadata.internal`."""
     hidden: bool = False
     """It is in the folder of an agent, such as `.claude/skills`."""
     bundle: str = ""
@@ -63,13 +61,13 @@ class SkillSearch:
 
 
 def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", full_depth: bool = False) -> SkillSearch:
-    """Every skill at or below `path`. `fallback` names one that has neither a usable name nor a folder."""
+    """Returns every skill at or below `path`. `fallback` names one that has neither a valid name nor a folder."""
     if path and path not in _folders(tree):
         near = nearest(path, _folders(tree))
         raise SkillNotFoundError(path, hint=f"the source has no such folder; did you mean {near!r}?" if near else
                             "the source has no such folder; see what it has with --list")  # fmt: skip
-    # What says which skills there are, in one round trip where contents are far away.
-    tree.prefetch([one for one in tree.nodes if _is_telling(one, path)][:_MOST])
+    # One round trip for a remote tree.
+    tree.prefetch([one for one in tree.nodes if _lists_skills(one, path)][:_MOST])
     packed = bundles(tree, path)
     owners = {folder: bundle.name for bundle in packed for folder in bundle.skills}
     folders = tuple(_ordered(tree, path, packed, full_depth))[:_MOST]
@@ -86,7 +84,7 @@ def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", ful
 
 
 def select_skills(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[FoundSkill, ...]:
-    """The skills of these names or paths, in that order. A name that two have is a question for the user."""
+    """Returns the skills of these names or paths, in that order. Raises AmbiguousError if two have the name."""
     offered = tuple(found)
     chosen: dict[str, FoundSkill] = {}
     for name in names:
@@ -103,19 +101,19 @@ def select_skills(found: Iterable[FoundSkill], names: Iterable[str]) -> tuple[Fo
 
 
 def wanted_by_default(found: Iterable[FoundSkill]) -> tuple[FoundSkill, ...]:
-    """What `--all` means: everything but what its author keeps to themselves."""
+    """Returns all skills that are not internal, as `--all` does."""
     return tuple(one for one in found if not one.internal)
 
 
 def _known(name: str, offered: tuple[FoundSkill, ...]) -> str:
     if not offered:
-        return "the source has no skill at all"
+        return "the source has no skills"
     near = nearest(name, [one.name for one in offered])
     return f"did you mean {near!r}?" if near else f"the source has {', '.join(sorted(one.name for one in offered)[:12])}"
 
 
 def _ordered(tree: SkillTree, base: str, packed: tuple[PluginBundle, ...], full_depth: bool) -> Iterator[str]:
-    """Folders with a SKILL.md, the most deliberate places first, none inside another."""
+    """Returns the folders with a SKILL.md, conventional places first, none inside another."""
     every = {folder: _inner(folder, base) for folder in _skill_folders(tree, base)}
     if base in every and not full_depth:
         yield base
@@ -130,7 +128,7 @@ def _ordered(tree: SkillTree, base: str, packed: tuple[PluginBundle, ...], full_
         listed += sorted(folder for folder, inner in every.items() if inner.count("/") < depth and _is_searched(inner))
     taken: set[str] = set()
     for folder in dict.fromkeys(listed):
-        # An example inside a skill is a part of that skill.
+        # A SKILL.md inside a skill is part of it.
         if full_depth or not any(folder.startswith(f"{above}/") for above in taken):
             taken.add(folder)
             yield folder
@@ -140,13 +138,13 @@ _HIDDEN = 9
 
 
 def _rank(inner: str) -> int | None:
-    """How deliberate a place is, by its path alone; None if only a search would find it."""
+    """Returns the rank of a conventional place; None for other places."""
     parts = inner.split("/") if inner else []
     if any(part in _NEVER_SEARCHED for part in parts[:-1]) or parts[-1:] == ["skills"]:
-        # A SKILL.md right in `skills/` must not swallow the skills beside it.
+        # A SKILL.md directly in `skills/` must not hide the skills beside it.
         return None
     above = parts[:-1]
-    hidden = next((place for place, part in enumerate(above) if part.startswith(".") and part not in _SHELVES), None)
+    hidden = next((place for place, part in enumerate(above) if part.startswith(".") and part not in _SKILL_SUBFOLDERS), None)
     if hidden is not None:
         return _HIDDEN if "skills" in above[hidden + 1 : hidden + 4] else None
     if len(parts) == 1:
@@ -182,13 +180,13 @@ def _found(tree: SkillTree, folder: str, bundle: str, fallback: str, parses: dic
         description=manifest.description if manifest else "",
         declared=declared if declared != name else "",
         internal=bool(manifest) and str(manifest.metadata.get("internal", "")).lower() == "true" if manifest else False,
-        hidden=any(part.startswith(".") and part not in _SHELVES for part in folder.split("/")[:-1]),
+        hidden=any(part.startswith(".") and part not in _SKILL_SUBFOLDERS for part in folder.split("/")[:-1]),
         bundle=bundle,
         problem=problem,
     )
 
 
-def _is_telling(path: str, base: str) -> bool:
+def _lists_skills(path: str, base: str) -> bool:
     folder, _, name = path.rpartition("/")
     if base and not path.startswith(f"{base}/"):
         return False

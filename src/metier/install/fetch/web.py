@@ -17,7 +17,7 @@ from .job import FetchJob, FetchStage
 from .local import open_archive
 from .repository import FoundSkill, SkillSearch
 from .tree import ContentsTree
-from .wellknown import IndexedSkill, SkillIndex, check_digest, index_urls, read_index
+from .wellknown import WellKnownIndex, WellKnownSkill, check_digest, index_urls, read_index
 
 __all__ = [
     "LARGEST_ARCHIVE",
@@ -104,7 +104,7 @@ def single(reply: HttpReply) -> ContentsTree:
     return ContentsTree(Contents([Member(SKILL_FILE, reply.body)]))
 
 
-def _indexed(index: SkillIndex, ref: WellKnown, job: FetchJob) -> Fetched:
+def _indexed(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched:
     listed = {one.name: one for one in index.skills}
     offered = tuple(FoundSkill(name=one.name, path=one.name, description=one.description) for one in listed.values())
     search = SkillSearch(found=offered, warnings=index.warnings)
@@ -118,7 +118,7 @@ def _indexed(index: SkillIndex, ref: WellKnown, job: FetchJob) -> Fetched:
     return job.kept(search, tuple(brought), (ref.text,))
 
 
-def _listed(one: IndexedSkill, index: SkillIndex, ref: WellKnown, job: FetchJob) -> Contents:
+def _listed(one: WellKnownSkill, index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Contents:
     cache, key = job.access.cache, f"artifact {one.digest}"
     if cache and one.digest and (known := (cache.recall(key) or {}).get("digest")) and (contents := cache.get(known)):
         return contents

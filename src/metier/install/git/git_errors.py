@@ -1,4 +1,4 @@
-"""What git complains about, as the error of whoever must act. Git has no codes, so its words (in English: LC_ALL=C) decide."""
+"""Translates git's error messages. Git has no error codes, so its English messages (LC_ALL=C) decide."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _PASSWORD = re.compile(r"(://[^/@\s:]*):[^/@\s]*@")
 
 
 class RepositoryMovedError(MetierError):
-    """The server redirects; `git.py` finds out where to, and whether to go."""
+    """The server redirects; `remote.py` follows it."""
 
     code = "moved"
 
 
 def explain(stderr: str, words: Sequence[str]) -> MetierError:
-    """Git's complaint as the error of whoever must act."""
+    """Returns the error for git's stderr."""
     lines = [line for line in _PASSWORD.sub(r"\1:…@", stderr).splitlines() if line.strip() and not line.startswith("warning:")]
     said = next(
         (line for line in lines if line.startswith(("fatal:", "error:", "remote: "))), lines[-1] if lines else "git failed"
@@ -28,7 +28,7 @@ def explain(stderr: str, words: Sequence[str]) -> MetierError:
         if re.search("|".join(words_of_git), stderr, re.IGNORECASE):
             return meaning(said)
     return UnavailableError(
-        f"git {_command(words)} failed: {said}", hint="see what git says about this address", retryable=False
+        f"git {_command(words)} failed: {said}", hint="check the address with `git ls-remote`", retryable=False
     )
 
 
@@ -42,11 +42,11 @@ def _wants_credentials(said: str) -> MetierError:
 
 
 def _absent(said: str) -> MetierError:
-    return NotFoundError(f"there is no such repository: {said}", hint="check the address")
+    return NotFoundError(f"no such repository: {said}", hint="check the address")
 
 
 def _unknown_host(said: str) -> MetierError:
-    return RefusedError(f"ssh does not know that host: {said}", rule="ssh-host-key", hint="connect once with ssh to confirm it")
+    return RefusedError(f"unknown ssh host key: {said}", rule="ssh-host-key", hint="connect once with ssh to accept it")
 
 
 def _bad_transport(said: str) -> MetierError:
@@ -58,7 +58,7 @@ def _no_such_ref(said: str) -> MetierError:
 
 
 def _unreachable(said: str) -> MetierError:
-    return UnavailableError(f"git cannot reach the repository: {said}", hint="try again later, or use --offline")
+    return UnavailableError(f"cannot reach the repository: {said}", hint="try again later, or use --offline")
 
 
 _MEANINGS: tuple[tuple[tuple[str, ...], Callable[[str], MetierError]], ...] = (

@@ -1,4 +1,4 @@
-"""Git objects as files: one long-lived `cat-file`, and trees that are read here, entry by entry."""
+"""Reads git objects through one `git cat-file` process, and parses trees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS = {"100644": "file", "100664": "file", "100755": "executable", "120000": 
 
 
 class Objects:
-    """Reads objects by their id. The process lives as long as the block."""
+    """Reads objects by id. The process runs as long as the block."""
 
     def __init__(self, program: GitProgram, folder: str) -> None:
         self._program = program
@@ -41,7 +41,7 @@ class Objects:
         self._stop()
 
     def read(self, oid: str, kind: str, *, limit: int) -> bytes | None:
-        """The bytes of one object; None if it is not here."""
+        """Returns the bytes of one object; None if it is missing."""
         into, out = self._pipes()
         into.write(f"{oid}\n".encode())
         into.flush()
@@ -49,28 +49,28 @@ class Objects:
         if len(head) == 2 and head[1] == "missing":
             return None
         if len(head) != 3 or head[1] != kind:
-            raise UnavailableError(f"git's object {oid} is no {kind}", hint="the repository is damaged", retryable=False)
+            raise UnavailableError(f"the git object {oid} is not a {kind}", hint="the repository is damaged", retryable=False)
         size = int(head[2])
         if size > limit:
-            # Its bytes would have to be read to be skipped.
+            # Skipping its bytes means reading them, so the process is restarted.
             self._stop()
             self._start()
             raise RefusedError(f"an object of {size:,} bytes exceeds the limit of {limit:,}", rule="archive-size",
-                          hint="no skill needs that much")  # fmt: skip
+                          hint="the limit is meant for skills")  # fmt: skip
         data = out.read(size)
         out.read(1)
         return data
 
     def absent(self, oids: Iterable[str]) -> list[str]:
-        """Which of these are not here, in one question."""
+        """Returns those that are missing, in one request."""
         asked = "".join(f"{oid}\n" for oid in oids).encode()
         words = ["--git-dir", self._folder, "cat-file", "--batch-check=%(objecttype)"]
         answers = self._program.run(words, stdin=asked, watched=self._folder).decode("ascii", "replace")
         # Without a type, git answers `OID missing`.
         return [line.split()[0] for line in answers.splitlines() if line.endswith(" missing")]
 
-    def renew(self) -> None:
-        """See packs that came meanwhile."""
+    def restart(self) -> None:
+        """Restarts the process, so that it sees new packs."""
         self._stop()
         self._start()
 
@@ -94,17 +94,17 @@ class Objects:
                     try:
                         pipe.close()
                     except OSError:
-                        # A request that nobody will answer was still in the pipe.
+                        # An unanswered request was still in the pipe.
                         pass
             self._process.wait()
             self._process = None
 
 
 class GitTree:
-    """The files of one commit as a Tree. Contents come from the remote when they are first wanted, many at once."""
+    """The files of one commit as a SkillTree. Contents are fetched on first use, many at once."""
 
     def __init__(self, objects: Objects, commit: str, *, missing: Callable[[Iterable[str]], None], below: str = "") -> None:
-        """`below` is all that is wanted of a repository that is too large to be listed whole."""
+        """`below` is the only folder to list if the repository is too large."""
         self._objects = objects
         self._missing = missing
         self._below = below
@@ -131,16 +131,16 @@ class GitTree:
 
     @property
     def _time(self) -> int | None:
-        """A commit of depth one says of its files only that they are no younger than it."""
+        """The time of the commit; a shallow fetch has no better time for its files."""
         found = re.search(rb"^committer [^\n]* ([0-9]{1,11}) [+-][0-9]{4}$", self._head.partition(b"\n\n")[0], re.MULTILINE)
         return int(found[1]) * 1_000_000_000 if found else None
 
     def prefetch(self, paths: Iterable[str]) -> None:
-        """Bring the contents of these files, in one round trip."""
+        """Fetches the contents of these files, in one round trip."""
         oids = sorted({self.nodes[path].key for path in paths if self.nodes[path].kind != "submodule"} - self._asked)
         if absent := self._objects.absent(oids) if oids else []:
             self._missing(absent)
-            self._objects.renew()
+            self._objects.restart()
         self._asked.update(oids)
 
     def read(self, path: str, *, limit: int) -> bytes:
@@ -157,7 +157,7 @@ class GitTree:
         return data
 
     def contents(self, folder: str, *, leave_out: Iterable[str] = (), limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
-        """One folder of the commit, whole. A submodule in it is refused: its files are somebody else's."""
+        """Returns a whole folder. Raises RefusedError if it has a submodule."""
         prefix = f"{folder}/" if folder else ""
         unwanted = frozenset(leave_out)
         wanted = [
@@ -186,7 +186,7 @@ class GitTree:
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk over a commit's trees. Each visit counts: a few trees that name each other many times are a bomb."""
+    """Walks a commit's trees. Every visit counts, because few trees that repeat each other can make many paths."""
 
     objects: Objects
     only: str = ""
@@ -217,7 +217,7 @@ class _Walk:
                 raise _too_large(f"the repository has more than {_MOST_ENTRIES:,} files")
 
     def _entries(self, oid: str, prefix: str) -> tuple[tuple[str, str, str], ...]:
-        """Read once, however often other folders name it."""
+        """Returns the entries of a tree, which is read once."""
         if oid not in self.read:
             data = self.objects.read(oid, "tree", limit=_LARGEST_TREE)
             if data is None:
@@ -234,7 +234,7 @@ def _too_large(message: str) -> RefusedError:
 
 
 def _entries(data: bytes, size: int) -> Iterator[tuple[str, str, str]]:
-    """Mode, name and id of each entry of a tree object."""
+    """Yields mode, name and id of each entry of a tree object."""
     position = 0
     while position < len(data):
         space, nul = data.find(b" ", position), data.find(b"\0", position)

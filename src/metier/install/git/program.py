@@ -1,10 +1,8 @@
-"""Starting git so that only the user's own choices count, and no word of a stranger becomes an option, a program or a
-prompt.
+"""Runs git with the user's credentials and nothing else of the user's configuration.
 
-Every GIT_* variable is dropped and every configuration file is ignored; then what private repositories need is put
-back: the user's credential helpers, proxies, certificates and ssh command. Settings travel in the environment, not in
-arguments, because anybody on the machine can read arguments. Nothing is ever checked out, so no hook, filter, attribute
-or submodule has a turn.
+Every GIT_* variable is dropped and every configuration file is ignored; only the settings that private repositories need are
+kept: credential helpers, proxies, certificates and the ssh command. Settings are passed in the environment, because other users
+of the machine can read arguments. Nothing is ever checked out, so no hook, filter, attribute or submodule runs.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ _FIXED: tuple[Setting, ...] = (
     ("core.fsmonitor", "false"),
     ("core.askPass", ""),
     ("protocol.allow", "never"),
-    # A redirect is ours to judge (`git.py`): git would carry our headers along.
+    # `remote.py` follows redirects; git would send our headers along.
     ("http.followRedirects", "false"),
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("transfer.fsckObjects", "true"),
-    # Old commits that many healthy repositories have.
+    # Many good repositories have such old commits.
     ("fetch.fsck.zeroPaddedFilemode", "ignore"),
     ("fetch.fsck.missingSpaceBeforeDate", "ignore"),
     ("fetch.fsck.badTimezone", "ignore"),
@@ -58,16 +56,16 @@ class GitProgram:
     environment: Mapping[str, str]
     timeout: float = 120.0
     most_bytes: int = 512 * 1024 * 1024
-    """How large the objects of one fetch may grow on disk before it is stopped."""
+    """The largest size of a fetch on disk."""
     kept: tuple[Setting, ...] = ()
-    """The user's own settings that private repositories need."""
+    """The user's settings that private repositories need."""
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(
         self, words: Iterable[str], *, settings: Iterable[Setting] = (), protocols: Iterable[str] = (), stdin: bytes = b"",
         watched: str | None = None, grown: Callable[[int], None] | None = None,
     ) -> bytes:  # fmt: skip
-        """What git prints. `watched` is the folder it writes to; `grown` is told its size from time to time."""
+        """Returns git's output. `watched` is the folder it writes to; `grown` is called with its size."""
         process = subprocess.Popen(
             [self.path, *words],
             stdin=subprocess.PIPE,
@@ -86,9 +84,7 @@ class GitProgram:
         if process.returncode:
             raise explain(err.decode("utf-8", "replace"), [*words])
         if len(out) > _MOST_OUTPUT:
-            raise RefusedError(
-                "git's answer is too long to be about skills", rule="repository-size", hint="name a smaller repository"
-            )
+            raise RefusedError("the output of git is too long", rule="repository-size", hint="name a smaller repository")
         return out
 
     def clean_environment(self, settings: Iterable[Setting] = (), protocols: Iterable[str] = ()) -> dict[str, str]:
@@ -117,18 +113,18 @@ class GitProgram:
 
 
 def find_git(environment: Mapping[str, str], *, timeout: float = 120.0, cancelled: threading.Event | None = None) -> GitProgram:
-    """The git on PATH, with the user's settings that we keep; Unavailable if there is none."""
-    # A relative entry of PATH would let the folder we stand in choose the program.
+    """Finds git on PATH and reads the user's settings. Raises UnavailableError."""
+    # A relative entry of PATH would let the current folder choose the program.
     places = [place for place in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
     path = shutil.which("git", path=os.pathsep.join(places) or "/nonexistent")
     if path is None:
-        raise UnavailableError("git is not installed, and this skill is in a git repository", retryable=False,
+        raise UnavailableError("git is not installed", retryable=False,
                           hint="install git, or name an archive: https://host/skill.zip")  # fmt: skip
-    # As the user's own git would, but in no repository, whose configuration could be anybody's.
+    # As the user's git does, but outside any repository, whose configuration is untrusted.
     mine = {**{name: value for name, value in environment.items() if not name.startswith("GIT_")}, "GIT_DIR": "/dev/null"}
     version = re.search(r"(\d+)\.(\d+)", _said(path, ["version"], mine))
     if version is None or (int(version[1]), int(version[2])) < _OLDEST:
-        # Before that, git ignores settings in the environment, and all of ours are there.
+        # Older versions ignore settings in the environment.
         raise UnavailableError(f"{path} is too old", retryable=False, hint=f"install git {_OLDEST[0]}.{_OLDEST[1]} or later")
     fields = _said(path, ["config", "--list", "-z", "--show-scope", "--includes"], mine).split("\0")
     items = (item for scope, item in zip(fields[::2], fields[1::2], strict=False) if scope in ("system", "global"))
@@ -151,7 +147,7 @@ def _is_dropped(name: str) -> bool:
 
 
 def _ssh(environment: Mapping[str, str], kept: Iterable[Setting]) -> dict[str, str]:
-    """The user's ssh, told not to ask."""
+    """Returns the user's ssh command in batch mode."""
     if "GIT_SSH" in environment and "GIT_SSH_COMMAND" not in environment:
         return {}
     mine = environment.get("GIT_SSH_COMMAND") or next((value for name, value in kept if name == "core.sshcommand"), "ssh")
@@ -161,7 +157,7 @@ def _ssh(environment: Mapping[str, str], kept: Iterable[Setting]) -> dict[str, s
 
 @dataclass(slots=True)
 class _Guard:
-    """Ends a git that takes too long or brings too much, with all its children."""
+    """Kills a git process, with its children, that takes too long or fetches too much."""
 
     process: subprocess.Popen[bytes]
     timeout: float
@@ -196,9 +192,7 @@ class _Guard:
         end = time.monotonic() + self.timeout
         while not self._over.wait(0.05):
             if time.monotonic() > end:
-                self.reason = UnavailableError(
-                    f"git took longer than {self.timeout:g} seconds", hint="try again, or raise the timeout"
-                )
+                self.reason = UnavailableError(f"git took longer than {self.timeout:g} seconds", hint="try again later")
             elif self.cancelled.is_set():
                 self.reason = UnavailableError("interrupted", hint="start it again", retryable=False)
             else:
@@ -222,6 +216,6 @@ def _size(folder: str) -> int:
             try:
                 total += os.lstat(os.path.join(root, name)).st_size
             except OSError:
-                # Git renames its temporary files while we look.
+                # Git renames its temporary files meanwhile.
                 continue
     return total

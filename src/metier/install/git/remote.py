@@ -1,9 +1,8 @@
-"""Skills out of git without a checkout.
+"""Reads skills from a git remote without a checkout.
 
-The remote is asked once for its refs, and the ref becomes a commit id at that moment: what is fetched, verified and
-locked is that commit, wherever the branch moves meanwhile. Then one commit's trees come into an empty bare repository,
-without file contents where the server can leave them out; then the contents of the wanted files. Everything is read
-from objects, whose names are their hashes.
+The remote is asked once for its refs, and the ref is resolved to a commit id: that commit is fetched, verified and locked, even
+if the branch moves meanwhile. Then the commit's trees are fetched into an empty bare repository, without file contents if the
+server supports that, and then the contents of the wanted files. Everything is read from objects, which git addresses by hash.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["GitRemote", "RemoteRefs", "Resolved"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRefs:
-    """What a remote offers, each as a commit (a tag is followed to what it names)."""
+    """The refs of a remote, each as a commit id (tags are dereferenced)."""
 
     head: str | None
     default_branch: str | None
@@ -36,7 +35,7 @@ class RemoteRefs:
     tags: dict[str, str]
 
     def find(self, ref: str) -> str | None:
-        """The commit of a branch, tag or full ref name; a branch before a tag of the same name, as git fetches."""
+        """Returns the commit of a branch, tag or full ref name; a branch wins over a tag of the same name, as in git."""
         if ref.startswith("refs/"):
             return self.branches.get(ref.removeprefix("refs/heads/")) if ref.startswith("refs/heads/") else self.tags.get(
                 ref.removeprefix("refs/tags/"))  # fmt: skip
@@ -47,20 +46,20 @@ class RemoteRefs:
 class Resolved:
     commit: str
     ref: str | None
-    """The branch or tag that was meant; the default branch where none was named."""
+    """The branch or tag; the default branch if none was named."""
     path: str
 
 
 @dataclass(kw_only=True)
 class GitRemote:
-    """One repository somewhere else."""
+    """A remote repository."""
 
     url: str
     program: GitProgram
     http: HttpClient
     credentials: Credentials = field(default_factory=Credentials)
     allow_file: bool = False
-    """Repositories on this disk: somebody else's may be built to attack whoever reads it."""
+    """Allow file:// URLs; a local repository of another user may be malicious."""
     insecure: bool = False
     grown: Callable[[int], None] | None = None
 
@@ -70,13 +69,13 @@ class GitRemote:
         self._protocol = _protocol(self.url, insecure=self.insecure, allow_file=self.allow_file)
 
     def refs(self) -> RemoteRefs:
-        out = self._asking(
+        out = self._run_remote(
             ["ls-remote", "--symref", "--quiet", "--end-of-options", "origin", "HEAD", "refs/heads/*", "refs/tags/*"]
         )
         return _read_refs(out.decode("utf-8", "surrogateescape"))
 
     def resolve(self, candidates: Iterable[tuple[str | None, str]]) -> Resolved:
-        """The commit of the first reading that the remote knows. A full commit id needs no remote to be meant."""
+        """Returns the commit of the first reading that the remote has. A full commit id is returned without asking."""
         readings = tuple(candidates)
         for ref, path in readings:
             if is_commit(ref):
@@ -93,11 +92,11 @@ class GitRemote:
             raise NotFoundError(f"the repository {self.url} is empty", hint="check the address")
         some = ", ".join(sorted([*offered.branches, *offered.tags])[:8])
         raise NotFoundError(f"the repository has no branch or tag {wanted!r}",
-                       hint=f"it has {some}; a commit is named by all of its 40 digits")  # fmt: skip
+                       hint=f"it has {some}; a commit needs all 40 digits")  # fmt: skip
 
     @contextmanager
     def tree(self, commit: str, *, below: str = "") -> Iterator[GitTree]:
-        """The files of one commit, in a repository that is gone afterwards; of a huge one, only those `below` a path."""
+        """Opens the files of one commit in a temporary repository; of a huge one, only those `below` a path."""
         if not is_commit(commit):
             raise NotFoundError(f"{commit!r} is not a full commit id", hint="give all 40 digits")
         with tempfile.TemporaryDirectory(prefix="metier-git-", ignore_cleanup_errors=True) as folder:
@@ -109,15 +108,15 @@ class GitRemote:
 
     def _fetch(self, folder: str, options: list[str], commit: str) -> None:
         words = [*_FETCH, *options, "--end-of-options", "origin", commit]
-        self._asking(words, folder=folder)
+        self._run_remote(words, folder=folder)
 
     def _fetch_blobs(self, folder: str, oids: Iterable[str]) -> None:
-        self._asking(
+        self._run_remote(
             [*_FETCH, "--stdin", "--end-of-options", "origin"], folder=folder, stdin="".join(f"{oid}\n" for oid in oids)
         )
 
-    def _asking(self, words: list[str], *, folder: str | None = None, stdin: str = "") -> bytes:
-        """Run against the remote; again at its new address if it moved, and with the forge's token if it refuses us."""
+    def _run_remote(self, words: list[str], *, folder: str | None = None, stdin: str = "") -> bytes:
+        """Runs git against the remote; again at its new URL if it moved, and with the forge's token if it denies access."""
         words = [*(["--git-dir", folder] if folder else []), *words]
         for _ in range(2):
             try:
@@ -135,7 +134,7 @@ class GitRemote:
         settings: list[Setting] = [("remote.origin.url", self.url), ("fetch.negotiationAlgorithm", "noop")]
         if folder:
             settings += [("remote.origin.promisor", "true"), ("remote.origin.partialCloneFilter", "blob:none")]
-        # For this origin only: git would offer a general header to whoever it is sent to.
+        # For this origin only: git would send a general header to any host it is redirected to.
         settings += [(f"http.{origin_of(self.url)}/.extraHeader", f"{name}: {value}") for name, value in self._headers]
         if file := self.http.environment.get("SSL_CERT_FILE"):
             settings.append(("http.sslCAInfo", file))
@@ -144,12 +143,12 @@ class GitRemote:
         )
 
     def _move(self) -> None:
-        """Take the address that the server names, under the same rules as any redirect: no headers to another origin."""
+        """Follows the server's redirect, without headers if it leads to another origin."""
         probe = "/info/refs?service=git-upload-pack"
         landed = self.http.landing(self.url + probe, headers=self._headers)
         if not landed.endswith(probe):
             raise RefusedError(
-                "the repository redirects to something that is no repository", rule="redirect", hint="check the address"
+                "the repository redirects to something that is not a repository", rule="redirect", hint="check the address"
             )
         moved = landed.removesuffix(probe)
         if origin_of(moved) != origin_of(self.url):
@@ -170,12 +169,12 @@ _FETCH = (
 
 
 def _protocol(url: str, *, insecure: bool, allow_file: bool) -> str:
-    """The one protocol that git may speak for this address; Refused for all but https and ssh unless somebody asked."""
+    """Returns the protocol that git may use for this URL. Raises RefusedError for all but https and ssh, unless allowed."""
     if url.startswith("file://"):
         if allow_file:
             return "file"
-        raise RefusedError(f"{url} is a repository on this disk", rule="git-local",
-                      hint="name its folder instead, or use --allow-file if you trust whoever made it")  # fmt: skip
+        raise RefusedError(f"{url} is a local repository", rule="git-local",
+                      hint="name its folder instead, or use --allow-file if you trust it")  # fmt: skip
     if "://" not in url:
         return "ssh"
     address = read_address(url)
@@ -183,8 +182,8 @@ def _protocol(url: str, *, insecure: bool, allow_file: bool) -> str:
         return address.scheme
     if insecure or address.host in ("localhost", "127.0.0.1", "[::1]"):
         return address.scheme
-    raise RefusedError(f"{url} is neither encrypted nor signed", rule="https-only",
-                  hint="use https or ssh, or --insecure-http if you accept what anybody on the way may send")  # fmt: skip
+    raise RefusedError(f"{url} is not encrypted", rule="https-only",
+                  hint="use https or ssh, or --insecure-http to allow it")  # fmt: skip
 
 
 def _read_refs(text: str) -> RemoteRefs:
@@ -200,6 +199,6 @@ def _read_refs(text: str) -> RemoteRefs:
         elif name.startswith("refs/heads/") and is_git_ref(name):
             refs.branches[name.removeprefix("refs/heads/")] = left
         elif name.startswith("refs/tags/") and is_git_ref(name.removesuffix("^{}")):
-            # The line with ^{} comes after the tag's own, and names the commit.
+            # The line with ^{} follows the tag's own line, and has the commit.
             refs.tags[name.removeprefix("refs/tags/").removesuffix("^{}")] = left
     return refs

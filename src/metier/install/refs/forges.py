@@ -1,7 +1,7 @@
-"""What an address on the web means: a repository, a folder in it, an archive, one SKILL.md, or a site with an index.
+"""Parses URLs: a repository, a folder in it, an archive, one SKILL.md, or a site with an index.
 
-Only hosts that are listed here, or addresses in a shape that one kind of forge alone has, are read as repositories.
-Everything else is a site, and git can always be asked for with `git+https://` or an address that ends in `.git`.
+Only hosts that are listed here, or URLs in a shape that only one kind of forge has, are repositories. Everything else is a
+site; `git+https://` or a URL that ends in `.git` always means git.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GITHUB_PAGES = frozenset({
     "network", "packages", "projects", "pull", "pulls", "pulse", "releases", "security", "settings", "stargazers",
     "tags", "wiki",
 })  # fmt: skip
-# Forges that name repositories `owner/repo`, and what stands between that and branch and path.
+# Forges with `owner/repo` URLs, and the path segments between the repository and the branch.
 _FLAT = {"github.com": ("tree", "blob"), "bitbucket.org": ("src",), "codeberg.org": ("src/branch", "src/tag", "src/commit")}
 
 
@@ -49,9 +49,9 @@ class Address:
     scheme: str
     user: str
     host: str
-    """Lowercase, an IPv6 address in its brackets."""
+    """Lowercase; an IPv6 address has brackets."""
     port: int | None
-    """None where it is the scheme's own."""
+    """None for the scheme's default."""
     path: str
     query: str
     fragment: str
@@ -67,7 +67,7 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """The parts of an address, or SkillNotFoundError; a password in it is Refused, for it would end up in locks and logs."""
+    """Splits a URL. Raises SkillNotFoundError, and RefusedError for a password, which would end up in locks and logs."""
     if re.search(r"[\s\\\x00-\x1f\x7f]", text) or not text.isascii():
         raise unknown_form(text)
     try:
@@ -81,8 +81,8 @@ def read_address(text: str) -> Address:
     if scheme not in _PORTS or len(host) > 253 or not _HOST.fullmatch(host) or port == 0:
         raise unknown_form(text)
     if parts.password is not None:
-        # Not shown: it is a secret.
-        raise RefusedError(f"the address of {host} holds a password", rule="password-in-url",
+        # The message does not contain the password.
+        raise RefusedError(f"the URL of {host} contains a password", rule="password-in-url",
                       hint="use a git credential helper, --header, or auth in [skills.sources.NAME]")  # fmt: skip
     if parts.username and not _USER.fullmatch(parts.username):
         raise unknown_form(text)
@@ -98,7 +98,7 @@ def read_address(text: str) -> Address:
 
 
 def absolute(base: str, text: str) -> Address:
-    """The web address that `text` means in a document at `base`; SkillNotFoundError or Refused if it means none."""
+    """Resolves a link in a document at `base`. Raises SkillNotFoundError or RefusedError if it is no web address."""
     try:
         address = read_address(urljoin(base, text))
     except ValueError:
@@ -121,7 +121,7 @@ def parse_address(text: str, *, github_host: str = "github.com") -> Ref:
 
 
 def parse_without_scheme(text: str, typed: str, *, github_host: str = "github.com") -> Ref:
-    """`host/owner/repo`, as people copy it from a page."""
+    """Parses `host/owner/repo`, as copied from a page."""
     address = read_address(f"https://{text}")
     if address.host == "www.github.com":
         address = replace(address, host="github.com")
@@ -139,7 +139,7 @@ def parse_without_scheme(text: str, typed: str, *, github_host: str = "github.co
 
 
 def _file(plain: str, typed: str, forced: bool) -> GitRef:
-    """A repository on this disk. Any other file has a path, and that is how to name it."""
+    """Parses the file:// URL of a repository. Other local files are named by their path."""
     rest, ref, skill = split_fragment(plain, typed)
     where, _, inside = rest[7:].partition("//")
     if not (forced or where.endswith(".git")) or not _GIT_PATH.fullmatch(where) or ".." in where.split("/"):
@@ -152,7 +152,7 @@ def _git(address: Address, typed: str, forced: bool) -> GitRef:
     where, _, inside = address.path.partition("//")
     cut = re.fullmatch(r"(?P<url>.+\.git)(?:@(?P<ref>[^/].*)|/(?P<path>.+))", where) if forced else None
     if cut:
-        # As pip has it: git+https://host/repo.git@v1
+        # As in pip: git+https://host/repo.git@v1
         where, inside = cut["url"], cut["path"] or inside
         ref = ref or (git_ref(cut["ref"], typed) if cut["ref"] else None)
     where = where.rstrip("/")
@@ -166,7 +166,7 @@ def _artifact(address: Address) -> HttpArchive | HttpSkillFile | None:
     url = replace(address, user="", fragment="").url
     path = address.path.lower()
     if path.endswith(ARCHIVE_ENDINGS):
-        # The page about a file is not the file.
+        # A blob URL is a page; the file is at the raw URL.
         return HttpArchive(re.sub(r"^(https?://[^/]+/[^/]+/[^/]+)/blob/", r"\1/raw/", url).replace("/-/blob/", "/-/raw/"))
     if address.host == "codeload.github.com":
         return HttpArchive(url)

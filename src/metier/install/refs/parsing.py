@@ -1,8 +1,8 @@
-"""What a person types to name a skill, read into a value. Pure: nothing is looked up, neither on disk nor on the network.
+"""Parses what a user types to name a skill. Pure: nothing is looked up on disk or on the network.
 
-The order is fixed, and the first form that fits wins: path, address with a scheme, `prefix:rest`, `user@host:path`, archive
-file, `owner/repo`, name. Host names are compared whole. Where an address leaves something open that only the remote can
-answer (is it branch `feature` and folder `x`, or branch `feature/x`?), the ref keeps every reading in `Git.candidates`.
+The first form that fits wins: path, URL, `prefix:rest`, `user@host:path`, archive file, `owner/repo`, name. Host names are
+compared whole. Where a URL is ambiguous (branch `feature` and folder `x`, or branch `feature/x`?), the ref keeps every reading
+in `GitRef.candidates`, and the remote decides.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ _AT = re.compile(r"(?P<left>.*?[^/])@(?P<right>.+)")
 
 
 def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: str = "github.com") -> Ref:
-    """Returns the value of a ref. Raises SkillNotFoundError.
-    Raises RefusedError for a ref that tries to leave its folder or to run something.
+    """Parses a ref. Raises SkillNotFoundError, or RefusedError for a ref that leaves its folder or runs a program.
 
-    `github_host` is where a bare `owner/repo` lives, for companies with a GitHub of their own.
+    `aliases` are the names of the configured registries. `github_host` is the host of `owner/repo`, for GitHub Enterprise.
     """
     typed, text = text, text.strip()
     if not text or len(text) > _LONGEST or not text.isprintable() or text.startswith("-"):
@@ -73,9 +72,9 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
     if _is_path(text):
         return ArchiveFile(text) if text.lower().endswith(ARCHIVE_ENDINGS) else LocalPath(text)
     if re.match(r"[A-Za-z0-9+.-]+::", text):
-        raise RefusedError(f"{text!r} asks git to run a program", rule="git-transport", hint="use https, ssh or git@host:path")
+        raise RefusedError(f"{text!r} makes git run a program", rule="git-transport", hint="use https, ssh or git@host:path")
     if "://" in text:
-        # Imported here: most of what people type is no address.
+        # Imported here: most refs are no URLs.
         from .forges import parse_address
 
         return parse_address(text, github_host=github_host)
@@ -111,11 +110,11 @@ def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> R
     if prefix == "gitlab":
         return _on_gitlab(rest, typed, ref=ref, skill=skill)
     known = ", ".join(sorted({*aliases, "github", "gitlab"}))
-    raise SkillNotFoundError(typed, hint=f"no source is called {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
+    raise SkillNotFoundError(typed, hint=f"unknown source {prefix!r} (known: {known}); write one of: {', '.join(FORMS)}")
 
 
 def _is_version_or_range(text: str) -> bool:
-    """A version, a tag such as `beta`, or what npm would take for a range."""
+    """Returns True for a version, a tag such as `beta`, or an npm range."""
     if _VERSION.fullmatch(text):
         return True
     # Imported here: few refs name a registry, and fewer a range.
@@ -146,7 +145,7 @@ def _shorthand(text: str, typed: str, github_host: str) -> Ref:
     rest, ref, skill = split_fragment(text, typed)
     if at := _AT.fullmatch(rest):
         rest, right = at["left"], unquote(at["right"])
-        # `owner/repo@x` names a skill where x can be one; a version, a commit or a branch with a slash cannot.
+        # In `owner/repo@x`, x is a skill if it is a valid name; versions, commits and branches with slashes are not.
         if rest.count("/") == 1 and is_name(right) and not is_commit(right):
             skill = skill or right
         else:
@@ -163,7 +162,7 @@ def _on_github(rest: str, host: str, typed: str, *, ref: str | None, skill: str 
 
 
 def _on_gitlab(rest: str, typed: str, *, ref: str | None, skill: str | None) -> GitRef:
-    """Groups nest there, so only `//` tells where the repository ends and the path begins."""
+    """GitLab groups nest, so `//` separates the repository from the path."""
     where, _, inside = rest.partition("//")
     groups = where.strip("/").split("/")
     if len(groups) < 2 or not all(REPOSITORY.fullmatch(group) and group.strip(".") for group in groups):

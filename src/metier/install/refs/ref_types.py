@@ -1,4 +1,4 @@
-"""The kinds of refs, each a value that can be written down again: `parse_ref(ref.text) == ref`."""
+"""The types of refs. Each can be written back as text: `parse_ref(ref.text) == ref`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMS = (
     "https://host/skill.zip", "https://host/SKILL.md", "https://host (with /.well-known/agent-skills)",
 )  # fmt: skip
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# What `git check-ref-format` refuses, and a leading hyphen, which git would take for an option.
+# Refused by `git check-ref-format`; also a leading hyphen, which git would read as an option.
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(?:/|$)|^@$")
 _SKILL = re.compile(r"[^\s/@#%\x00-\x1f\x7f]{1,64}")
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9_])?")
@@ -47,7 +47,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class LocalName:
-    """A skill that is already here."""
+    """The name of a skill in one of the local skill folders."""
 
     name: str
 
@@ -59,7 +59,7 @@ class LocalName:
 @dataclass(frozen=True, slots=True)
 class LocalPath:
     path: str
-    """As typed: `~` and relative paths are for whoever knows the home and the current folder."""
+    """As typed; `~` and relative paths are expanded when it is fetched."""
 
     @property
     def text(self) -> str:
@@ -91,17 +91,17 @@ class RegistryRef:
 class GitRef:
     host: str
     url: str
-    """What git is given, without a user name for http and without a fragment."""
+    """The URL for git, without a fragment, and for http without a user name."""
     path: str = ""
     ref: str | None = None
-    """A branch, a tag or a full commit id; None is the remote's HEAD."""
+    """A branch, a tag or a full commit id; None for the remote's HEAD."""
     skill: str | None = None
     tail: str = ""
-    """Of a tree or blob address: branch and path in one, for the remote to tell apart. Then `ref` and `path` are empty."""
+    """Branch and path of a tree or blob URL, which only the remote can tell apart. Then `ref` and `path` are empty."""
 
     @property
     def candidates(self) -> tuple[tuple[str | None, str], ...]:
-        """Every reading as (ref, path), the longest branch name first, as the remote should be asked."""
+        """Every possible (ref, path), the longest branch name first."""
         if not self.tail:
             return ((self.ref, self.path),)
         parts = self.tail.split("/")
@@ -143,7 +143,7 @@ class HttpSkillFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WellKnown:
-    """A site that may have an index of skills; without one, the address itself may be an archive or a SKILL.md."""
+    """A site that may have an index of skills; without one, the URL itself may be an archive or a SKILL.md."""
 
     url: str
     skill: str | None = None
@@ -157,7 +157,7 @@ Ref = LocalName | LocalPath | ArchiveFile | RegistryRef | GitRef | HttpArchive |
 
 
 def is_commit(text: str | None) -> bool:
-    """A full commit id. A short one may mean another commit tomorrow, so it is only ever a branch or tag of that name."""
+    """Returns True for a full commit id. A short one may become ambiguous, so it is read as a branch or tag."""
     return text is not None and _COMMIT.fullmatch(text) is not None
 
 
@@ -166,16 +166,14 @@ def is_git_ref(text: str) -> bool:
 
 
 def inner_path(text: str, typed: str) -> str:
-    """A path inside a repository: the folder of a skill, however its end is spelled."""
+    """Returns the folder of a skill in a repository, without slashes and without SKILL.md at its end."""
     path = text.strip("/")
     if not path:
         return ""
     try:
         return _folder(resource_path(path))
     except RefusedError as refusal:
-        raise RefusedError(
-            f"{typed!r} leaves its repository or is no plain path", rule="path-gate", hint=refusal.hint
-        ) from None
+        raise RefusedError(f"the path in {typed!r} leaves the repository", rule="path-gate", hint=refusal.hint) from None
 
 
 def unknown_form(typed: str) -> SkillNotFoundError:
@@ -185,15 +183,15 @@ def unknown_form(typed: str) -> SkillNotFoundError:
 def git_ref(text: str, typed: str) -> str | None:
     ref = unquote(text)
     if ref and not is_git_ref(ref):
-        raise SkillNotFoundError(typed, hint=f"{ref!r} cannot be a branch, tag or commit; write one of: {', '.join(FORMS)}")
+        raise SkillNotFoundError(typed, hint=f"{ref!r} is not a valid branch, tag or commit; write one of: {', '.join(FORMS)}")
     return ref or None
 
 
 def split_fragment(text: str, typed: str) -> tuple[str, str | None, str | None]:
-    """What stands before `#`, and the ref and skill of `#ref`, `#ref@skill` or `#@skill`."""
+    """Returns the text before `#`, and the ref and skill of `#ref`, `#ref@skill` or `#@skill`."""
     rest, _, fragment = text.partition("#")
     left, at, right = fragment.rpartition("@")
-    # Release tags such as `pkg@1.2.0` are common; what is no skill's name belongs to the ref.
+    # Release tags such as `pkg@1.2.0` are common; text after `@` that is not a skill name belongs to the ref.
     if at and (not left or is_name(unquote(right))):
         skill = unquote(right)
         if not _SKILL.fullmatch(skill):
@@ -203,7 +201,7 @@ def split_fragment(text: str, typed: str) -> tuple[str, str | None, str | None]:
 
 
 def github(owner: str, repository: str, host: str, typed: str) -> tuple[str, str]:
-    """Host and address of a repository on GitHub or a forge that names its repositories like it."""
+    """Returns host and URL of a repository on GitHub, or on a forge with the same URLs."""
     repository = repository.removesuffix(".git")
     if not _OWNER.fullmatch(owner) or not REPOSITORY.fullmatch(repository) or repository in (".", ".."):
         raise unknown_form(typed)
