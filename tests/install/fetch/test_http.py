@@ -197,7 +197,7 @@ def test_https_needs_a_certificate_that_somebody_vouches_for(tmp_path: Path) -> 
     ca, file = authority(tmp_path)
     with site({"/x": Answer(b"x")}, ca=ca) as server:
         http = client()
-        with pytest.raises(HttpUnavailableError, match="cannot prove who it is") as caught:
+        with pytest.raises(HttpUnavailableError, match="cannot verify the certificate") as caught:
             http.get(f"{server.url}/x", limit=LIMIT)
         assert not caught.value.retryable
         assert http.waits == []  # type: ignore[attr-defined]
@@ -207,7 +207,10 @@ def test_https_needs_a_certificate_that_somebody_vouches_for(tmp_path: Path) -> 
 
 def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None:
     ca, file = authority(tmp_path)
-    with site({"/x": Answer(b"x")}, ca=ca) as server, pytest.raises(HttpUnavailableError, match="cannot prove who it is"):
+    with (
+        site({"/x": Answer(b"x")}, ca=ca) as server,
+        pytest.raises(HttpUnavailableError, match="cannot verify the certificate"),
+    ):
         client(environment={"SSL_CERT_FILE": file}, resolve=lambda _h, _p: ("127.0.0.1",)).get(
             f"https://other.example:{server.port}/x", limit=LIMIT
         )

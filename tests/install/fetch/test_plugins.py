@@ -38,11 +38,11 @@ def test_76_a_plugin_may_be_called_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["My-Plugin", "-start", "has--double", "too.many..dots", "", "end-", "a" * 65, "a_b", "a/b"])
-def test_77_a_plugin_may_not_be_called_so(name: str) -> None:
+def test_77_an_invalid_plugin_name_is_a_problem(name: str) -> None:
     assert not is_plugin_name(name)
     found = only("skills/x", agent={"$schema": AGENT_PLUGINS_SCHEMA, "name": name})
     assert found.skills == ()
-    assert "not a plugin's name" in found.problems[0]
+    assert "invalid plugin name" in found.problems[0]
 
 
 def test_an_agent_plugin_has_only_the_immediate_children_of_skills_and_reports_unknown_fields() -> None:

@@ -21,7 +21,7 @@ from metier.install.fetch.credentials import RegistrySource
 from metier.install.fetch.dispatch import fetch_ref
 from metier.install.fetch.job import Access
 from metier.install.fetch.lock_fetcher import LockFetcher
-from metier.install.fetch.registry import RemoteRelease, chosen_release
+from metier.install.fetch.registry import RemoteRelease, select_release
 from metier.install.lock.restore import restore
 from metier.install.options import InstallOptions
 from metier.install.prepare import prepare
@@ -93,8 +93,8 @@ def test_a_range_that_nothing_fits_names_what_there_is() -> None:
     ref = RegistryRef(alias="internal", name="a", version="^3")
     releases = [RemoteRelease(version="1.0.0"), RemoteRelease(version="3.0.0", yanked=True), RemoteRelease(version="nonsense")]
     with pytest.raises(SkillNotFoundError) as caught:
-        chosen_release(ref, releases, {})
-    assert caught.value.hint == "internal has a in 1.0.0"
+        select_release(ref, releases, {})
+    assert caught.value.hint == "versions of a: 1.0.0"
 
 
 def test_a_range_is_written_down_as_it_was_typed() -> None:
@@ -110,7 +110,7 @@ def test_contents_that_the_registry_did_not_promise_are_refused(tmp_path: Path) 
         publish(server, "a", "1.0.0")
         row = json.loads(server.routes["/skills/a"].body)  # type: ignore[union-attr]
         server.routes["/skills/a"] = Answer(json.dumps({**row, "digest": f"sha256:{'0' * 64}"}).encode())
-        with pytest.raises(RefusedError, match="other files than the registry promised") as caught:
+        with pytest.raises(RefusedError, match="differ from the registry's digest") as caught:
             fetch_ref(parse_ref("internal:a", aliases=ALIASES), access_to(server, tmp_path))
         assert caught.value.rule == "digest-mismatch"
 

@@ -32,7 +32,7 @@ from .install_prompts import with_prompts
 
 __all__ = ["install"]
 
-_ACCESS = ("offline", "headers", "insecure_http", "allow_old_index", "full_depth")
+_ACCESS = ("offline", "headers", "insecure_http", "allow_file", "allow_old_index", "full_depth")
 
 
 @command("skill", "install")

@@ -62,6 +62,7 @@ def scope_options(function: F) -> F:
 def access_options(function: F) -> F:
     function = option("--allow-old-index", is_flag=True,
                             help="Accept a site's index of version 0.1.0, which has no digests.")(function)  # fmt: skip
+    function = option("--allow-file", is_flag=True, help="Allow git repositories by file:// URL.")(function)
     function = option("--insecure-http", is_flag=True, help="Allow unencrypted http.")(function)
     function = option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
                             help="Send this header to the host you name; repeatable.")(function)  # fmt: skip
@@ -188,9 +189,16 @@ def pause_progress() -> Iterator[None]:
 
 
 def access_of(
-    app: App, *, offline: bool, headers: Sequence[str], insecure_http: bool, allow_old_index: bool = False,
+    app: App,
+    *,
+    offline: bool,
+    headers: Sequence[str] = (),
+    insecure_http: bool = False,
+    allow_file: bool = False,
+    allow_old_index: bool = False,
     full_depth: bool = False,
-) -> Access:  # fmt: skip
+) -> Access:
     return app.installation.access(
-        offline=offline, headers=headers, insecure=insecure_http, old_index=allow_old_index, full_depth=full_depth
-    )
+        offline=offline, headers=headers, insecure=insecure_http, allow_file=allow_file, old_index=allow_old_index,
+        full_depth=full_depth,
+    )  # fmt: skip

@@ -1,7 +1,7 @@
-"""The sources of what is locked, asked again: for exactly that, for what is newest, or only whether there is news.
+"""Fetches the skills of a lock from their sources: the locked version, the newest, or only its commit.
 
-Whatever was fetched once is in the cache under its digest, so a restore mostly asks nobody. Otherwise skills are grouped by
-where they come from: each repository is asked once, and all of them at the same time.
+The cache has everything that was fetched once, so a restore rarely needs the network. Otherwise skills are grouped by source:
+each repository is asked once, all in parallel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LockFetcher:
         known = {entry.name: contents for entry in entries if cache and (contents := cache.get(entry.digest)) is not None}
         rest = [entry for entry in entries if entry.name not in known]
         brought = self._in_groups(
-            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _itself
+            rest, lambda entry: (entry.origin.kind, entry.origin.url, entry.origin.commit), self._exact, _same_error
         )
         found = dict(zip((entry.name for entry in rest), brought, strict=True))
         return [
@@ -52,7 +52,7 @@ class LockFetcher:
 
     def latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         return self._in_groups(
-            entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _itself
+            entries, lambda entry: (entry.origin.kind, entry.origin.url, _ref(entry) or ""), self._latest, _same_error
         )
 
     def newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
@@ -69,7 +69,7 @@ class LockFetcher:
         if origin.kind == "git":
             ref = _git(origin.url, ref=origin.commit)
         elif origin.kind in ("path", "archive"):
-            # A skill that was named by its own folder has its siblings beside that.
+            # The siblings of a skill that was installed by its own folder are beside it.
             top = origin.url if origin.path or origin.kind == "archive" else os.path.dirname(origin.url)
             ref = LocalPath(top) if origin.kind == "path" else ArchiveFile(top)
         else:
@@ -80,17 +80,17 @@ class LockFetcher:
 
     def _exact(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         if self.access.offline and entries[0].origin.kind not in ("path", "archive"):
-            raise UnavailableError(f"{entries[0].name} is not in the cache, and --offline asks nobody else", retryable=False,
-                              hint="fetch it once without --offline")  # fmt: skip
-        return self._brought(entries, entries[0].origin.commit, exact=True)
+            raise UnavailableError(f"{entries[0].name} is not in the cache, and --offline allows no network", retryable=False,
+                              hint="run it once without --offline")  # fmt: skip
+        return self._fetch(entries, entries[0].origin.commit, exact=True)
 
     def _latest(self, entries: Sequence[LockEntry]) -> list[FetchResult]:
         origin = entries[0].origin
         if origin.kind != "git":
-            return self._brought(entries, "")
+            return self._fetch(entries, "")
         self._refuse_offline(origin)
         commit = self._remote(origin.url).resolve([(_ref(entries[0]), "")]).commit
-        return self._brought(entries, commit)
+        return self._fetch(entries, commit)
 
     def _newest(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
         origin = entries[0].origin
@@ -115,8 +115,8 @@ class LockFetcher:
             )
         return found
 
-    def _brought(self, entries: Sequence[LockEntry], commit: str, *, exact: bool = False) -> list[FetchResult]:
-        """The skills of one source, from one visit to it."""
+    def _fetch(self, entries: Sequence[LockEntry], commit: str, *, exact: bool = False) -> list[FetchResult]:
+        """Fetches the skills of one source in one request."""
         origin = entries[0].origin
         if origin.kind in ("git", "path"):
             with self._tree(origin, commit) as tree:
@@ -135,7 +135,7 @@ class LockFetcher:
     def _tree(self, origin: Origin, commit: str) -> Iterator[SkillTree]:
         if origin.kind == "path":
             if not os.path.isdir(origin.url):
-                raise SkillNotFoundError(origin.url, hint="the folder it came from is gone")
+                raise SkillNotFoundError(origin.url, hint="its source folder was deleted")
             yield FolderTree(origin.url)
             return
         with self._remote(origin.url).tree(commit) as tree:
@@ -157,7 +157,7 @@ class LockFetcher:
         return _skill(contents, where, key)
 
     def _released(self, entries: Sequence[LockEntry]) -> list[NewestVersion]:
-        """What a registry says of its newest release, if it says enough to know without downloading that."""
+        """Returns the newest release of a registry, if it has a digest."""
         from .registry import find_release
 
         self._refuse_offline(entries[0].origin)
@@ -191,7 +191,7 @@ class LockFetcher:
     def _refuse_offline(self, origin: Origin) -> None:
         if self.access.offline:
             raise UnavailableError(
-                f"{origin.url} was not asked, because of --offline", hint="run it without --offline", retryable=False
+                f"{origin.url} was not asked because of --offline", hint="run it without --offline", retryable=False
             )
 
     def _in_groups(
@@ -201,7 +201,7 @@ class LockFetcher:
         bring: Callable[[Sequence[LockEntry]], Sequence[T]],
         failed: Callable[[MetierError], T],
     ) -> list[T]:
-        """The answers in the order of the entries; one group's error stands for each of its entries."""
+        """Returns the results in the order of the entries; a group's error is the result of each of its entries."""
         groups: dict[tuple[str, ...], list[LockEntry]] = {}
         for entry in entries:
             groups.setdefault(key(entry), []).append(entry)
@@ -218,7 +218,7 @@ class LockFetcher:
         return [by_name[entry.name] for entry in entries]
 
 
-def _itself(error: MetierError) -> FetchResult:
+def _same_error(error: MetierError) -> FetchResult:
     return error
 
 
@@ -227,7 +227,7 @@ def _git(url: str, *, ref: str | None = None) -> GitRef:
 
 
 def _ref(entry: LockEntry) -> str | None:
-    """What to follow: what was asked for, which is the remote's HEAD if nothing was."""
+    """Returns the ref to follow; None for the remote's HEAD."""
     if entry.origin.kind != "git":
         return entry.origin.ref
     try:
@@ -254,4 +254,4 @@ def _skill(contents: Contents, origin: Origin, key: str) -> FetchedSkill:
 
 def _gone(entry: LockEntry) -> NotFoundError:
     return NotFoundError(f"{entry.origin.url} no longer has {entry.origin.path or entry.name!r}",
-                    hint=f"keep it as it is with `metier skill pin {entry.name}`, or remove it")  # fmt: skip
+                    hint=f"keep this version with `metier skill pin {entry.name}`, or remove it")  # fmt: skip

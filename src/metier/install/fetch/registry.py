@@ -1,8 +1,7 @@
-"""Skills of a registry: `alias:name`, `alias:name@1.2.0`, `alias:name@^1.2`, `alias:name@beta`.
+"""Fetches skills from a registry: `alias:name`, `alias:name@1.2.0`, `alias:name@^1.2`, `alias:name@beta`.
 
-Below a source's address, `NAME` says what its newest release is and `NAME/versions` lists all of them; which one a range means
-is decided here, so a server need not know ranges. A server that knows neither may have `NAME/VERSION`, and a plain folder of
-skills has `NAME/SKILL.md`.
+Below a source's URL, `NAME` has the newest release and `NAME/versions` all of them; ranges are resolved here. A server without
+these may have `NAME/VERSION`, and a plain folder of skills has `NAME/SKILL.md`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from .credentials import RegistrySource
 from .http import HttpNotFoundError, HttpUnavailableError
 from .job import FetchJob, FetchStage
 from .local import open_archive
-from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single
+from .web import LARGEST_ARCHIVE, LARGEST_INDEX, LARGEST_SKILL_FILE, get, single_file
 from .wellknown import WellKnownSkill, check_digest
 
-__all__ = ["RemoteRelease", "chosen_release", "fetch_registry", "find_release"]
+__all__ = ["RemoteRelease", "fetch_registry", "find_release", "select_release"]
 
 T = TypeVar("T")
 _LARGEST_KEPT = 256 * 1024
@@ -38,12 +37,12 @@ _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRelease:
-    """What a registry says of one version of a skill."""
+    """One version of a skill in a registry."""
 
     version: str = ""
     url: str = ""
     archive: str = ""
-    """sha256:… of the bytes behind `url`, where the registry says so."""
+    """sha256:… of the bytes at `url`, if the registry has it."""
     digest: str = ""
     """sha256:… of the contents."""
     yanked: bool = False
@@ -56,12 +55,12 @@ def fetch_registry(ref: RegistryRef, job: FetchJob) -> Fetched:
 
 
 def find_release(ref: RegistryRef, job: FetchJob) -> RemoteRelease | None:
-    """Which release the ref means now; None where the source knows no releases. Nothing is downloaded."""
+    """Returns the release that the ref resolves to; None if the source has no releases. Nothing is downloaded."""
     return _first_to_answer(_source(ref, job), lambda url: _found(ref, job, f"{url}/{ref.name}"))
 
 
 def _first_to_answer(source: RegistrySource, ask: Callable[[str], T]) -> T:
-    """The registry's answer; while it cannot be reached, that of a mirror, which is held to the same digests."""
+    """Asks the registry, and its mirrors if it cannot be reached; the digests must be the same."""
     *places, last = source.url, *source.mirrors
     for url in places:
         try:
@@ -79,7 +78,7 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
         from metier.install.lock.signatures import check_signature
 
         check_signature(ref.name, release, source, lambda url: _asked(url, job, base) or {}, base)
-    # By the registry's own address, whoever answered: the same skill must not become another one.
+    # The registry's own URL, also if a mirror answered: it is the same skill.
     home = f"{source.url}/{ref.name}"
     origin = Origin(kind="registry", url=home, ref=ref.version or "", version=release.version)
     at = f"{home}@{release.digest}"
@@ -92,8 +91,11 @@ def _fetched(ref: RegistryRef, job: FetchJob, source: RegistrySource, base: str)
     )
     fetched = job.from_tree(open_archive(reply.body), origin, keys=(ref.text, at) if release.digest else (ref.text,))
     if release.digest and [digest(skill.files) for skill in fetched.skills] != [release.digest]:
-        raise RefusedError(f"{ref.name} {release.version} holds other files than the registry promised", rule="digest-mismatch",
-                      hint="tell whoever runs the registry; nothing was used")  # fmt: skip
+        raise RefusedError(
+            f"the files of {ref.name} {release.version} differ from the registry's digest",
+            rule="digest-mismatch",
+            hint="report it to the registry",
+        )
     return fetched
 
 
@@ -105,19 +107,20 @@ def _found(ref: RegistryRef, job: FetchJob, base: str) -> RemoteRelease | None:
     if _is_named(wire) and isinstance(wire.get("versions"), list):
         releases = [_release(one, base) for one in wire["versions"] if isinstance(one, dict)]
         tags = wire.get("tags") if isinstance(wire.get("tags"), dict) else {}
-        return chosen_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
+        return select_release(ref, releases, {str(tag): str(version) for tag, version in (tags or {}).items()})
     exact = f"{base}/{quote(ref.version, safe='')}"
     wire = _asked(exact, job, base)
     return _release(wire, exact) if _is_named(wire) else None
 
 
 def _is_named(wire: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
-    """Is this what a registry says of a skill, and not some other JSON?"""
+    """Returns True if this JSON describes a skill."""
     return wire is not None and isinstance(wire.get("name"), str)
 
 
-def chosen_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Mapping[str, str]) -> RemoteRelease:
-    """By version, by tag, else the newest in a range. A yanked one only by its own version: locks must stay restorable."""
+def select_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Mapping[str, str]) -> RemoteRelease:
+    """Selects by version, by tag, else the newest in a range. A yanked release only by its exact version, so that locks can
+    be restored."""
     by_version = {release.version: release for release in releases}
     wanted = ref.version or "latest"
     exact = by_version.get(wanted) or by_version.get(tags.get(wanted, ""))
@@ -130,20 +133,20 @@ def chosen_release(ref: RegistryRef, releases: Iterable[RemoteRelease], tags: Ma
         best = None
     if best is None:
         some = ", ".join(str(version) for version in sorted(usable, reverse=True)[:5])
-        raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has {ref.name} in {some or 'no version that can be installed'}")
+        raise SkillNotFoundError(ref.text, hint=f"versions of {ref.name}: {some or 'none that can be installed'}")
     return usable[best]
 
 
 def _source(ref: RegistryRef, job: FetchJob) -> RegistrySource:
     source = next((one for one in job.access.sources if one.name == ref.alias), None)
     if source is None:
-        raise ConfigError(f"no source is called {ref.alias!r}", file=f"skills.sources.{ref.alias}",
+        raise ConfigError(f"unknown source {ref.alias!r}", file=f"skills.sources.{ref.alias}",
                         hint=f'write [skills.sources.{ref.alias}] with url = "https://…"')  # fmt: skip
     return source
 
 
-def _asked(url: str, job: FetchJob, named: str) -> dict[str, Any] | None:  # Any: what a stranger's JSON holds
-    """The JSON object at an address; None if there is none. What was said before is not sent again."""
+def _asked(url: str, job: FetchJob, named: str) -> dict[str, Any] | None:  # Any: untrusted JSON
+    """Returns the JSON object at a URL, by ETag from the cache; None if there is none."""
     cache, key = job.access.cache, f"asked {url}"
     known = (cache.recall(key) if cache else None) or {}
     try:
@@ -163,8 +166,10 @@ def _release(wire: Mapping[str, Any], base: str) -> RemoteRelease:
     texts = {key: wire.get(key) or "" for key in ("version", "download_url", "digest", "archive_digest")}
     for key, value in texts.items():
         if not isinstance(value, str) or (key.endswith("digest") and value and not _DIGEST.fullmatch(value)):
-            raise UnavailableError(f"the registry's answer has no usable {key}", hint="tell whoever runs it", retryable=False)
-    # Where there is only one digest it is that of the archive, as in other registries.
+            raise UnavailableError(
+                f"the registry's response has an invalid {key}", hint="report it to the registry", retryable=False
+            )
+    # A single digest is that of the archive, as in other registries.
     both = bool(texts["archive_digest"])
     url = absolute(f"{base}/", texts["download_url"]).url if texts["download_url"] else f"{base}/download"
     return RemoteRelease(
@@ -179,4 +184,4 @@ def _plain(ref: RegistryRef, base: str, job: FetchJob) -> Fetched:
         reply = get(job, f"{url}/{SKILL_FILE}", limit=LARGEST_SKILL_FILE, named=base)
     except HttpNotFoundError as error:
         raise SkillNotFoundError(ref.text, hint=f"{ref.alias} has no such skill or version ({error})") from error
-    return job.from_tree(single(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))
+    return job.from_tree(single_file(reply), Origin(kind="registry", url=base, ref=ref.version or ""), keys=(ref.text,))

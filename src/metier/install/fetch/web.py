@@ -1,4 +1,4 @@
-"""Skills at a web address: an archive, one SKILL.md, a site with an index, or a registry."""
+"""Fetches skills from a URL: an archive, one SKILL.md, or a site with an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "fetch_site",
     "fetch_skill_file",
     "get",
-    "single",
+    "single_file",
 ]
 
 LARGEST_ARCHIVE = 64 * 1024 * 1024
@@ -44,16 +44,16 @@ def fetch_skill_file(ref: HttpSkillFile, job: FetchJob) -> Fetched:
 
 
 def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
-    """By the site's index; without one, by what is at the address itself."""
+    """Fetches from the site's index; without one, from the URL itself."""
     job.report(FetchStage.ASKING)
     for url in index_urls(ref.url, legacy=job.access.old_index):
         try:
             reply = get(job, url, limit=LARGEST_INDEX, named=ref.url)
         except (HttpNotFoundError, HttpRefusedError):
-            # A site that has no index may well say "forbidden" for what it does not know.
+            # A site without an index may answer "forbidden".
             continue
         if reply.content_type in ("text/html", "application/xhtml+xml"):
-            # Sites that answer every address with their start page have no index.
+            # A site that answers every URL with a page has no index.
             continue
         return _indexed(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
     try:
@@ -63,7 +63,7 @@ def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
 
 
 def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = None, etag: str | None = None) -> HttpReply:
-    """GET with what is meant for that address; once more with the forge's token if it says no to nobody in particular."""
+    """GETs a URL with its credentials, and again with the forge's token if access is denied."""
     access = job.access
     headers: Headers = access.credentials.given(url, named=named)
     try:
@@ -77,22 +77,22 @@ def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = No
 
 
 def _direct(url: str, job: FetchJob, key: str) -> Fetched:
-    """Whatever is at one address: an archive or a SKILL.md, told apart by its bytes."""
+    """Fetches an archive or a SKILL.md, told apart by its bytes."""
     job.report(FetchStage.FETCHING)
     record = (job.access.cache.recall(key) if job.access.cache else None) or {}
     known = job.recalled(key) if record.get("etag") else None
     reply = get(job, url, limit=LARGEST_ARCHIVE, named=url, etag=record["etag"] if known else None)
     if reply.status == 304 and known:
         return known
-    tree = open_archive(reply.body) if sniff_format(reply.body) else single(reply)
+    tree = open_archive(reply.body) if sniff_format(reply.body) else single_file(reply)
     fetched = job.from_tree(tree, Origin(kind="http", url=url, etag=reply.etag or ""), keys=(key,))
     if job.access.cache:
         job.access.cache.remember(key, {"etag": reply.etag})
     return fetched
 
 
-def single(reply: HttpReply) -> ContentsTree:
-    """A SKILL.md that came alone. Its other files, if it has any, cannot be known from here."""
+def single_file(reply: HttpReply) -> ContentsTree:
+    """Returns a skill of one file."""
     if (
         len(reply.body) > LARGEST_SKILL_FILE
         or reply.content_type == "text/html"
@@ -135,7 +135,7 @@ def _listed(one: WellKnownSkill, index: WellKnownIndex, ref: WellKnown, job: Fet
         contents = unpack(reply.body, limits=job.access.limits)
         if SKILL_FILE not in {member.path for member in contents.members}:
             raise archive_error(
-                "no-skill", f"the archive of {one.name} has no {SKILL_FILE} at its top", hint="tell whoever runs the site"
+                "no-skill", f"the archive of {one.name} has no {SKILL_FILE} at its top", hint="report it to the site"
             )
     if cache:
         cache.remember(key, {"digest": cache.put(contents)})

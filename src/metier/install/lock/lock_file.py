@@ -1,8 +1,8 @@
-"""What we promise: `metier.lock`, from which the same skills can be restored on another machine, byte for byte.
+"""The lock, `metier.lock`: what is needed to restore the same skills on another machine, byte for byte.
 
-TOML, written by us in one fixed order: equal locks are equal files. Every skill is a table of its own and every file a line
-of its own, so that git merges two people's installs wherever they touched different skills, and a review shows which files
-changed. Folders are never written down, only names of agents: a lock that somebody else wrote cannot point a write anywhere.
+It is TOML in a fixed order, so equal locks are equal files. Every skill is a table and every file a line, so that git merges
+the installs of two people, and a review shows which files changed. It has names of agents and no folders: a lock from another
+user cannot direct a write anywhere.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ class LockEntry:
     name: str
     origin: Origin
     digest: str
-    """Of what the source has."""
+    """The digest of the source's files."""
     files: Hashes
-    """Of what was written: the same, unless it was installed under another name."""
+    """The hashes of the installed files; they differ from the source's if the skill was renamed."""
     asked: str = ""
-    """The ref as it was typed."""
+    """The ref that the user typed."""
     called: str = ""
-    """The name that its source gives it, where that is not the one it has here."""
+    """Its name in the source, if it was renamed."""
     version: str = ""
     targets: tuple[str, ...] = ()
     mode: InstallMode = InstallMode.LINK
     pinned: bool = False
     dependencies: tuple[str, ...] = ()
     installed: str = ""
-    """When, as UTC in ISO 8601."""
+    """The time of the installation, as UTC in ISO 8601."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """Names are labels; this is what tells two skills apart."""
+        """Two skills are the same if their origins are, whatever their names."""
         return identity_of(self.origin)
 
 
@@ -107,7 +107,7 @@ class Lock:
             return self.skills[name]
         except KeyError:
             raise SkillNotFoundError(
-                name, known=self.skills, hint="" if self.skills else "nothing is installed here yet"
+                name, known=self.skills, hint="" if self.skills else "no skills are installed yet"
             ) from None
 
     def get(self, name: str) -> LockEntry | None:
@@ -124,7 +124,7 @@ def render_lock(lock: Lock) -> str:
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
-    """Reads a lock; ConfigError names the line. Both sides of an unfinished git merge are joined where they agree."""
+    """Parses a lock. Raises ConfigError. Both sides of an unfinished git merge are joined if they agree."""
     if any(_MARK.match(line) for line in text.split("\n")):
         return _merged(text, file)
     # Imported here: the first installation has no lock to read.
@@ -140,7 +140,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     if version != _VERSION:
         newer = isinstance(version, int) and version > _VERSION
         hint = "update metier" if newer else _AGAIN
-        raise ConfigError(f"a lock of version {version!r}, and this metier knows version {_VERSION}", file=file, hint=hint)
+        raise ConfigError(f"the lock has version {version!r}; this metier reads version {_VERSION}", file=file, hint=hint)
     skills = document.get("skills", {})
     if not isinstance(skills, dict):
         raise _bad("skills is not a table", file)
@@ -155,7 +155,7 @@ def _rendered(entry: LockEntry) -> str:
         "version": entry.version, "digest": entry.digest, "dependencies": sorted(entry.dependencies),
         "targets": sorted(entry.targets), "mode": entry.mode, "pinned": entry.pinned, "installed": entry.installed,
     }  # fmt: skip
-    # What is empty says nothing, and a line that is not there cannot clash in a merge.
+    # Empty values are left out: a missing line cannot conflict in a merge.
     lines = [f"[skills.{_key(entry.name)}]", *(f"{key} = {_value(value)}" for key, value in rows.items() if value)]
     lines += ["", f"[skills.{_key(entry.name)}.files]"]
     lines += [f"{_value(path)} = {_value(' '.join(entry.files[path]))}" for path in sorted(entry.files, key=str.encode)]
@@ -167,7 +167,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    # JSON's strings are TOML's, but for one character. Nearly all values are strings, and there is one for each file.
+    # JSON strings are TOML strings, but for one character. Most values are strings, one for each file.
     text = encode_basestring(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
     return text.replace("\x7f", "\\u007f")
 
@@ -188,11 +188,11 @@ def _read(name: str, table: Any, file: str) -> LockEntry:  # Any: what TOML hold
     if not isinstance(table, dict) or not is_name(name):
         raise _bad(f"skills.{name} is not a skill", file)
     if text("source") not in _KINDS or not _DIGEST.fullmatch(text("digest")) or text("mode") not in ("", *InstallMode):
-        raise _bad(f"skills.{name} has a source, a digest or a mode that nobody knows", file)
+        raise _bad(f"skills.{name} has an invalid source, digest or mode", file)
     targets = words("targets")
     for target in targets:
         if target not in HOSTS:
-            raise _bad(f"skills.{name} is for {target!r}, an agent that nobody knows", file)
+            raise _bad(f"skills.{name} has the unknown agent {target!r}", file)
     origin = Origin(kind=text("source"), url=text("url"), path=text("path"), ref=text("ref"), commit=text("commit"),
                     etag=text("etag"), version=text("source_version"))  # fmt: skip
     return LockEntry(
@@ -209,7 +209,7 @@ def _files(name: str, table: object, file: str) -> Hashes:
     for path, value in table.items():
         match = _FILE.fullmatch(value) if isinstance(value, str) else None
         if match is None or resource_path(path) != path:
-            raise _bad(f"skills.{name}.files: {path!r} is not a file of a skill with its hash", file)
+            raise _bad(f"skills.{name}.files: {path!r} is not a path with a hash", file)
         found[path] = (match[1], match[2])
     return found
 
@@ -221,15 +221,15 @@ def _bad(message: str, file: str) -> ConfigError:
 def _merged(text: str, file: str) -> Lock:
     ours, theirs = (parse_lock(_side(text, side), file=file) for side in (0, 1))
     for name in ours.skills.keys() & theirs.skills.keys():
-        # Two people who installed the same thing differ only in when.
+        # The same skill, installed by two people, differs only in its date.
         if replace(ours[name], installed="") != replace(theirs[name], installed=""):
             raise ConfigError(f"a merge left two versions of {name!r}", file=file, line=_first_mark(text),
-                            hint="keep one of the two sides, then `metier skill install`")  # fmt: skip
+                            hint="keep one side, then run `metier skill install`")  # fmt: skip
     return theirs.with_(ours)
 
 
 def _side(text: str, side: int) -> str:
-    """The file as one of the two who are merged had it."""
+    """Returns one side of a merge."""
     lines: list[str] = []
     here: int | None = None
     for line in text.split("\n"):

@@ -1,7 +1,7 @@
-"""Is a release signed by whom we trust? Asked of releases from sources that want it, before their bytes are fetched.
+"""Checks the signatures of releases, for sources that require them, before their bytes are fetched.
 
-Keys that the user has written down prove more than keys that the registry names: a registry that lies about its releases
-can lie about its keys too.
+Keys in the user's configuration prove more than keys from the registry: a registry that lies about its releases can lie about
+its keys too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from metier.registry import key_id, registry_url, release_statement, verify_sign
 
 __all__ = ["Signed", "check_signature"]
 
-Ask = Callable[[str], Mapping[str, Any]]  # Any: a stranger's JSON
+Ask = Callable[[str], Mapping[str, Any]]  # Any: untrusted JSON
 
 
 class Signed(Protocol):
@@ -29,9 +29,9 @@ class Signed(Protocol):
 
 
 def check_signature(name: str, release: Signed, source: RegistrySource, ask: Ask, base: str) -> str:
-    """The namespace whose signature holds. Refused if none does that the source asks for."""
+    """Returns the namespace whose signature is valid. Raises RefusedError if the source requires another, or none is valid."""
     if find_spec("cryptography") is None:
-        raise UnavailableError(f"{source.name} asks for signatures, and checking them needs a package that is not installed",
+        raise UnavailableError(f"{source.name} requires signatures, and the package to check them is not installed",
                           hint="pip install 'metier[registry]'", retryable=False)  # fmt: skip
     stated = release_statement(kind="skill", name=name, version=release.version, digest=release.digest)
     rows = ask(f"{base}/versions/{quote(release.version, safe='')}").get("signatures")

@@ -1,8 +1,7 @@
-"""Wanted x locked x on disk -> steps. Pure: it is handed what was looked up, and looks nothing up.
+"""Plans an installation: wanted, locked and on disk -> steps. Pure: it looks nothing up.
 
-The rules in one place. What is as it should be stays. What metier installed and nobody touched is replaced. What somebody
-edited is replaced only where there is something newer, and only if they said how. What metier did not install, or installed
-from somewhere else, is in the way: names are labels, and a skill's identity is its origin and path.
+The rules: what is up to date stays. What metier installed and nobody edited is replaced. What was edited is replaced only by a
+newer version, and only if the user chose how. What metier did not install, or installed from another origin, is a conflict.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ def plan(
     *,
     remove: Collection[str] = (),
 ) -> tuple[InstallStep, ...]:
-    """What it takes to get from here to there. `remove` names skills that should be gone."""
+    """Returns the steps from the current to the wanted state. `remove` names skills to remove."""
     steps: list[InstallStep] = []
     taken: dict[str, WantedSkill] = {}
     for want in wanted:
         name = want.placed.entry.name
         other = taken.setdefault(name, want)
         if other is not want:
-            note = f"both {_source(other.placed)} and {_source(want.placed)} are called so"
+            note = f"both {_source(other.placed)} and {_source(want.placed)} have this name"
             steps.append(
                 InstallStep(verb=Verb.CONFLICT, name=name, path=want.placed.folder, reason=StepReason.TWICE, note=note)
             )
@@ -46,7 +45,7 @@ def plan(
 
 
 def edited_files(base: Hashes, now: Hashes) -> tuple[str, ...]:
-    """What somebody changed, added or deleted, as `M path`, `A path`, `D path`."""
+    """Returns the edited files as `M path`, `A path`, `D path`."""
     paths = sorted(base.keys() | now.keys())
     letter = {path: "A" if path not in base else "D" if path not in now else "M" for path in paths}
     return tuple(f"{letter[path]} {path}" for path in paths if base.get(path) != now.get(path))
@@ -76,9 +75,9 @@ def _folder(
     elif seen.kind is PathKind.FOLDER and seen.files == entry.files:
         yield InstallStep(verb=Verb.KEEP, name=name, path=path)
     elif old is None or not owned:
-        yield from _in_the_way(want, path, change, seen)
+        yield from _foreign(want, path, change, seen)
     elif old.entry.identity != entry.identity and not want.force:
-        note = f"it is installed from {_source(old)} already, and this one is from {_source(want.placed)}"
+        note = f"it is already installed from {_source(old)}, and this one is from {_source(want.placed)}"
         yield InstallStep(verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.TAKEN, note=note)
     elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
         yield InstallStep(verb=change, name=name, path=path)
@@ -101,11 +100,11 @@ def _over_edits(want: WantedSkill, path: str, verb: Verb, note: str) -> Iterator
     yield InstallStep(verb=verb, name=name, path=path, note="" if want.edits is Edits.KEEP else note)
 
 
-def _in_the_way(want: WantedSkill, path: str, verb: Verb, seen: PathState) -> Iterator[InstallStep]:
+def _foreign(want: WantedSkill, path: str, verb: Verb, seen: PathState) -> Iterator[InstallStep]:
     name = want.placed.entry.name
     if not want.force:
         what = {PathKind.FOLDER: "a folder", PathKind.LINK: "a link"}.get(seen.kind, "something")
-        note = f"{what} that metier did not install is at {path}"
+        note = f"{path} is {what} that metier did not install"
         yield InstallStep(verb=Verb.CONFLICT, name=name, path=path, reason=StepReason.FOREIGN, note=note)
         return
     if seen.kind is PathKind.FOLDER:
@@ -121,7 +120,7 @@ def _link(want: WantedSkill, path: str, target: str, old: PlacedSkill | None, se
     elif seen.kind is PathKind.ABSENT or (seen.kind is PathKind.FOLDER and seen.files == want.placed.entry.files):
         yield step
     elif old is None or path not in old.paths:
-        for found in _in_the_way(want, path, Verb.LINK, seen):
+        for found in _foreign(want, path, Verb.LINK, seen):
             yield step if found.verb is Verb.LINK else found
     elif seen.kind is not PathKind.FOLDER or seen.files == old.entry.files:
         yield step
@@ -131,7 +130,7 @@ def _link(want: WantedSkill, path: str, target: str, old: PlacedSkill | None, se
 
 
 def _obsolete(want: WantedSkill, path: str, old: PlacedSkill, seen: PathState) -> Iterator[InstallStep]:
-    """A path that the skill had and no longer has."""
+    """Plans a path that the skill no longer has."""
     if seen.kind is PathKind.LINK and path != old.folder:
         yield InstallStep(verb=Verb.UNLINK, name=old.entry.name, path=path)
     elif seen.kind is PathKind.FOLDER and seen.files == old.entry.files:
@@ -154,7 +153,7 @@ def _removing(old: PlacedSkill, on_disk: Mapping[str, PathState]) -> Iterator[In
             note = _edited(old.entry.files, seen.files) if seen.files != old.entry.files else ""
             yield InstallStep(verb=Verb.REMOVE, name=old.entry.name, path=path, note=note)
         elif seen.kind is not PathKind.ABSENT:
-            note = "metier did not put this here"
+            note = "metier did not install this"
             yield InstallStep(verb=Verb.KEEP, name=old.entry.name, path=path, reason=StepReason.FOREIGN, note=note)
 
 

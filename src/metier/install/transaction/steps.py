@@ -1,4 +1,4 @@
-"""What installing will do, as values that can be printed before anything is done."""
+"""The steps of an installation, which can be printed before anything is done."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ class Verb(StrEnum):
     LINK = "link"
     COPY = "copy"
     SAVE = "save"
-    """What stands there is kept as NAME.orig before it is replaced."""
+    """Keep the folder as NAME.orig before it is replaced."""
     REMOVE = "remove"
     UNLINK = "unlink"
     KEEP = "keep"
-    """Nothing to do: it is as it should be, or somebody edited it and nothing newer is there."""
+    """Nothing to do: the path is up to date, or edited without a newer version."""
     CONFLICT = "conflict"
-    """Something is in the way; nothing at all is done until that is settled."""
+    """Something else is at the path; nothing is done until this is resolved."""
 
 
 class StepReason(StrEnum):
     EDITED = "edited"
-    """Somebody changed the files, and there is something newer."""
+    """The files were edited, and there is a newer version."""
     TAKEN = "taken"
-    """A skill of the same name is installed from somewhere else."""
+    """A skill of the same name is installed from another origin."""
     FOREIGN = "foreign"
-    """Something is there that metier did not install."""
+    """metier did not install what is at the path."""
     TWICE = "twice"
-    """Two of the skills that were asked for have one name."""
+    """Two of the requested skills have the same name."""
 
 
 class Edits(StrEnum):
-    """What happens to files that somebody changed since they were installed."""
+    """What happens to edited files."""
 
     REFUSE = "refuse"
     OVERWRITE = "overwrite"
     KEEP = "keep"
-    """Take the new version and keep the old one as NAME.orig."""
+    """Install the new version and keep the edited one as NAME.orig."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedSkill:
-    """A skill with the paths it has, or should have."""
+    """A skill with its paths."""
 
     entry: LockEntry
     folder: str
-    """Of the canonical copy."""
+    """The canonical copy."""
     links: tuple[tuple[str, str], ...] = ()
-    """Where a link should be, and what is written in it."""
+    """Links, each with its target."""
     copies: tuple[str, ...] = ()
 
     @property
@@ -68,7 +68,7 @@ class WantedSkill:
     placed: PlacedSkill
     edits: Edits = Edits.REFUSE
     force: bool = False
-    """Take the name even from another skill."""
+    """Replace another skill of the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class InstallStep:
     name: str
     path: str
     target: str = ""
-    """Of a link: what is written in it. Of a saved folder: its name afterwards."""
+    """The target of a link; the new name of a saved folder."""
     reason: StepReason | None = None
     note: str = ""
 
@@ -91,15 +91,15 @@ def changes(steps: Iterable[InstallStep]) -> tuple[InstallStep, ...]:
 
 
 _HINTS = {
-    StepReason.EDITED: "--force overwrites the edits, --keep takes the new version and keeps yours as NAME.orig",
-    StepReason.TAKEN: "--name NEW installs it beside the other, --force replaces that",
-    StepReason.FOREIGN: "--name NEW installs it under another name, --force replaces what is there and keeps that as NAME.orig",
-    StepReason.TWICE: "choose one of them with --skill, or install one of them with --name NEW",
+    StepReason.EDITED: "--force overwrites the edits; --keep installs the new version and keeps yours as NAME.orig",
+    StepReason.TAKEN: "--name NEW installs it beside the other; --force replaces the other",
+    StepReason.FOREIGN: "--name NEW installs it under another name; --force replaces the other and keeps it as NAME.orig",
+    StepReason.TWICE: "choose one with --skill, or install one with --name NEW",
 }
 
 
 def refuse_conflicts(steps: Iterable[InstallStep]) -> None:
-    """Conflict if one step says so: nothing is done before all can be."""
+    """Raises ConflictError if one of the steps is a conflict."""
     found = [step for step in steps if step.verb is Verb.CONFLICT]
     if not found:
         return
