@@ -12,6 +12,7 @@ import pytest
 
 from cli.chat.chat_setup import counting
 from cli.shell import Shell
+from guards import eventually
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, fails, says
 
 
@@ -169,12 +170,10 @@ def test_a_conversation_is_listed_found_exported_and_gone_on_with(desk: Shell) -
 
 def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(desk: Shell, model: ModelServer) -> None:
     process = desk.start("run", "slow please", variables={"PYTHONUNBUFFERED": "1"})
-    deadline = time.monotonic() + 30
-    while not model.requests and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: model.requests, "the model is asked")
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert out.startswith(b"word word")
     assert b"stopped by the user" in err

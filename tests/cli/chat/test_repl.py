@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ import pytest
 
 from cli.chat.chat_setup import counting
 from cli.shell import METIER, Shell
+from guards import eventually
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
@@ -54,14 +54,19 @@ class Screen:
     def press(self, key: str) -> None:
         self._tmux("send-keys", key)
 
-    def until(self, pattern: str, seconds: float = 40) -> str:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+    def until(self, pattern: str) -> str:
+        shown = ""
+
+        def matches() -> bool:
+            nonlocal shown
             shown = self.text
-            if re.search(pattern, shown):
-                return shown
-            time.sleep(0.1)
-        raise AssertionError(f"{pattern!r} never came:\n{self.text}")
+            return re.search(pattern, shown) is not None
+
+        try:
+            eventually(matches, f"{pattern!r} on the screen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}:\n{shown}") from None
+        return shown
 
     def has_ended(self) -> bool:
         return self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1"
@@ -139,10 +144,7 @@ def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(desk: Shell, screens:
     screen.until(r"Press Ctrl-D or type /quit to quit")
     assert not screen.has_ended()
     screen.press("C-d")
-    deadline = time.monotonic() + 20
-    while not screen.has_ended() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert screen.has_ended()
+    eventually(screen.has_ended, "the program ends")
     assert "Traceback" not in screen.text
 
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from cli.shell import Ran, Shell, plain
+from guards import eventually
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says
 
 PLANTS = "Waters the plants in the office. Use when the user says that plants are dry or asks who waters them."
@@ -166,19 +167,14 @@ def test_a_terminal_shows_a_bar(shell: Shell) -> None:
 
 
 def test_an_interrupt_ends_the_tests_and_their_processes(shell: Shell) -> None:
-    mark = "sleep 31.4159"
+    mark = "sleep 314.159"
     plants(shell, files={"tests/a.md": f"```console\n$ {mark}\n```\n"})
     process = shell.start("skill", "test", "plants")
-    deadline = time.monotonic() + 20
-    while not _running(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert _running(mark)
+    eventually(lambda: _running(mark), "the test runs")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err.strip()) == (130, b"", b"interrupted")
-    while _running(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _running(mark)
+    eventually(lambda: not _running(mark), "the test is killed")
 
 
 def _running(words: str) -> bool:
@@ -212,7 +208,7 @@ def test_an_interrupt_leaves_no_half_of_an_iteration(shell: Shell) -> None:
         process = shell.start("skill", "eval", "plants", "--outputs")
         assert asked.wait(20)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
     assert (process.returncode, err.strip()) == (130, b"interrupted")
     assert not (shell.project / "plants-workspace").exists()
 

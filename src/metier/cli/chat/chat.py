@@ -177,7 +177,8 @@ def _list(app: App) -> Result:
             yield "No conversations"
         for each in chats:
             when = f"{each.updated.astimezone():%Y-%m-%d %H:%M}"
-            yield f"{terminal.paint(pad(each.id, 12), 'bold')}  {when}  {each.turns:>3} turns  {one_line(each.title)}"
+            turns = f"{each.turns:>3} turn{'s' if each.turns != 1 else ' '}"
+            yield f"{terminal.paint(pad(each.id, 12), 'bold')}  {when}  {turns}  {one_line(each.title)}"
 
     return Result(data={"chats": rows}, lines=lines, pages=True)
 
