@@ -63,13 +63,13 @@ def test_filters_select_by_name_source_state_and_tag(many: Shell) -> None:
 
 
 def test_nothing_found_is_said(shell: Shell) -> None:
-    assert shell("skill", "list", "nothing-*").ok().out == "no skills match\n"
+    assert shell("skill", "list", "nothing-*").ok().out == "No matching skills\n"
 
 
 def test_a_limit_says_how_many_more_there_are(many: Shell) -> None:
     data = many("skill", "list", "--limit", "2", "--json").data
     assert (len(data["skills"]), data["shown"], data["found"]) == (2, 2, 13)
-    assert "; 11 more, raise --limit to see them" in many("skill", "list", "--limit", "2").out
+    assert "; 11 more; use a higher --limit to see them" in many("skill", "list", "--limit", "2").out
     assert "more" not in many("skill", "list", "--limit", "13", "pdf-*").out.splitlines()[-1]
 
 
@@ -121,7 +121,7 @@ def test_a_pager_that_is_not_there_costs_no_answer(many: Shell) -> None:
 def test_watching_tells_what_comes_changes_and_goes(shell: Shell) -> None:
     shell.skills.mkdir(parents=True)
     child = shell.terminal("skill", "list", "--watch")
-    child.expect("watching; Ctrl-C ends")
+    child.expect("Watching for changes; press Ctrl-C to stop")
     folder = shell.skill("new")
     child.expect("added .*new.* \\(user\\)")
     (folder / "SKILL.md").write_text("broken")

@@ -162,7 +162,7 @@ def test_a_full_disk_behind_the_output_is_told(shell: Shell, words: str) -> None
 
 def test_ctrl_c_while_watching_ends_with_130(shell: Shell) -> None:
     child = shell.terminal("skill", "list", "--watch")
-    child.expect("watching; Ctrl-C ends")
+    child.expect("Watching for changes; press Ctrl-C to stop")
     child.sendintr()
     child.expect(pexpect.EOF)
     child.close()

@@ -1,6 +1,6 @@
-"""A remembered listing is right, whatever happened in between.
+"""A cached listing is always the same as a new one.
 
-Each test makes a change that a listing rests on and compares the answer with that of a metier that remembers nothing.
+Each test changes an input of the listing and compares the output with that of a metier without a cache.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import pytest
 
 from builders import aged, skill_text, write_skill
 from cli.shell import ForkServer, Ran, Shell
-from metier.cli.core import listing_cache as remembered
+from metier.cli.core import listing_cache
 
 LIST = ("skill", "list", "--json")
 
 
-def truth(shell: Shell, *words: str, **options: Any) -> Ran:
-    """What a metier says that remembers nothing: its caches are put aside and come back afterwards."""
+def uncached(shell: Shell, *words: str, **options: Any) -> Ran:
+    """Runs the command without its caches, which are moved away and restored."""
     cache, aside = shell.metier / "cache", shell.metier / "cache-aside"
     if cache.exists():
         cache.rename(aside)
@@ -41,30 +41,30 @@ def truth(shell: Shell, *words: str, **options: Any) -> Ran:
 
 def agree(shell: Shell, *words: str, **options: Any) -> None:
     words = words or LIST
-    expected = truth(shell, *words, **options)
+    expected = uncached(shell, *words, **options)
     for _ in range(2):
-        # The first may answer from memory or leave something there, the second must not be misled by it.
+        # The first may use the cache or fill it; the second uses what the first left.
         got = shell(*words, **options)
         assert (got.code, got.raw, got.raw_err) == (expected.code, expected.raw, expected.raw_err)
 
 
-def answers(shell: Shell) -> Path:
-    return shell.metier / "cache" / "answers.sqlite"
+def cache_file(shell: Shell) -> Path:
+    return shell.metier / "cache" / "listings.sqlite"
 
 
 def kept(shell: Shell) -> int:
-    """How many listings are remembered."""
-    if not answers(shell).exists():
+    """Returns the number of cached listings."""
+    if not cache_file(shell).exists():
         return 0
-    db = sqlite3.connect(answers(shell))
+    db = sqlite3.connect(cache_file(shell))
     try:
-        return int(db.execute("select count(*) from answer").fetchone()[0])
+        return int(db.execute("select count(*) from listing").fetchone()[0])
     finally:
         db.close()
 
 
 def settled(shell: Shell) -> None:
-    """Make every file old enough to be remembered."""
+    """Make every file old enough to be cached."""
     for folder in (shell.home, shell.project):
         for file in folder.rglob("*"):
             if file.is_file() and not file.is_symlink():
@@ -74,7 +74,7 @@ def settled(shell: Shell) -> None:
 
 @pytest.fixture
 def listed(shell: Shell) -> Shell:
-    """A machine with a skill, a config, a trusted project, and a remembered listing of all that."""
+    """A machine with a skill, a config, a trusted project, and a cached listing."""
     shell.skill("pdf", head="metadata:\n  requires: pdftool")
     shell.skill("local", root=shell.project / ".metier/skills")
     shell.write_config('[skills]\ndeny = ["old-*"]\n')
@@ -86,10 +86,10 @@ def listed(shell: Shell) -> Shell:
 
 
 def test_a_listing_that_has_not_changed_is_answered_from_memory(listed: Shell) -> None:
-    db = sqlite3.connect(answers(listed))
-    output, facts = b"from memory\n", db.execute("select kind, name, value from fact").fetchall()
+    db = sqlite3.connect(cache_file(listed))
+    output, inputs = b"from the cache\n", db.execute("select kind, name, value from input").fetchall()
     with db:
-        db.execute("update answer set output = ?, sum = ?", (output, remembered._sum(output, facts)))
+        db.execute("update listing set output = ?, sum = ?", (output, listing_cache._checksum(output, inputs)))
     db.close()
     assert listed(*LIST).raw == output
 
@@ -106,8 +106,8 @@ def test_only_the_last_dozen_listings_are_kept(listed: Shell) -> None:
     for number in range(15):
         listed("skill", "list", f"p{number}*").ok()
     assert kept(listed) == 12
-    db = sqlite3.connect(answers(listed))
-    assert db.execute("select count(*) from fact where answer not in (select id from answer)").fetchone() == (0,)
+    db = sqlite3.connect(cache_file(listed))
+    assert db.execute("select count(*) from input where listing not in (select id from listing)").fetchone() == (0,)
     db.close()
 
 
@@ -117,7 +117,7 @@ def test_nothing_is_remembered_where_remembering_is_switched_off(shell: Shell) -
     assert not (shell.metier / "cache").exists()
 
 
-def test_a_listing_that_was_cut_is_not_remembered(shell: Shell) -> None:
+def test_a_listing_that_was_cut_is_not_cached(shell: Shell) -> None:
     for number in range(4):
         shell.skill("deep", root=shell.skills / f"a{number}")
     settled(shell)
@@ -126,14 +126,14 @@ def test_a_listing_that_was_cut_is_not_remembered(shell: Shell) -> None:
     assert kept(shell) == 0
 
 
-def test_a_listing_that_asked_for_python_packages_is_not_remembered(shell: Shell) -> None:
+def test_a_listing_that_asked_for_python_packages_is_not_cached(shell: Shell) -> None:
     shell.skill("chart", head="compatibility: Requires Python packages surely_absent")
     settled(shell)
     assert shell.listed() == {"chart": "unavailable"}
     assert kept(shell) == 0
 
 
-def test_a_listing_with_a_file_that_may_not_be_read_is_not_remembered(shell: Shell) -> None:
+def test_a_listing_with_a_file_that_may_not_be_read_is_not_cached(shell: Shell) -> None:
     """Permission can come back without any time or size changing."""
     file = shell.skill("pdf") / "SKILL.md"
     settled(shell)
@@ -157,7 +157,7 @@ def test_a_file_that_becomes_readable_is_seen(shell: Shell, modes: tuple[int, in
     assert seen == ["enabled" if mode else "skipped" for mode in modes]
 
 
-def test_something_that_just_changed_is_not_remembered_yet(shell: Shell) -> None:
+def test_something_that_just_changed_is_not_cached_yet(shell: Shell) -> None:
     file = shell.skill("pdf") / "SKILL.md"
     settled(shell)
     # A little ahead of the clock, so that a slow machine cannot outwait the tick it stands for.
@@ -199,9 +199,9 @@ def _folder_for_link(shell: Shell) -> None:
     write_skill(shell.home / ".agents/skills", "new")
 
 
-def _folder_for_answers(shell: Shell) -> None:
-    answers(shell).unlink()
-    answers(shell).mkdir()
+def _folder_for_cache(shell: Shell) -> None:
+    cache_file(shell).unlink()
+    cache_file(shell).mkdir()
 
 
 def _link(link: Path, target: Path) -> None:
@@ -236,10 +236,10 @@ CHANGES: dict[str, Change] = {
     "other places": lambda shell: shell("config", "set", "skills.user_dir", str(shell.home / "mine")).ok(),
     "a tighter search": lambda shell: shell("config", "set", "skills.max_depth", "1").ok(),
     "caches gone": lambda shell: shutil.rmtree(shell.metier / "cache"),
-    "answers that are no database": lambda shell: answers(shell).write_bytes(b"not a database" * 100),
-    "answers cut in half": lambda shell: os.truncate(answers(shell), answers(shell).stat().st_size // 2),
-    "answers of no length": lambda shell: os.truncate(answers(shell), 0),
-    "a folder instead of answers": _folder_for_answers,
+    "a cache that is no database": lambda shell: cache_file(shell).write_bytes(b"not a database" * 100),
+    "a cache cut in half": lambda shell: os.truncate(cache_file(shell), cache_file(shell).stat().st_size // 2),
+    "an empty cache": lambda shell: os.truncate(cache_file(shell), 0),
+    "a folder instead of the cache": _folder_for_cache,
 }
 
 
@@ -263,7 +263,7 @@ VARIABLES: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("variables", VARIABLES.values(), ids=VARIABLES.keys())
-def test_another_environment_has_another_answer(listed: Shell, variables: dict[str, Any]) -> None:
+def test_another_environment_has_another_listing(listed: Shell, variables: dict[str, Any]) -> None:
     listed("trust", "--remove").ok()
     settled(listed)
     agree(listed)
@@ -271,14 +271,14 @@ def test_another_environment_has_another_answer(listed: Shell, variables: dict[s
     agree(listed)
 
 
-def test_another_folder_has_another_answer(listed: Shell) -> None:
+def test_another_folder_has_another_listing(listed: Shell) -> None:
     other = listed.home / "other"
     write_skill(other / ".metier/skills", "elsewhere")
     agree(listed, folder=other)
     agree(listed)
 
 
-def test_a_terminal_and_a_pipe_have_different_answers(listed: Shell) -> None:
+def test_a_terminal_and_a_pipe_have_different_listings(listed: Shell) -> None:
     for _ in range(2):
         _, wide = listed.on_terminal("skill", "list", columns=200)
         _, narrow = listed.on_terminal("skill", "list", columns=60)
@@ -302,7 +302,7 @@ def test_a_command_is_found_where_the_full_command_finds_it(
         "PATH", path.format(bin=shell.bin, project=shell.project)
     )
     word = command.format(bin=shell.bin)
-    assert remembered._found(word) == (shutil.which(word) or "")
+    assert listing_cache._find_command(word) == (shutil.which(word) or "")
 
 
 def test_a_command_that_loses_its_execute_bit_is_gone(listed: Shell) -> None:
@@ -331,27 +331,27 @@ def test_every_place_is_among_the_folders_whose_links_are_watched(tmp_path: Path
     for extra in ({}, {"SKILLS_DIR": str(tmp_path / "dir")}):
         app = App(environment={**environment, **extra}, folder=tmp_path / "project")
         bundled, *places = [place.root for place in app.skills.places]
-        assert set(places) <= set(remembered._possible_roots(app)), bundled
+        assert set(places) <= set(listing_cache._possible_roots(app)), bundled
 
 
 def test_a_damaged_row_is_not_printed(listed: Shell) -> None:
-    whole = answers(listed).read_bytes()
+    whole = cache_file(listed).read_bytes()
     expected = listed(*LIST).raw
     place = whole.index(b"hello-world")
-    answers(listed).write_bytes(whole[:place] + b"HELLO" + whole[place + 5 :])
+    cache_file(listed).write_bytes(whole[:place] + b"HELLO" + whole[place + 5 :])
     assert listed(*LIST).raw == expected
 
 
 def test_any_damage_to_the_answers_goes_unnoticed(listed: Shell) -> None:
-    expected = truth(listed, *LIST).raw
-    whole = answers(listed).read_bytes()
+    expected = uncached(listed, *LIST).raw
+    whole = cache_file(listed).read_bytes()
     rng = random.Random(1)
     for _ in range(60):
         data = bytearray(whole)
         for _ in range(rng.choice((1, 4, 64))):
             data[rng.randrange(len(data))] = rng.randrange(256)
-        answers(listed).unlink(missing_ok=True)
-        answers(listed).write_bytes(data)
+        cache_file(listed).unlink(missing_ok=True)
+        cache_file(listed).write_bytes(data)
         ran = listed(*LIST)
         assert (ran.code, ran.raw, ran.err) == (0, expected, ""), ran
 
@@ -501,7 +501,7 @@ class Life:
         for _ in range(20):
             data[self.rng.randrange(len(data))] ^= 0xFF
         # Only the listing proves its rows; a flipped bit in the metadata cache is another room's risk.
-        file.write_bytes(data if file.name.startswith("answers") else b"garbage" * 200)
+        file.write_bytes(data if file.name.startswith("listings") else b"garbage" * 200)
 
     def do_change_variables(self) -> None:
         choices: tuple[dict[str, Any], ...] = (
@@ -523,12 +523,12 @@ LIVES = int(os.environ.get("TEST_LIVES", "4"))
 
 
 @pytest.mark.parametrize("seed", range(LIVES))
-def test_whatever_happens_memory_and_truth_agree(tmp_path: Path, fork_server: ForkServer, seed: int) -> None:
+def test_cached_and_uncached_listings_agree_after_random_changes(tmp_path: Path, fork_server: ForkServer, seed: int) -> None:
     life = Life(Shell(tmp_path, fork_server), random.Random(seed))
     for _ in range(20):
         life.step()
         for words in (LIST, ("skill", "list", "--state", "enabled")):
-            expected = truth(life.shell, *words, folder=life.folder, **life.variables)
+            expected = uncached(life.shell, *words, folder=life.folder, **life.variables)
             for _ in range(2):
                 got = life.shell(*words, folder=life.folder, **life.variables)
                 assert (got.code, got.raw, got.err) == (expected.code, expected.raw, expected.err), life.log

@@ -36,14 +36,14 @@ def test_trust_brings_them_in_and_says_which(cloned: Shell) -> None:
     assert len(data["skills"]) == 4
     assert set(cloned.listed().values()) == {"enabled"}
     assert cloned("skill", "show", "hello-world", "--json").data["state"] == "disabled"
-    assert "was trusted already" in cloned("trust").ok().out
+    assert "Already trusted" in cloned("trust").ok().out
 
 
 def test_trust_can_be_taken_back(cloned: Shell) -> None:
     cloned("trust").ok()
     assert cloned("trust", "--remove", "--json").data["changed"] is True
     assert set(cloned.listed().values()) == {"untrusted"}
-    assert "was not trusted" in cloned("trust", "--remove").ok().out
+    assert "Not in the list of trusted folders" in cloned("trust", "--remove").ok().out
 
 
 def test_a_folder_that_is_gone_can_still_lose_its_trust(shell: Shell) -> None:
@@ -55,7 +55,7 @@ def test_a_folder_that_is_gone_can_still_lose_its_trust(shell: Shell) -> None:
 
 
 def test_the_trusted_folders_are_listed(shell: Shell) -> None:
-    assert shell("trust", "--list").ok().out == "no folder is trusted yet\n"
+    assert shell("trust", "--list").ok().out == "No trusted folders\n"
     shell("trust").ok()
     assert shell("trust", "--list").ok().out == f"{shell.project}\n"
 

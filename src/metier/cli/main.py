@@ -79,9 +79,9 @@ def _answer_without_click(words: list[str]) -> int | None:
         sys.stdout.write(usage("") + "\n")
         return 0
     if words[:2] == ["skill", "list"]:
-        from .core.listing_cache import answer
+        from .core.listing_cache import print_cached_listing
 
-        return answer(words)
+        return print_cached_listing(words)
     return None
 
 

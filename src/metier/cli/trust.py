@@ -1,4 +1,4 @@
-"""`metier trust`: whose folders may bring skills and settings along."""
+"""`metier trust`: trust a project folder, so that its skills and settings are used."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["trust"]
 
 @command("", "trust")
 @click.argument("folder", required=False, type=click.Path())
-@click.option("--remove", is_flag=True, help="Trust it no longer.")
+@click.option("--remove", is_flag=True, help="Remove the folder from the list.")
 @click.option("--list", "listed", is_flag=True, help="List the trusted folders.")
 def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result:
     """Trust a project folder, so that its skills and settings are used.
 
-    Without FOLDER, the current one. A cloned repository can carry skills that speak to your agent; metier loads none of
-    them until you have said that you trust the folder. In CI, METIER_TRUST=1 trusts the current folder.
+    Without FOLDER, the current one. A cloned repository can contain skills with instructions for your agent; metier loads
+    none of them until you trust the folder. In CI, METIER_TRUST=1 trusts the current folder.
     """
     if listed:
         folders = app.trust.folders
         return Result(
-            data={"folders": list(folders)}, lines=lambda _: tuple(map(one_line, folders)) or ("no folder is trusted yet",)
+            data={"folders": list(folders)}, lines=lambda _: tuple(map(one_line, folders)) or ("No trusted folders",)
         )
     target = os.path.join(app.folder, os.path.expanduser(folder or "."))
     if not os.path.isdir(target) and not remove:
-        raise NotFoundError(f"there is no folder {folder!r}", hint="name an existing folder")
+        raise NotFoundError(f"folder {folder!r} not found", hint="name an existing folder")
     real = os.path.realpath(target)
     if remove:
         changed = app.trust.remove(real)
-        line = one_line(f"{real} is no longer trusted" if changed else f"{real} was not trusted")
+        line = one_line(f"No longer trusted: {real}" if changed else f"Not in the list of trusted folders: {real}")
         return Result(data={"folder": real, "trusted": False, "changed": changed}, lines=lambda _: (line,))
     changed = app.trust.add(real)
     here = App(environment=app.environment, folder=real)
@@ -56,7 +56,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     }
 
     def lines(terminal: Terminal) -> Iterator[str]:
-        yield one_line(f"{real} is trusted" if changed else f"{real} was trusted already")
+        yield one_line(f"Trusted {real}" if changed else f"Already trusted: {real}")
         yield from entry_lines(gained, terminal)
 
     return Result(data=data, lines=lines)

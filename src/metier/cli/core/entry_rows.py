@@ -1,4 +1,4 @@
-"""How a catalog's entries look, to a program and to a person."""
+"""Entries of a catalog as JSON rows and as lines of text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ _GLYPHS = {
     State.UNTRUSTED: ("?", "yellow"),
     State.SKIPPED: ("!", "red"),
 }
-_WIDEST_NAME = 34
+_MAX_NAME_WIDTH = 34
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:
-    """One entry for a program: what the listing knows without opening a file again."""
-    name, description, source, folder, state, reason, offer = entry
+    """Returns one entry as JSON, without opening its file."""
     row: dict[str, Any] = {
-        "name": name, "description": description, "source": source, "state": state, "reason": reason, "folder": folder,
-    }  # fmt: skip
-    if offer[5] & (OfferFlag.WARNED | OfferFlag.BAD):
+        "name": entry.name,
+        "description": entry.description,
+        "source": entry.source,
+        "state": entry.state,
+        "reason": entry.reason,
+        "folder": entry.folder,
+    }
+    if entry.offer.flags & (OfferFlag.WARNED | OfferFlag.BAD):
         row["problems"] = [{slot: getattr(problem, slot) for slot in problem.__slots__} for problem in entry.report]
     return row
 
@@ -41,24 +45,23 @@ def glyph(state: State, terminal: Terminal) -> str:
 def entry_lines(
     entries: Sequence[Entry], terminal: Terminal, agents: Callable[[str], tuple[str, ...]] = lambda _: ()
 ) -> Iterator[str]:
-    """One line each: sign, name, source, the agents that see it, and what it does or why it does not."""
-    widest = min(_WIDEST_NAME, max((cell_width(entry.name) for entry in entries), default=0))
+    """Yields one line per entry: sign, name, source, agents that see it, and its description or why it is not enabled."""
+    name_width = min(_MAX_NAME_WIDTH, max((cell_width(entry.name) for entry in entries), default=0))
     for entry in entries:
-        name = truncate(one_line(entry.name), _WIDEST_NAME)
+        name = truncate(one_line(entry.name), _MAX_NAME_WIDTH)
         about = one_line(entry.reason if entry.state is not State.ENABLED else entry.description)
-        seen = agents(entry.folder)
-        by = f"[{truncate(', '.join(seen), 30)}] " if seen else ""
-        used = 2 + widest + 2 + 9 + cell_width(by)
-        room = terminal.width - used if terminal.width else None
-        text = truncate(about, max(room, 10) if room is not None else None)
+        names = agents(entry.folder)
+        by = f"[{truncate(', '.join(names), 30)}] " if names else ""
+        used = 2 + name_width + 2 + 9 + cell_width(by)
+        text = truncate(about, max(terminal.width - used, 10) if terminal.width else None)
         if entry.state is not State.ENABLED:
             text = terminal.paint(text, "dim")
-        label = terminal.paint(pad(name, widest), "bold")
+        label = terminal.paint(pad(name, name_width), "bold")
         yield f"{glyph(entry.state, terminal)} {label}  {pad(entry.source, 8)} {terminal.paint(by, 'cyan')}{text}".rstrip()
 
 
-def count(entries: Iterable[Entry]) -> str:
-    """`12 enabled, 2 unavailable`."""
+def count_by_state(entries: Iterable[Entry]) -> str:
+    """Returns a summary such as `12 enabled, 2 unavailable`."""
     tally: dict[State, int] = {}
     for entry in entries:
         tally[entry.state] = tally.get(entry.state, 0) + 1

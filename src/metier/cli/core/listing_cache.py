@@ -1,14 +1,13 @@
-"""A listing that has not changed is not made again.
+"""The cached output of `metier skill list`.
 
-`metier skill list` is asked far more often than skills change: by people, by shells, by agents at every start. So the full
-command leaves its output behind, with every fact that it rested on: which files it looked at and their times, which folders
-it searched and what stood there, which commands it looked for. The next run looks the same facts up, and when all of them are
-as they were it prints the same bytes. Whoever changes what a listing depends on must record it here; a test changes each fact
-in turn and compares with the full command.
+`metier skill list` runs far more often than skills change: users, shells and agents run it at every start. So the full command
+stores its output together with every input that it depends on: files with their times, folders with their contents, the
+commands that it looked for. The next run compares these inputs and prints the same bytes if all are equal. A change of what
+a listing depends on must be recorded here; a test changes each input in turn and compares with the full command.
 
-A fact is always looked up before the listing reads what it stands for: what changes in between then looks changed next time.
+An input is always recorded before the listing reads it, so that a change in between makes the cached output invalid.
 
-Runs before anything is imported, so only `os`, `sqlite3` and `zlib` are used, and no value is parsed.
+This runs before anything else is imported, so it uses only `os`, `sqlite3` and `zlib`, and parses nothing.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ if TYPE_CHECKING:
 
     from metier.app import App
 
-    Fact = tuple[str, str, str]
+    ListingInput = tuple[str, str, str]  # kind, name, value
 
-__all__ = ["answer", "note_commands", "remember", "remembering"]
+__all__ = ["print_cached_listing", "record_commands", "record_inputs", "save_listing"]
 
-_VERSION = "3"
-_LARGEST = 16 * 1024 * 1024
-_MOST_ANSWERS = 12
+_VERSION = "4"
+_MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+_MAX_LISTINGS = 12
 _FRESH_NS = 50_000_000
-_asked: list[str] = []
-_pending: list[tuple[str, str, list[Fact]]] = []
+_arguments: list[str] = []
+_pending: list[tuple[str, str, list[ListingInput]]] = []
 
 
-def answer(words: Sequence[str]) -> int | None:
-    """Print the remembered output for this command line if nothing has changed since; None if the full command must run."""
+def print_cached_listing(words: Sequence[str]) -> int | None:
+    """Prints the cached output of this command line if it is still valid; returns None if the full command must run."""
     if "--watch" in words or "--help" in words:
         return None
-    _asked[:] = words
+    _arguments[:] = words
     try:
-        output = _recalled(words)
+        output = _load(words)
     except (OSError, ValueError, TypeError):
-        # No current folder, an argument that is no UTF-8, a damaged row: the full command has better words for it.
+        # No current folder, an argument that is not UTF-8, a damaged row: the full command reports it.
         return None
     if output is None:
         return None
@@ -54,7 +53,7 @@ def answer(words: Sequence[str]) -> int | None:
     return 0
 
 
-def _recalled(words: Sequence[str]) -> bytes | None:
+def _load(words: Sequence[str]) -> bytes | None:
     file = _file()
     if not os.path.exists(file):
         return None
@@ -63,46 +62,46 @@ def _recalled(words: Sequence[str]) -> bytes | None:
     try:
         db = sqlite3.connect(file, timeout=0.2)
         try:
-            row = db.execute("select id, output, sum from answer where key = ?", (_key(words),)).fetchone()
+            row = db.execute("select id, output, sum from listing where key = ?", (_key(words),)).fetchone()
             if row is None:
                 return None
-            facts = db.execute("select kind, name, value from fact where answer = ?", (row[0],)).fetchall()
+            inputs = db.execute("select kind, name, value from input where listing = ?", (row[0],)).fetchall()
         finally:
             db.close()
     except sqlite3.Error:
         return None
     output: bytes = row[1]
-    return output if _sum(output, facts) == row[2] and _unchanged(facts) else None
+    return output if _checksum(output, inputs) == row[2] and _are_unchanged(inputs) else None
 
 
-def remembering(app: App) -> None:
-    """Note the facts that the listing of this app rests on. Called by the full command before it looks at any of them."""
-    if not _asked:
+def record_inputs(app: App) -> None:
+    """Records the inputs of the listing. The full command calls it before it reads any of them."""
+    if not _arguments:
         return
     now = _now()
     signatures = [(name, _signature(name)) for name in _files(app)]
-    facts = [("file", name, text) for name, (text, _) in signatures]
+    inputs = [("file", name, text) for name, (text, _) in signatures]
     newest = max(time for _, (_, time) in signatures)
     if not app.settings.boolean("cache.enabled"):
         return
-    # A folder that is a link to another one is searched once; it is a place of its own as soon as the link is gone.
-    facts += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
-    # Which agents are on this machine, and what they link to.
-    facts += [("marks", names, _marks(names)) for names in ("\n".join(app.installation.visibility.markers),)]
-    facts += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
+    # A root that links to another one is searched once, and separately as soon as the link is removed.
+    inputs += [("link", root, os.path.realpath(root)) for root in _possible_roots(app)]
+    # The agents on this machine, and the links in their folders.
+    inputs += [("markers", names, _existing(names)) for names in ("\n".join(app.installation.visibility.markers),)]
+    inputs += [("agents", folder, _links(folder)) for folder in app.installation.visibility.folders]
     bounds = f"{app.skills.limits.depth}:{app.skills.limits.directories}"
-    for place in app.skills.places:
-        value, time = _fingerprint(place.root, bounds)
+    for folder in app.skills.places:
+        value, time = _fingerprint(folder.root, bounds)
         newest = max(newest, time)
-        facts.append(("place", f"{bounds}:{place.root}", value))
+        inputs.append(("root", f"{bounds}:{folder.root}", value))
     if newest > now - _FRESH_NS:
-        # Something changed within the last tick of the clock: it may change again and look the same.
+        # A change within the last clock tick: another change might not show in the time.
         return
-    _pending.append((_file(), _key(_asked), facts))
+    _pending.append((_file(), _key(_arguments), inputs))
 
 
 def _files(app: App) -> Iterable[str]:
-    """Single files that a listing depends on."""
+    """Yields the single files that a listing depends on."""
     yield from map(
         str,
         (
@@ -114,11 +113,11 @@ def _files(app: App) -> Iterable[str]:
     )
 
 
-def remember(output: bytes) -> None:
-    """Keep what the full command printed."""
-    if not _pending or len(output) > _LARGEST:
+def save_listing(output: bytes) -> None:
+    """Stores what the full command printed."""
+    if not _pending or len(output) > _MAX_OUTPUT_BYTES:
         return
-    file, key, facts = _pending.pop()
+    file, key, inputs = _pending.pop()
     import sqlite3
 
     try:
@@ -127,51 +126,52 @@ def remember(output: bytes) -> None:
         try:
             db.execute("pragma synchronous = off")
             with db:
-                _store(db, key, output, facts)
+                _store(db, key, output, inputs)
         finally:
             db.close()
     except (sqlite3.OperationalError, UnicodeEncodeError, OSError):
-        # Locked, read-only, full, or a name that is not UTF-8: this listing is made again next time.
+        # Locked, read-only, a full disk, or a name that is not UTF-8: the listing is not cached.
         return
     except (sqlite3.Error, ValueError):
-        # Damaged, sometimes so that not even SQLite's complaint can be decoded: the next listing starts a new one.
+        # Damaged; sometimes even the message of SQLite cannot be decoded. The next listing starts a new file.
         _discard(file)
 
 
-def _store(db: sqlite3.Connection, key: str, output: bytes, facts: Sequence[Fact]) -> None:
+def _store(db: sqlite3.Connection, key: str, output: bytes, inputs: Sequence[ListingInput]) -> None:
     db.execute("begin immediate")
     if db.execute("pragma user_version").fetchone()[0] != int(_VERSION):
-        db.execute("drop table if exists answer")
-        db.execute("drop table if exists fact")
+        db.execute("drop table if exists listing")
+        db.execute("drop table if exists input")
         db.execute(f"pragma user_version = {_VERSION}")
-    db.execute("create table if not exists answer (id integer primary key, key text unique, output blob, sum integer)")
-    db.execute("create table if not exists fact (answer integer, kind text, name text, value text)")
-    db.execute("delete from answer where key = ?", (key,))
-    # Before the insert: SQLite may give the new answer the number of the old one, and it must not inherit its facts.
-    db.execute("delete from fact where answer not in (select id from answer)")
-    row = db.execute("insert into answer (key, output, sum) values (?, ?, ?)", (key, output, _sum(output, facts))).lastrowid
-    db.execute("delete from answer where id <= ?", ((row or 0) - _MOST_ANSWERS,))
-    db.execute("delete from fact where answer not in (select id from answer)")
-    db.executemany("insert into fact values (?, ?, ?, ?)", [(row, *fact) for fact in facts])
+    db.execute("create table if not exists listing (id integer primary key, key text unique, output blob, sum integer)")
+    db.execute("create table if not exists input (listing integer, kind text, name text, value text)")
+    db.execute("delete from listing where key = ?", (key,))
+    # Before the insert, because SQLite may use an id again, and the new listing must not get the inputs of the old one.
+    db.execute("delete from input where listing not in (select id from listing)")
+    values = (key, output, _checksum(output, inputs))
+    row = db.execute("insert into listing (key, output, sum) values (?, ?, ?)", values).lastrowid
+    db.execute("delete from listing where id <= ?", ((row or 0) - _MAX_LISTINGS,))
+    db.execute("delete from input where listing not in (select id from listing)")
+    db.executemany("insert into input values (?, ?, ?, ?)", [(row, *one) for one in inputs])
 
 
-def _sum(output: bytes, facts: Iterable[Fact]) -> int:
-    """SQLite does not notice a flipped bit in a row, and we do not wait for the disk when we write one."""
+def _checksum(output: bytes, inputs: Iterable[ListingInput]) -> int:
+    """Protects against a damaged row, which SQLite does not detect, and which `synchronous = off` makes more likely."""
     import zlib
 
-    return zlib.crc32("\0".join(part for fact in facts for part in fact).encode(), zlib.crc32(output))
+    return zlib.crc32("\0".join(part for one in inputs for part in one).encode(), zlib.crc32(output))
 
 
-def _unchanged(facts: Iterable[Fact]) -> bool:
-    for kind, name, value in facts:
+def _are_unchanged(inputs: Iterable[ListingInput]) -> bool:
+    for kind, name, value in inputs:
         if kind == "file":
             now = _signature(name)[0]
         elif kind == "link":
             now = os.path.realpath(name)
         elif kind == "command":
-            now = _found(name)
-        elif kind == "marks":
-            now = _marks(name)
+            now = _find_command(name)
+        elif kind == "markers":
+            now = _existing(name)
         elif kind == "agents":
             now = _links(name)
         else:
@@ -182,25 +182,24 @@ def _unchanged(facts: Iterable[Fact]) -> bool:
     return True
 
 
-def note_commands(found: Mapping[str, str | None]) -> None:
-    """Where the commands were that were looked for on the way; known only once the catalog is made."""
+def record_commands(found: Mapping[str, str | None]) -> None:
+    """Records where each command was found. They are known only after the catalog is built."""
     if _pending:
         _pending[-1][2].extend(("command", name, path or "") for name, path in found.items())
 
 
 def _possible_roots(app: App) -> Iterable[str]:
-    """Every folder that `standard_places` may leave out because it is another one under a second name."""
+    """Yields every root that `standard_folders` leaves out if it is the same folder as another one."""
     for folder in (app.paths.user_home, app.folder):
         yield from (os.path.join(folder, name, "skills") for name in (".claude", ".agents", ".agent", ".metier"))
     yield from filter(None, (app.installation.user_dir, app.installation.plugins_dir, app.settings.path("skills.dir")))
 
 
 def _fingerprint(root: str, bounds: str) -> tuple[str, int]:
-    """What stands in a place: two equal texts mean an equal listing of it. Also the youngest time in it."""
+    """Returns a text that changes with the skills below a root, and the newest time in it."""
     depth, directories = bounds.split(":")
     result = find_skill_folders(root, depth=int(depth), directories=int(directories))
-    # A check sum and not a digest: it guards against change, not against an attacker, who would have to own our cache
-    # folder first; hashlib would cost every start the loading of OpenSSL.
+    # A checksum is enough: an attacker would need write access to the cache. Importing hashlib would load OpenSSL.
     import zlib
 
     data = "\n".join([f"{folder}\0{mtime}\0{size}" for folder, mtime, size in result.found]).encode("utf-8", "surrogateescape")
@@ -209,12 +208,12 @@ def _fingerprint(root: str, bounds: str) -> tuple[str, int]:
     return f"{len(result.found)}:{zlib.crc32(data)}:{zlib.adler32(data)}:{len(data)}:{rest}", newest
 
 
-def _marks(names: str) -> str:
+def _existing(names: str) -> str:
     return "".join("1" if os.path.isdir(name) else "0" for name in names.split("\n"))
 
 
 def _links(folder: str) -> str:
-    """Where a folder is, and where each link in it leads."""
+    """Returns the real path of a folder and the target of each link in it."""
     try:
         with os.scandir(folder) as children:
             links = [f"{child.name}>{os.path.realpath(child.path)}" for child in children if child.is_symlink()]
@@ -224,7 +223,7 @@ def _links(folder: str) -> str:
 
 
 def _signature(file: str) -> tuple[str, int]:
-    """What tells a changed file from an unchanged one, and when it last changed. The change time also sees a chmod."""
+    """Returns a text that changes with the file, and its newest time. The change time detects a chmod."""
     try:
         status = os.stat(file)
     except OSError:
@@ -233,8 +232,8 @@ def _signature(file: str) -> tuple[str, int]:
     return text, max(status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _found(command: str) -> str:
-    """The first executable of that name on PATH, as `shutil.which` finds it."""
+def _find_command(command: str) -> str:
+    """Returns the first executable of that name on PATH, like `shutil.which`."""
     path = os.environ.get("PATH", os.defpath)
     if os.path.dirname(command):
         return command if _is_executable(command) else ""
@@ -251,19 +250,19 @@ def _is_executable(file: str) -> bool:
 
 def _file() -> str:
     home = os.environ.get("METIER_HOME") or os.path.join(os.environ.get("HOME") or os.path.expanduser("~"), ".metier")
-    return os.path.join(os.path.abspath(home), "cache", "answers.sqlite")
+    return os.path.join(os.path.abspath(home), "cache", "listings.sqlite")
 
 
 def _key(words: Sequence[str]) -> str:
-    """Everything about the caller that changes what is printed."""
+    """Returns everything about the caller that changes the output."""
     variables = [f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith(("METIER_", "SKILLS_"))]
     names = ("HOME", "PATH", "NO_COLOR", "FORCE_COLOR", "TERM", *HOST_VARIABLES)
-    # Unset is not empty: without a PATH the system's own is searched, with an empty one nothing is.
+    # Unset and empty differ: without PATH the default is searched, with an empty one nothing.
     variables += [f"{name}={os.environ[name]}" if name in os.environ else name for name in names]
     screen = str(tuple(os.get_terminal_size(1))) if os.isatty(1) else "pipe"
     from metier import __version__
 
-    # Another installation has its bundled skills elsewhere, another user may read other files.
+    # Another installation has other bundled skills, and another user may read other files.
     program = [_VERSION, __version__, sys.version, __file__, str(os.geteuid())]
     return "\0".join([*program, os.getcwd(), screen, *variables, *words])
 

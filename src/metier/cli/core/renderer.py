@@ -42,9 +42,9 @@ def render_result(result: Result, title: str, *, as_json: bool) -> int:
         if result.info:
             _write_error_line(result.info)
     if result.cacheable and not paged and not result.notes:
-        from .listing_cache import remember
+        from .listing_cache import save_listing
 
-        remember(output)
+        save_listing(output)
     return result.status
 
 

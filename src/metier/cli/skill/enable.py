@@ -1,4 +1,4 @@
-"""`metier skill enable` and `metier skill disable`: on and off without removing anything."""
+"""`metier skill enable` and `metier skill disable`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["disable", "enable"]
 @command("skill", "enable")
 @click.argument("name", shell_complete=skill_names)
 def enable(app: App, *, name: str) -> Result:
-    """Switch a skill on."""
+    """Enable a skill."""
     entry = entry_named(app, name)
     _switch_plugin(app, name, on=True)
     for key in ("skills.disabled", "skills.disabled_bundled"):
@@ -36,7 +36,7 @@ def enable(app: App, *, name: str) -> Result:
 @command("skill", "disable")
 @click.argument("name", shell_complete=skill_names)
 def disable(app: App, *, name: str) -> Result:
-    """Switch a skill off without removing it. `metier skill enable NAME` brings it back."""
+    """Disable a skill without removing it. `metier skill enable NAME` enables it again."""
     entry = entry_named(app, name)
     if not _switch_plugin(app, name, on=False):
         key = "skills.disabled_bundled" if entry.source is Source.BUNDLED else "skills.disabled"
@@ -46,7 +46,10 @@ def disable(app: App, *, name: str) -> Result:
 
 
 def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
-    """A plugin that the configuration lists is on or off there, as far as that is about this skill alone."""
+    """Sets `enabled` of the configured plugins with this skill. Disables a plugin only if it has no other skill.
+
+    Returns False if there is none.
+    """
     plugins = listing_plugins(app, name)
     if not on:
         plugins = {plugin: others for plugin, others in plugins.items() if not others}
@@ -59,7 +62,7 @@ def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
             row["enabled"] = on
         return True
 
-    # Switched on with its plugin, the others that it brings stay as they are: off.
+    # The other skills of a plugin that is enabled for this one stay disabled.
     others = [other for plugin, names in plugins.items() if not plugin.enabled for other in names]
     change_rows(app.paths.config_file, KEYS["skills.plugins"], change)
     if others:
@@ -68,7 +71,7 @@ def _switch_plugin(app: App, name: str, *, on: bool) -> bool:
 
 
 def _after(app: App, entry: Entry) -> Result:
-    """Look again: a filter or a missing command may still have the last word, and the user should hear it."""
+    """Reports the new state, which a filter or a missing command may still decide."""
     now = entry_named(App(environment=app.environment, folder=app.folder, flags=app.flags), entry.name)
     if now.state is State.UNTRUSTED:
         raise RefusedError(

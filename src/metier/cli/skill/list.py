@@ -12,8 +12,8 @@ import click
 from metier.app import App
 from metier.catalog import Catalog, Entry, Source, State
 from metier.cli.core.dispatch import command
-from metier.cli.core.entry_rows import count, entry_lines, entry_row, glyph
-from metier.cli.core.listing_cache import note_commands, remembering
+from metier.cli.core.entry_rows import count_by_state, entry_lines, entry_row, glyph
+from metier.cli.core.listing_cache import record_commands, record_inputs
 from metier.cli.core.renderer import envelope
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
@@ -43,7 +43,7 @@ def list_skills(
     """List every skill on this machine with its state.
 
     GLOBS filter by name: `metier skill list 'pdf-*'`. A skill is enabled (✓), disabled (○), unavailable (✗, something is
-    missing), shadowed (≡, another source has the same name), untrusted (?, in a folder nobody trusted) or skipped (!).
+    missing), shadowed (≡, another source has the same name), untrusted (?, in a folder that is not trusted) or skipped (!).
     """
 
     def wanted(entry: Entry) -> bool:
@@ -56,15 +56,15 @@ def list_skills(
 
     if watch:
         _watch(app, wanted)
-    remembering(app)
+    record_inputs(app)
     catalog = app.catalog
-    note_commands(app.skills.machine.commands)
+    record_commands(app.skills.machine.commands)
     selects = bool(globs or source or state or tags)
     entries = tuple(filter(wanted, catalog.entries)) if selects else catalog.entries
     visibility = app.installation.visibility
-    # Which packages can be imported, and which files may be read, would cost more to look up again than it saves.
-    stable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
-    return _result(entries, catalog, limit, visibility.hosts_of, remember=stable)
+    # Importable packages and unreadable files take longer to check than a cached listing saves.
+    cacheable = not app.skills.machine.packages and not any(map(_is_unreadable, catalog.entries))
+    return _result(entries, catalog, limit, visibility.hosts_of, cacheable=cacheable)
 
 
 def _is_unreadable(entry: Entry) -> bool:
@@ -72,7 +72,7 @@ def _is_unreadable(entry: Entry) -> bool:
 
 
 def _result(
-    entries: Sequence[Entry], catalog: Catalog, limit: int | None, agents: Callable[[str], tuple[str, ...]], *, remember: bool
+    entries: Sequence[Entry], catalog: Catalog, limit: int | None, agents: Callable[[str], tuple[str, ...]], *, cacheable: bool
 ) -> Result:
     seen = entries[:limit] if limit else entries
     rows = [{**entry_row(entry), "agents": list(agents(entry.folder))} for entry in seen]
@@ -80,17 +80,17 @@ def _result(
 
     def lines(terminal: Terminal) -> Iterator[str]:
         if not entries:
-            yield "no skills match" if catalog.entries else "no skills yet; write one with `metier skill create NAME`"
+            yield "No matching skills" if catalog.entries else "No skills yet; create one with `metier skill create NAME`"
             return
         yield from entry_lines(seen, terminal, agents)
-        rest = f"; {len(entries) - len(seen):,} more, raise --limit to see them" if len(seen) < len(entries) else ""
-        yield terminal.paint(f"{count(seen)}{rest}", "dim")
+        rest = f"; {len(entries) - len(seen):,} more; use a higher --limit to see them" if len(seen) < len(entries) else ""
+        yield terminal.paint(f"{count_by_state(seen)}{rest}", "dim")
 
-    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, cacheable=remember)
+    return Result(data=data, lines=lines, notes=catalog.warnings, pages=True, cacheable=cacheable)
 
 
 def _watch(app: App, wanted: Any) -> None:  # Any: a predicate over entries
-    """Until interrupted: the list, then a line (or an envelope) for each change."""
+    """Prints the list, then a line (or an envelope) for each change, until interrupted."""
     as_json = "--json" in sys.argv
     terminal = Terminal.of()
     for update in app.skills.watch():
@@ -104,7 +104,7 @@ def _update_bytes(update: CatalogUpdate, wanted: Any, terminal: Terminal, *, as_
         first = [entry_row(entry) for entry in update.catalog.entries if wanted(entry)] if not update.changes else None
         return envelope("skill list --watch", data={"changes": changes} if first is None else {"skills": first})
     if not update.changes:
-        lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "watching; Ctrl-C ends"]
+        lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "Watching for changes; press Ctrl-C to stop"]
     else:
         lines = [
             f"{change.kind:8} {glyph(change.entry.state, terminal)} {one_line(change.entry.name)} ({change.entry.source})"

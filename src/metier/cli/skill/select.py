@@ -1,4 +1,4 @@
-"""`metier skill select`: which skills fit a request, and why."""
+"""`metier skill select`: select the skills that fit a request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SIGNS = {MatchDecision.ACTIVATE: ("✓", "green"), MatchDecision.SUGGEST: ("~",
 
 @command("skill", "select")
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
-@click.option("-k", "--limit", type=click.IntRange(min=1), help="The best so many, however well they fit.")
+@click.option("-k", "--limit", type=click.IntRange(min=1), help="Show this many, however well they fit.")
 @click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
-@click.option("--semantic/--words", default=None, help="By meaning too, or by words alone; the setting is selection.semantic.")
+@click.option("--semantic/--words", default=None, help="Use sentence embeddings too, or words only.  [default: the setting selection.semantic]")
 def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
-    """Pick the skills that fit a request, locally: no network, no language model.
+    """Select the skills that fit a request, locally: no network, no language model.
 
-    Prints those worth activating (✓); with -k also what is only worth a mention (~) or nothing (·). `-` reads the request
-    from standard input, for whole task descriptions.
+    Prints the skills to activate (✓); with -k also weaker matches, which are only worth a mention (~) or not even that (·).
+    `-` reads the request from standard input.
     """
     text = request_text(query)
     selector = app.skills.selector if semantic is None else app.skills.selector_for(app.catalog, semantic=semantic)
@@ -46,12 +46,12 @@ def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool
 
 
 def request_text(words: Sequence[str]) -> str:
-    """What was asked: the words of the command line, or standard input for `-`."""
+    """Returns the request from the command line, or from standard input for `-`."""
     text = " ".join(words)
     if text == "-":
         text = sys.stdin.read(1 << 20)
     if not text.strip():
-        raise UsageError("the request is empty", hint="say what you want done")
+        raise UsageError("the request is empty", hint='describe the task, such as `metier skill select "merge two PDF files"`')
     return text
 
 
@@ -71,10 +71,10 @@ def _row(match: Match) -> dict[str, Any]:
 
 def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
     if not selection.selected:
-        yield f"none of {selection.considered:,} skills fits well enough to be activated"
+        yield f"None of {selection.considered:,} skills fits well enough"
         near = [match.name for match in selection.rejected if match.decision is MatchDecision.SUGGEST]
         if near:
-            yield f"nearest: {', '.join(map(one_line, near[:3]))}"
+            yield f"Closest: {', '.join(map(one_line, near[:3]))}"
         return
     widest = max(cell_width(one_line(match.name)) for match in selection.selected)
     for match in selection.selected:
