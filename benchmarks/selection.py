@@ -46,7 +46,7 @@ from metier.selection.ranker import GROUPS, uncovered_share
 from metier.selection.signals import SIGNALS
 from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, Network, TrainedData, load_trained_data, read_network
 from training.examples import FOLDS, Example, Shelves, asked_in, examples, folds_by_source, judgements
-from training.labels import DEFAULT, Labelled, Plain, gap_of, measure, read_corpus, read_negatives, read_queries
+from training.labels import Labelled, Plain, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
@@ -112,16 +112,14 @@ class Folds:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DEFAULT)
+    parser.add_argument("--data", type=Path, help="folder with the training data; see training/README.md")
     parser.add_argument("--quick", action="store_true", help="every tenth request, no synthetic growth")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--growth", type=int, default=100_000, help="skills in the synthetic library; 0 leaves it out")
     parser.add_argument("--semantic", type=Path, metavar="FILE", help="the extra too; FILE keeps the skills' vectors")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the abstention curve here")
     options = parser.parse_args()
-    if not (options.data / "corpus.jsonl.gz").exists():
-        print(f"needs the selection data, which is not at {options.data}", file=sys.stderr)
-        return 2
+    options.data = data_folder(options.data)
     every = 10 if options.quick else 1
     skills, queries = read_corpus(options.data), read_queries(options.data)
     negatives = read_negatives(options.data)

@@ -1,7 +1,8 @@
 """Makes src/metier/selection/data/trained.bin: `python -m training`.
 
-Prints every figure under cross-validation grouped by source, writes what each fold learnt to training/folds.bin (the
-benchmark ranks a publisher's queries with the fold that never saw that publisher), then fits on everything.
+Prints every figure under cross-validation grouped by source, writes the networks of each fold to training/folds.bin (the
+benchmark ranks a publisher's queries with the fold that has not seen that publisher), then fits on all data. With `--check`
+it changes no shipped file and compares the result with them.
 """
 
 from __future__ import annotations
@@ -21,23 +22,29 @@ from metier.selection.container import pack
 from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
 from training.fitting import BRIEF, SETTINGS, Fitted, Material, fit
-from training.labels import DEFAULT, Labelled, gap_of, measure, read_corpus, read_negatives, read_queries
+from training.labels import SELECTION_FILES, Labelled, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
 from training.networks import NOT_ASKED, levelled, orders, shifted
+from training.reproducibility import TOLERANCE, compare, digest
 from training.vectors import make_vectors
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "selection" / "data" / "trained.bin"
+SHIPPED_FOLDS = HERE / "folds.bin"
 NEVER = -9.0
 Figures = dict[str, list[dict[str, float]]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder with corpus.jsonl.gz, queries and negatives")
-    parser.add_argument("--work", type=Path, default=HERE / "work", help="keeps what takes long; remove it to start afresh")
+    parser.add_argument("--data", type=Path, help=f"folder with {', '.join(SELECTION_FILES)}")
+    parser.add_argument("--work", type=Path, default=HERE / "work", help="folder for intermediate results")
     parser.add_argument("--out", type=Path, default=SHIPPED)
-    parser.add_argument("--folds", type=Path, default=HERE / "folds.bin")
+    parser.add_argument("--folds", type=Path, default=SHIPPED_FOLDS)
+    parser.add_argument("--check", action="store_true", help="write to the work folder and compare with the shipped files")
     options = parser.parse_args()
+    options.data = data_folder(options.data)
+    if options.check:
+        options.out, options.folds = options.work / SHIPPED.name, options.work / SHIPPED_FOLDS.name
     begin = time.time()
     options.work.mkdir(parents=True, exist_ok=True)
     skills, queries = read_corpus(options.data), read_queries(options.data)
@@ -55,10 +62,22 @@ def main() -> None:
     whole.networks["fit"] = shifted(whole.networks["fit"], shift)
     options.out.write_bytes(pack(statistics_of(trained) | whole.arrays() | eased, version=TRAINED_FORMAT))
     print(f"{options.out.name}: {options.out.stat().st_size / 1e6:.1f} MB, {time.time() - begin:.0f} s")
+    if options.check:
+        check(options.out, options.folds)
+
+
+def check(made: Path, folds: Path) -> None:
+    """Ends the program with status 1 if a file differs from the shipped one."""
+    pairs = ((made, SHIPPED), (folds, SHIPPED_FOLDS))
+    lines = [f"{shipped.name}: {line}" for file, shipped in pairs for line in compare(file, shipped)]
+    if lines:
+        raise SystemExit("\n".join(["The result differs from what ships:", *lines]))
+    equal = all(digest(file) == digest(shipped) for file, shipped in pairs)
+    print("Equal to what ships, byte for byte" if equal else f"Equal to what ships, within {TOLERANCE:.1%} of each array")
 
 
 def trained_from(path: Path) -> TrainedData:
-    """Word vectors in bytes, the axes turned so that the first hold most; each word's scale goes into its importance."""
+    """Returns the word vectors in bytes, with axes ordered by variance; a word's scale goes into its importance."""
     found = np.load(path)
     order = np.argsort(found["hashes"])
     vectors = found["vectors"][order].astype(np.float64)
@@ -84,7 +103,7 @@ def statistics_of(trained: TrainedData) -> dict[str, Array]:
 
 
 def unrelated(publishers: list[str]) -> list[Labelled]:
-    """Each is asked of all skills and of one publisher's, in turn."""
+    """Returns requests that fit no skill, each for all skills and for one publisher's, in turn."""
     lines = (HERE / "unrelated.txt").read_text(encoding="utf-8").splitlines()
     return [
         Labelled(line, (f"{publishers[number % len(publishers)]}#",), f"unrelated-{number % FOLDS}", "unrelated")
@@ -93,7 +112,7 @@ def unrelated(publishers: list[str]) -> list[Labelled]:
 
 
 def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str, Array], tuple[float, float]]:
-    """Prints the figures; returns what each fold learnt as arrays, and what makes one threshold serve all sizes."""
+    """Prints the figures; returns the networks of each fold as arrays, and the shift and bonus of the fit by library size."""
     fold_of = folds_by_source([one for one in asked if one.kind != "unrelated"])
     fold_of |= {one.source: int(one.source.rpartition("-")[2]) for one in asked if one.kind == "unrelated"}
     figures: Figures = defaultdict(list)
@@ -124,17 +143,17 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
 
 @dataclass
 class Answers:
-    """What the networks said of requests they had not seen."""
+    """Results of the networks for held-out requests."""
 
     fits: list[tuple[str, str, int, float]] = field(default_factory=list)
-    """Setting, kind of request, size of the library, and the log-odds of a skill that the label names."""
+    """Setting, kind of request, size of the library, and log-odds of a labelled skill."""
     sure: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    """By setting: the confidence of each of the first three, and whether it was right."""
+    """By setting: the confidence of each of the first three matches, and whether it is right."""
 
     def add(self, one: Example, raw: Array, made: Fitted) -> None:
         columns = rank_features(one.values, raw)
         odds = fit_of(columns, made.networks["fit"], one.size, 0.0)
-        # One that was not found at all has not been let through, and not been kept.
+        # A skill that is not among the candidates counts as not activated.
         named = [float(odds.max(initial=NEVER))] if one.asked.kind == "unrelated" else odds[one.right].tolist()
         named += [NEVER] * (len(one.asked.skills) - len(named))
         kind = one.asked.kind if one.asked.kind in (*NOT_ASKED, "quoted", "fragment") else "asked"
@@ -143,7 +162,7 @@ class Answers:
         self.sure[one.setting] += [(float(sure[place]), right) for place, right in judgements(one, raw)]
 
     def show(self, shift: float, ease: float) -> None:
-        """Shares that are activated by kind and size, and the mean gap between what was said and what was so."""
+        """Prints the activated shares by kind and size, and the calibration error."""
         shares: dict[tuple[str, str], list[bool]] = defaultdict(list)
         for setting, kind, size, odds in self.fits:
             name = f"{setting} {max(one for one in SOME if one <= size):>5,}" if setting == "some" else setting

@@ -1,24 +1,45 @@
-"""The data that training and benchmarks read: skills, dev queries with their right skills, near misses."""
+"""The data that training and benchmarks read: skills, dev queries with their right skills, and near misses.
+
+It is not part of the repository. `data_folder` finds it; README.md describes the files.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DEFAULT", "Labelled", "Plain", "gap_of", "measure", "read_corpus", "read_negatives", "read_queries"]
+__all__ = [
+    "SELECTION_FILES", "Labelled", "Plain", "data_folder", "gap_of", "measure", "read_corpus", "read_negatives", "read_queries",
+]  # fmt: skip
 
-DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "selection"
+SELECTION_FILES = ("corpus.jsonl.gz", "queries.jsonl", "negatives.jsonl")
+_DEFAULT = Path(__file__).resolve().parent / "data"
+
+
+def data_folder(given: Path | None, files: Sequence[str] = SELECTION_FILES) -> Path:
+    """Returns the folder with the data: the given one, else $METIER_TRAINING_DATA, else training/data.
+
+    Ends the program with one sentence if a file is missing.
+    """
+    folder = given or Path(os.environ.get("METIER_TRAINING_DATA") or _DEFAULT)
+    missing = [name for name in files if not (folder / name).is_file()]
+    if missing:
+        raise SystemExit(
+            f"{folder} has no {', '.join(missing)}; pass --data FOLDER or set METIER_TRAINING_DATA (see training/README.md)"
+        )
+    return folder
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The simplest thing that is a skill."""
+    """A skill of the corpus."""
 
     id: str
     name: str
@@ -34,13 +55,13 @@ class Plain:
 class Labelled:
     query: str
     skills: tuple[str, ...]
-    """The right ones; for a near miss, the wrong ones."""
+    """Ids of the right skills; for a near miss, of the wrong ones."""
     source: str
     kind: str
 
     @property
     def home(self) -> str:
-        """The publisher in whose library it is asked."""
+        """The publisher whose library is searched."""
         return self.skills[0].partition("#")[0]
 
 
@@ -55,13 +76,13 @@ def read_queries(folder: Path) -> list[Labelled]:
 
 
 def read_negatives(folder: Path) -> list[Labelled]:
-    """Those that name a skill; a few name none."""
+    """Returns the near misses that name a skill; a few name none."""
     rows = (row for row in _lines(folder / "negatives.jsonl") if row["not"])
     return [Labelled(row["query"], tuple(row["not"]), row["source"], "near-miss") for row in rows]
 
 
 def measure(ranked: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """As data/selection/baseline.py does."""
+    """Returns NDCG@10 and recall at 1, 5 and 10."""
     hits = [doc in right for doc in ranked[:10]]
     gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits))
     ideal = sum(1 / math.log2(place + 2) for place in range(min(len(right), 10)))
@@ -69,7 +90,7 @@ def measure(ranked: Sequence[str], right: Sequence[str]) -> dict[str, float]:
 
 
 def gap_of(pairs: Sequence[tuple[float, float]]) -> float:
-    """Mean distance, in points, between what was said and what was so, over tenths of confidence."""
+    """Returns the calibration error in percentage points, over ten bins of confidence."""
     tenths: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for said, right in pairs:
         tenths[int(10 * said)].append((said, right))

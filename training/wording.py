@@ -29,10 +29,10 @@ from metier.scan.subject import ScanLimits, read_subject
 from metier.scan.text import SkillText, TextKind
 from metier.selection.arrays import Array
 from metier.spec import MemoryFiles
+from training.labels import data_folder
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "src" / "metier" / "scan" / "data" / "wording.tsv"
-DATA = HERE.parents[1] / "shared" / "data"
 FOLDS = 4
 REVIEWED = 0.01
 """The share of ordinary skills that may alarm."""
@@ -51,10 +51,11 @@ class Ordinary:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.wording", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, help="folder with corpus.jsonl.gz and real-skills.jsonl.gz")
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--quick", action="store_true", help="no cross-validation: the threshold stays what it is")
     options = parser.parse_args()
+    options.data = data_folder(options.data, ("corpus.jsonl.gz", "real-skills.jsonl.gz"))
     begin = time.time()
     harmful = list(read_harmful(HERE / "harmful.tsv"))
     harmless = [sentence_features(line) for line in (HERE / "harmless.txt").read_text(encoding="utf-8").splitlines()]
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def read_skills(data: Path) -> Iterator[tuple[str, bytes]]:
-    with gzip.open(data / "selection" / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(data / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
             head = f"---\nname: {json.dumps(row['name'])}\ndescription: {json.dumps(row['description'])}\n---\n\n"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metier.selection.confidence import log_size_excess
-from metier.selection.trained_data import load_trained_data
+from metier.selection.container import pack
+from metier.selection.trained_data import TRAINED_FORMAT, load_trained_data
 from training.descent import Votes, listwise
 from training.examples import Shelves, folds_by_source
-from training.labels import Labelled, Plain, gap_of
+from training.fitting import Material, fit
+from training.labels import SELECTION_FILES, Labelled, Plain, data_folder, gap_of
 from training.networks import levelled
 from training.quoted import quoted_requests
+from training.reproducibility import compare, digest
 from training.vectors import Bag, Static, losses
 
 Array = np.ndarray
@@ -122,3 +126,46 @@ def test_a_part_of_all_skills_holds_the_named_one() -> None:
     there = {own[row].id for row in np.flatnonzero(library.alive)}
     assert "me#7" in there
     assert 10 <= library.live_count == len(there) <= 11
+
+
+def small_set() -> tuple[list[Plain], list[Labelled]]:
+    topics = ("invoice", "poem", "cluster", "recipe", "contract", "garden", "telescope", "piano", "passport", "beehive")
+    skills = [
+        Plain(f"p#{topic}", topic, f"Helps with a {topic}. Use for each {topic}.", f"# {topic}\nCheck the {topic}.")
+        for topic in topics
+    ]
+    asked = [Labelled(f"check my {one.name} today", (one.id,), one.publisher, "task") for one in skills]
+    return skills, asked + [Labelled(f"a {one.name} in a song", (one.id,), one.publisher, "near-miss") for one in skills]
+
+
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
+    files = [tmp_path / "one.bin", tmp_path / "other.bin"]
+    for file in files:
+        skills, asked = small_set()
+        fitted = fit(asked, Material(skills, asked, load_trained_data()))
+        file.write_bytes(pack(fitted.arrays(), version=TRAINED_FORMAT))
+    assert digest(files[0]) == digest(files[1])
+    assert compare(*files) == []
+
+
+def test_a_file_that_differs_names_its_arrays(tmp_path: Path) -> None:
+    values = np.linspace(1, 2, 64, dtype=np.float32)
+    for name, arrays in {
+        "shipped": {"kept": values, "moved": values, "cut": values},
+        "near": {"kept": values, "moved": values * np.float32(1.0001), "cut": values},
+        "far": {"kept": values, "moved": values * np.float32(1.1), "cut": values[:10]},
+    }.items():
+        (tmp_path / name).write_bytes(pack(arrays, version=TRAINED_FORMAT))
+    assert compare(tmp_path / "near", tmp_path / "shipped") == []
+    found = compare(tmp_path / "far", tmp_path / "shipped")
+    assert [line.partition(":")[0] for line in found] == ["cut", "moved"]
+
+
+def test_missing_data_is_named_with_the_way_to_pass_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "queries.jsonl").write_text("")
+    monkeypatch.setenv("METIER_TRAINING_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"no corpus\.jsonl\.gz, negatives\.jsonl; pass --data FOLDER"):
+        data_folder(None)
+    for name in SELECTION_FILES:
+        (tmp_path / name).write_text("")
+    assert data_folder(None) == data_folder(tmp_path) == tmp_path

@@ -20,7 +20,7 @@ from metier.runtime import check_health
 from metier.values import dataclass
 
 from .core.dispatch import command
-from .core.entry_rows import count
+from .core.entry_rows import count_by_state
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad
 
@@ -153,7 +153,7 @@ def _cache(app: App) -> DoctorCheck:
 
 def _skills(app: App) -> Iterator[DoctorCheck]:
     catalog = app.catalog
-    yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count(catalog.entries) or "none found")
+    yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count_by_state(catalog.entries) or "none found")
     for warning in catalog.warnings:
         yield DoctorCheck("search", "warning", warning)
     for entry in catalog.entries:

@@ -32,9 +32,7 @@ def trust(app: App, *, folder: str | None, remove: bool, listed: bool) -> Result
     """
     if listed:
         folders = app.trust.folders
-        return Result(
-            data={"folders": list(folders)}, lines=lambda _: tuple(map(one_line, folders)) or ("No trusted folders",)
-        )
+        return Result(data={"folders": list(folders)}, lines=lambda _: tuple(map(one_line, folders)) or ("No trusted folders",))
     target = os.path.join(app.folder, os.path.expanduser(folder or "."))
     if not os.path.isdir(target) and not remove:
         raise NotFoundError(f"folder {folder!r} not found", hint="name an existing folder")

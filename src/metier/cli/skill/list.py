@@ -104,7 +104,10 @@ def _update_bytes(update: CatalogUpdate, wanted: Any, terminal: Terminal, *, as_
         first = [entry_row(entry) for entry in update.catalog.entries if wanted(entry)] if not update.changes else None
         return envelope("skill list --watch", data={"changes": changes} if first is None else {"skills": first})
     if not update.changes:
-        lines = [*entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal), "Watching for changes; press Ctrl-C to stop"]
+        lines = [
+            *entry_lines(tuple(filter(wanted, update.catalog.entries)), terminal),
+            "Watching for changes; press Ctrl-C to stop",
+        ]
     else:
         lines = [
             f"{change.kind:8} {glyph(change.entry.state, terminal)} {one_line(change.entry.name)} ({change.entry.source})"

@@ -24,7 +24,11 @@ _SIGNS = {MatchDecision.ACTIVATE: ("✓", "green"), MatchDecision.SUGGEST: ("~",
 @click.argument("query", nargs=-1, required=True, metavar="REQUEST")
 @click.option("-k", "--limit", type=click.IntRange(min=1), help="Show this many, however well they fit.")
 @click.option("--explain", is_flag=True, help="Show every signal's share in each score.")
-@click.option("--semantic/--words", default=None, help="Use sentence embeddings too, or words only.  [default: the setting selection.semantic]")
+@click.option(
+    "--semantic/--words",
+    default=None,
+    help="Use sentence embeddings too, or words only.  [default: the setting selection.semantic]",
+)
 def select(app: App, *, query: tuple[str, ...], limit: int | None, explain: bool, semantic: bool | None) -> Result:
     """Select the skills that fit a request, locally: no network, no language model.
 

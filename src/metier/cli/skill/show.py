@@ -12,7 +12,7 @@ from metier.app import App
 from metier.catalog import Entry, Source, State
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
-from metier.cli.core.entry_rows import count, entry_row, glyph
+from metier.cli.core.entry_rows import count_by_state, entry_row, glyph
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
@@ -81,7 +81,7 @@ def _status(app: App) -> Result:
                 yield f"      {truncate(one_line(about), terminal.width - 6 if terminal.width else None)}"
                 if entry.reason:
                     yield f"      {terminal.paint(one_line(entry.reason), 'dim')}"
-        yield terminal.paint(count(entries) or "No skills yet. Create one with `metier skill create NAME`", "dim")
+        yield terminal.paint(count_by_state(entries) or "No skills yet. Create one with `metier skill create NAME`", "dim")
 
     return Result(data={"skills": [entry_row(entry) for entry in entries]}, lines=lines, notes=app.catalog.warnings, pages=True)
 

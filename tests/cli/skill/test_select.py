@@ -26,7 +26,7 @@ def test_the_right_bundled_skill_is_picked_for_a_request(shell: Shell) -> None:
 
 def test_a_request_that_fits_nothing_activates_nothing(shell: Shell) -> None:
     found = shell("skill", "select", "how old was Mozart when he died").ok()
-    assert "none of 5 skills fits well enough" in found.out
+    assert "None of 5 skills fits well enough" in found.out
 
 
 def test_a_limit_brings_the_best_with_their_decisions(shell: Shell) -> None:
