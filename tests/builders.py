@@ -124,7 +124,7 @@ folder = sys.argv[1]
 
 
 def as_another_user(folder: Path, code: str) -> Any:  # Any: what the code printed, as JSON
-    """Run code as somebody for whom permissions count, which they do not for root; its `folder` is the one given."""
+    """Run code as a user other than root, for whom permissions apply. The code sees the folder as `folder`."""
     process = python(_AS_ANOTHER + textwrap.dedent(code), folder)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

@@ -1,6 +1,6 @@
-"""The errors that metier raises on purpose, as one tree.
+"""The errors that metier raises, as one tree.
 
-The branches say who has to act, because that is what a caller decides on:
+The branches say who can act on an error:
 
     MetierError
     ├── InvalidSkillError      the skill's author; holds the Report with every problem
@@ -10,9 +10,9 @@ The branches say who has to act, because that is what a caller decides on:
     ├── NotFoundError          the user named something that does not exist
     │   └── SkillNotFoundError
     ├── AmbiguousError         the user named several things at once
-    ├── UnavailableError       no one yet: the same call may succeed later (never a NotFoundError)
+    ├── UnavailableError       nobody yet: the same call may succeed later (never a NotFoundError)
     ├── RefusedError           a policy said no; names the rule
-    ├── ConflictError          something is in the way: a name is taken, a file has changed
+    ├── ConflictError          a name is taken, or a file has changed
     └── ToolFailedError        sent to the model as a tool result; never ends a session
 
 `code` is for programs and never changes, `hint` is for people, `exit_status` is the exit status of the command line.
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class MetierError(Exception):
-    """Anything we raise on purpose."""
+    """The base class of all errors of metier."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
@@ -141,15 +141,15 @@ class ToolFailedError(MetierError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What was probably meant; empty if nothing is near."""
-    # Imported here: a command that knows what it was told asks nobody what was meant.
+    """Returns the most similar known word; empty if none is similar."""
+    # Imported here: difflib is needed only for a message.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), n=1)), "")
 
 
 def suggested_name(text: str) -> str:
-    """The nearest valid skill name, or nothing when no letter or digit is left."""
+    """Returns a valid skill name close to the text; empty if it has no letter or digit."""
     return "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:64].strip("-")
 
 

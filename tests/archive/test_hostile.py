@@ -98,7 +98,7 @@ CASES: dict[str, list[tuple[str, bytes]]] = {
         ("tar broken pax", tar_gz(TarEntry(name="P", data=b"99 path=x\n", kind=b"x"), T)),
         ("tar pax of no length", tar_gz(TarEntry(name="P", data=b"x path=x\n", kind=b"x"), T)),
         ("tar huge pax", tar_gz(TarEntry(name="P", data=b"1" * 20_000, kind=b"x"), T)),
-        ("tar pax for nobody", tar_gz(T, pax(("path", "x")))),
+        ("tar pax without a file", tar_gz(T, pax(("path", "x")))),
         ("tar wrong checksum", tar_gz(replace(T, sum_off=1))),
         ("tar binary size", tar_gz(replace(T, size_field=b"\x80" + bytes(10) + b"\x40"))),
         ("tar negative size", tar_gz(replace(T, size_field=b"-0000000001\0"))),
@@ -245,7 +245,7 @@ ROWS = [pytest.param(data, id=f"{row} {name}") for row, cases in CASES.items() f
 def test_a_hostile_archive_is_refused_whole(data: bytes) -> None:
     with pytest.raises(RefusedError) as caught:
         unpack(data)
-    assert caught.value.rule.startswith(("archive-", "path-gate"))
+    assert caught.value.rule.startswith(("archive-", "path-check"))
     assert caught.value.hint
 
 
@@ -287,7 +287,7 @@ def test_limits_are_the_callers() -> None:
 
 
 def test_a_bomb_is_stopped_by_its_promise_before_it_is_inflated() -> None:
-    with pytest.raises(RefusedError, match="like a bomb"):
+    with pytest.raises(RefusedError, match="like a zip bomb"):
         unpack(zip_of(ZipEntry(name="z", data=BOMB[: 9 << 20])))
 
 

@@ -1,4 +1,4 @@
-"""Who wins a name, and in which state each skill is."""
+"""The winner of each name, and the state of each skill."""
 
 from __future__ import annotations
 

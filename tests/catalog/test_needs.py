@@ -1,4 +1,4 @@
-"""What is read from a compatibility text, and what is left alone."""
+"""Requirements that are read from a compatibility text."""
 
 from __future__ import annotations
 

@@ -59,11 +59,11 @@ def test_a_file_that_is_not_there_is_not_found(skill: Path, path: str) -> None:
     ["../secret.txt", "references/../../secret.txt", "..", "", ".", "/", "~/x", "a\0b", "a\\..\\b", "C:/x", "references/.."],
 )
 def test_paths_that_leave_the_skill_are_refused_before_the_disk_is_asked(skill: Path, path: str) -> None:
-    assert refused(skill, path)[0] == "path-gate"
+    assert refused(skill, path)[0] == "path-check"
 
 
 def test_an_absolute_path_is_refused_even_to_a_file_inside(skill: Path) -> None:
-    assert refused(skill, str(skill / "references/guide.md"))[0] == "path-gate"
+    assert refused(skill, str(skill / "references/guide.md"))[0] == "path-check"
 
 
 def test_the_skill_may_be_reached_through_a_link(skill: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_resource_is_its_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "rule"),
-    [("../x", "path-gate"), ("/etc/passwd", "path-gate"), ("out", "link-leaves-skill"), ("scripts", "not-a-file")],
+    [("../x", "path-check"), ("/etc/passwd", "path-check"), ("out", "link-leaves-skill"), ("scripts", "not-a-file")],
 )
 def test_a_resource_outside_the_skill_is_refused(tmp_path: Path, skill: Path, path: str, rule: str) -> None:
     (skill / "out").symlink_to("/etc/passwd")

@@ -1,4 +1,4 @@
-"""The one gate for paths, and files in memory."""
+"""The path check, and files in memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_plain_relative_path_comes_out_clean(text: str, path: str) -> None:
 def test_a_hostile_path_is_refused_and_told_why(text: str, why: str) -> None:
     with pytest.raises(RefusedError, match=why) as caught:
         resource_path(text)
-    assert caught.value.rule == "path-gate"
+    assert caught.value.rule == "path-check"
     assert caught.value.hint
 
 

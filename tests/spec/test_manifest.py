@@ -1,4 +1,4 @@
-"""What SKILL.md says about its skill, as one value."""
+"""The frontmatter of SKILL.md as one value."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_problem_has_all_that_a_person_needs() -> None:
         7,
     )
     assert found.message == "the name 'My Skill' has characters other than a-z, 0-9 and -"
-    assert found.hint == "call it 'my-skill'"
+    assert found.hint == "use 'my-skill'"
 
 
 def test_everything_is_found_in_one_pass_and_in_the_order_of_the_file() -> None:

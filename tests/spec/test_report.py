@@ -59,5 +59,5 @@ def test_a_report_can_be_walked_through() -> None:
 
 
 def test_nobody_may_ask_whether_a_report_is_true() -> None:
-    with pytest.raises(TypeError, match=r"ask a Report for \.ok"):
+    with pytest.raises(TypeError, match=r"use Report\.ok"):
         bool(Report())

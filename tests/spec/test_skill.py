@@ -83,7 +83,7 @@ def test_a_resource_is_read_by_its_path() -> None:
 def test_a_resource_outside_the_skill_is_refused(path: str) -> None:
     with pytest.raises(RefusedError) as caught:
         load(MemoryFiles({"SKILL.md": SKILL})).resource(path)
-    assert caught.value.rule == "path-gate"
+    assert caught.value.rule == "path-check"
 
 
 def test_a_resource_that_is_not_there_is_not_found() -> None:

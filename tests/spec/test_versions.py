@@ -93,7 +93,7 @@ def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> N
     "text", ["^", "latest", "1.2.3.4", "^^1", "1.x.3", "x.1", ">=", "1 -", "^1.2-", "^1,2", "1.2.3 -2", "1" * 200]
 )
 def test_what_is_no_range_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a range"):
+    with pytest.raises(UsageError, match="is not a version range"):
         VersionRange.parse(text)
 
 

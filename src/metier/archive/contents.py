@@ -1,8 +1,8 @@
-"""All files of a skill in memory, with what a folder has beside bytes: execute bits, links and times.
+"""All files of a skill in memory, with execute bits, links and times.
 
 A Contents that exists is safe to write: every name is portable, no two are one file on some system, no file is also a
-folder, and every link ends at a file or folder inside. Archives, git trees and folders all become this before anybody
-else sees them, so there is one place that decides, and it decides on the whole before a byte is written.
+folder, and every link ends at a file or folder inside. Archives, git trees and folders are all
+converted to it first, so one place checks them, as a whole, before a byte is written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Member:
     data: bytes
     executable: bool = False
     time: int | None = field(default=None, compare=False)
-    """When it was last changed, in ns since 1970, where its source says so. Not a part of what the skill is."""
+    """Last change in ns since 1970, if the source has it. Not part of the skill's identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Link:
 
 
 class Contents:
-    """The Files of a skill that is not on disk yet."""
+    """The files of a skill that is not on disk yet; implements Files."""
 
     __slots__ = ("_hashes", "_links", "_members")
 
@@ -57,7 +57,7 @@ class Contents:
         folders: Iterable[str] = (),
         limits: ArchiveLimits = SKILL_LIMITS,
     ) -> None:
-        """Folders that an archive names leave no trace here, but their names are judged as if they did."""
+        """Checks everything. `folders` are those that an archive names; they are not kept, but their names are checked."""
         self._members: dict[str, Member] = {}
         self._links: dict[str, str] = {}
         self._hashes: dict[str, tuple[str, str]] | None = None
@@ -80,7 +80,7 @@ class Contents:
             return NotImplemented
         return self._members == other._members and self._links == other._links
 
-    __hash__ = None  # type: ignore[assignment]  # a mapping of bytes is no key
+    __hash__ = None  # type: ignore[assignment]  # contents are not hashable
 
     def __repr__(self) -> str:
         return f"Contents({len(self._members)} files, {len(self._links)} links)"
@@ -124,7 +124,7 @@ class Contents:
         )  # fmt: skip
 
     def below(self, folder: str, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
-        """What is in one folder, as if it were all. A link from there to the rest of the tree leaves, and is refused."""
+        """Returns the contents of one folder. Raises RefusedError for a link from it to the rest of the tree."""
         prefix = f"{folder}/" if folder else ""
         cut = len(prefix)
         return Contents(
@@ -134,18 +134,18 @@ class Contents:
         )  # fmt: skip
 
     def without(self, names: Iterable[str]) -> Contents:
-        """All but the files that are called so, or are in a folder that is."""
+        """Returns the contents without files and folders of these names."""
         unwanted = frozenset(names)
 
         def is_kept(path: str) -> bool:
             return unwanted.isdisjoint(path.split("/"))
 
-        # It passed under the limits that it was made with, and less of it cannot exceed them.
+        # The whole has passed its limits, so a part of it does too.
         return Contents(filter(lambda member: is_kept(member.path), self._members.values()),
                         filter(lambda link: is_kept(link.path), self.links), limits=REPOSITORY_LIMITS)  # fmt: skip
 
     def _folders(self, keys: Mapping[str, str], named: Iterable[str]) -> frozenset[str]:
-        """Every folder there is. A file or link where a folder must be, or two spellings of one folder, is refused."""
+        """Returns every folder. Refuses a file or link in the place of a folder, and two spellings of one folder."""
         spelling: dict[str, str] = {}
         for path in (*self._members, *self._links, *(f"{folder}/" for folder in named)):
             parent = path.rpartition("/")[0]
@@ -169,7 +169,7 @@ class Contents:
                     "link", f"{path!r} is a link out of the skill, to {target!r}", hint="copy the file into the skill"
                 )
             if inside in self._members or inside in folders or inside == "":
-                # A link to its own folder is a loop that some walker will follow for ever.
+                # A link to a folder around it is a loop that some programs follow forever.
                 if inside == "" or path.startswith(f"{inside}/"):
                     raise archive_error("link", f"{path!r} is a link to a folder around it")
                 return
@@ -179,7 +179,7 @@ class Contents:
         raise archive_error("link", f"{path!r} goes through too many links")
 
     def _passes_a_link(self, path: str) -> bool:
-        """Does the way to a link's target lead through another link? Then `..` would mean something else on disk than here."""
+        """Returns whether the way to a link's target goes through another link, where `..` means something else on disk."""
         parts = path.split("/")[:-1]
         for part in self._links[path].split("/")[:-1]:
             parts = parts[:-1] if part == ".." else parts if part in ("", ".") else [*parts, part]
@@ -188,7 +188,7 @@ class Contents:
         return False
 
     def _followed(self, path: str) -> str:
-        """Where a path ends once every link on its way is followed; links were checked, so this ends."""
+        """Returns the path with every link followed. Links are checked before, so this ends."""
         for _ in range(_MOST_HOPS):
             for link, target in self._links.items():
                 if path == link or path.startswith(f"{link}/"):
@@ -200,14 +200,14 @@ class Contents:
 
 
 def read_contents(files: Files) -> Contents:
-    """The same files in memory."""
+    """Returns the same files in memory."""
     return Contents(
         Member(entry.path, files.read(entry.path, limit=SKILL_LIMITS.file), entry.executable) for entry in files.list()
     )
 
 
 def link_destination(link: str, target: str) -> str | None:
-    """Where a link points, from the top of the skill; None if that is outside."""
+    """Returns the destination of a link from the top of the skill; None if it is outside."""
     if not target or len(target) > MAX_LINK_TARGET or target.startswith(("/", "~")) or "\\" in target or _DRIVE.match(target):
         return None
     if not target.isprintable():
@@ -228,7 +228,7 @@ def _claimed(path: str, keys: dict[str, str], limits: ArchiveLimits) -> str:
     key = collision_key(path)
     if key in keys:
         if keys[key] == path:
-            raise archive_error("collision", f"{path!r} is there twice")
+            raise archive_error("collision", f"{path!r} occurs twice")
         raise archive_error("collision", f"{keys[key]!r} and {path!r} are one file on some systems")
     if len(keys) > limits.files:
         limits.check_count(len(keys) + 1)

@@ -1,11 +1,11 @@
-"""What a skill's contents are, in one line of text.
+"""The digest of a skill's contents.
 
     digest = "sha256:" + hex(SHA-256 of all lines)
     line   = path NUL mode NUL hex(SHA-256 of the bytes) LF
 
 Lines are sorted by path as UTF-8 bytes; `mode` is git's: `100644`, `100755` for a file that may be run, `120000` for a
-link, whose bytes are its target. A path holds neither NUL nor a line end (the path gate), so no two skills share a text
-before hashing; bytes hashed in place would let one file imitate two. Times, owners and empty folders do not count.
+link, whose bytes are its target. A path has neither NUL nor a line end (`resource_path`), so different skills have different
+lines; hashing the bytes in place would let one file imitate two. Times, owners and empty folders do not count.
 Because a line holds a hash and not the bytes, a lock that keeps the hash of every file can recompute the digest of the
 whole.
 """

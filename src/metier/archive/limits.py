@@ -1,4 +1,4 @@
-"""How much one archive may hold. The figures are those of pip, cargo and the peers, on the generous side for a skill."""
+"""The limits for the contents of an archive, similar to those of pip and cargo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ArchiveLimits:
     files: int = 2_000
     """Files, links and folders together."""
     ratio: int = 200
-    """Unpacked to packed, counted once more than `ratio_after` bytes have come out."""
+    """Unpacked to packed size, checked after `ratio_after` bytes."""
     ratio_after: int = _MIB
     depth: int = 16
     path: int = 240
@@ -26,13 +26,15 @@ class ArchiveLimits:
 
     def check_file(self, path: str, size: int) -> None:
         if size > self.file:
-            raise archive_error("size", f"{path!r} has {size:,} bytes, more than the {self.file:,} that one file may have")
+            raise archive_error("size", f"{path!r} has {size:,} bytes, more than the limit of {self.file:,}")
 
     def check_total(self, size: int, packed: int | None = None) -> None:
         if size > self.total:
-            raise archive_error("size", f"the files have more than {self.total:,} bytes together")
+            raise archive_error("size", f"the files have more than {self.total:,} bytes in total")
         if packed is not None and size > self.ratio_after and size > packed * self.ratio:
-            raise archive_error("ratio", f"{packed:,} bytes would unpack to more than {self.ratio} times as much, like a bomb")
+            raise archive_error(
+                "ratio", f"{packed:,} bytes would unpack to more than {self.ratio} times their size, like a zip bomb"
+            )
 
     def check_count(self, count: int) -> None:
         if count > self.files:
@@ -41,9 +43,9 @@ class ArchiveLimits:
 
 SKILL_LIMITS = ArchiveLimits()
 REPOSITORY_LIMITS = ArchiveLimits(total=256 * _MIB, file=64 * _MIB, files=20_000, depth=40, path=1_000)
-"""For an archive of a whole repository; each skill that is taken out of it still has to keep the limits of a skill."""
+"""For an archive of a whole repository. Each skill taken from it must keep SKILL_LIMITS."""
 
 
 def archive_error(rule: str, message: str, *, hint: str = "") -> RefusedError:
-    """The one way in which this room says no: nothing of the archive is used."""
+    """Returns the error for an archive that is rejected: nothing of it is used."""
     return RefusedError(message, rule=f"archive-{rule}", hint=hint or "ask its author for a clean copy; nothing was written")

@@ -1,8 +1,8 @@
-"""Which file names a skill may carry, on every system, whatever the one at hand would allow.
+"""The file names that a skill may have: those that mean the same file on every system.
 
 A skill travels. `aux.md` cannot exist on Windows, `é` is two files on Linux and one on a Mac, `SKILL.md` and `skill.md`
-are one file on both. Whoever is careless here installs something else than was reviewed, so a name that is not the same
-everywhere is refused on all systems, and names are stored in Unicode's composed form (NFC).
+are one file on both. Otherwise an installed skill could differ from the reviewed one. So a name that is not the same everywhere
+is refused on all systems, and names are stored in the composed form of Unicode (NFC).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _GIT = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
 def portable_path(text: str, limits: ArchiveLimits = SKILL_LIMITS) -> str:
-    """`text` in composed form if it names the same file on every system; Refused otherwise."""
+    """Returns the path in composed form. Raises RefusedError if it does not name the same file on every system."""
     if not text.isascii():
         if any(unicodedata.category(character) in ("Cf", "Cc", "Zl", "Zp", "Cs", "Co") for character in text):
-            raise archive_error("path", f"{_shown(text)} has a character that nobody can see")
+            raise archive_error("path", f"{_shown(text)} has an invisible character")
         text = unicodedata.normalize("NFC", text)
     if resource_path(text) != text:
-        raise archive_error("path", f"{_shown(text)} is not written the plain way, without `.` and `//`")
+        raise archive_error("path", f"{_shown(text)} is not a normalized path: it has `.`, `//` or a trailing `/`")
     if len(text.encode()) > limits.path:
         raise archive_error("path", f"{_shown(text)} is longer than {limits.path} bytes")
     parts = text.split("/")
@@ -42,7 +42,7 @@ def portable_path(text: str, limits: ArchiveLimits = SKILL_LIMITS) -> str:
 
 
 def collision_key(path: str) -> str:
-    """Two paths with one key are one file on some system."""
+    """Returns a key that is equal for two paths if they are one file on some system."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
@@ -54,7 +54,7 @@ def _check_part(part: str, path: str) -> None:
     if _DEVICES.fullmatch(part):
         raise archive_error("path", f"{_shown(path)} is a device on Windows")
     if _GIT.fullmatch(part):
-        raise archive_error("path", f"{_shown(path)} would be a git repository inside the skill")
+        raise archive_error("path", f"{_shown(path)} is a git repository inside the skill")
 
 
 def _shown(text: str) -> str:

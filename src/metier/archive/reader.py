@@ -1,4 +1,4 @@
-"""Bytes of unknown make to Contents: what they are is read from the bytes, never from a name or a header."""
+"""Unpacks an archive. Its format is detected from the bytes, never from a name or a header."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MAC_EXTRAS = "__MACOSX"
 
 
 def sniff_format(data: bytes) -> ArchiveFormat | None:
-    """Which kind of archive this is, if one that we read."""
+    """Returns the format of an archive, or None if it is not supported."""
     if data[:4] in (b"PK\3\4", b"PK\5\6"):
         return ArchiveFormat.ZIP
     return ArchiveFormat.TAR_GZ if data[:3] == b"\x1f\x8b\x08" else None
 
 
 def unpack(data: bytes, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
-    """All files of a zip or tar.gz, or Refused as a whole: a bad entry is never skipped, for others would not skip it."""
+    """Returns all files of a zip or tar.gz. Raises RefusedError if one entry is bad: other programs might not skip it."""
     match sniff_format(data):
         case ArchiveFormat.ZIP:
             return unzip(data, limits)
@@ -35,7 +35,7 @@ def unpack(data: bytes, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
 
 
 def strip_top_folder(contents: Contents, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
-    """Without the one folder around everything that forges and file managers add; the same if there is none."""
+    """Returns the contents without the single top folder that forges and file managers add, if there is one."""
     tops = {path.split("/")[0] for path in _paths(contents)} - {_MAC_EXTRAS}
     at_top = {path for path in _paths(contents) if "/" not in path}
     if SKILL_FILE in at_top or len(tops) != 1 or at_top:

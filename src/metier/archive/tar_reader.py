@@ -1,8 +1,7 @@
-"""Reading a tar without trusting its extensions.
+"""Reads a tar without trusting its extensions.
 
-Tar grew by headers that change the next header, and readers differ in which of two sizes or names they believe. So: one
-name and one size for each file, a long name given once, no hard links, no sparse files, no devices, and zeros after the
-end.
+Extension headers change the next header, and programs differ in which of two sizes or names they use. So each file has one
+name and one size, a long name is given once, there are no hard links, sparse files or devices, and only zeros follow the end.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _BLOCK = 512
 _LONGEST_EXTENSION = 16 * 1024
 _CHUNK = 1 << 18
 _PAX_RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]+)=")
-# What says nothing about names or bytes may stay, and is not read.
+# Headers that affect neither names nor bytes are ignored.
 _HARMLESS = re.compile(
     rb"(?:[acm]time|[ug]id|[ug]name|comment|charset|hdrcharset"
     rb"|SCHILY\.(?:xattr\..+|acl\..+|fflags|dev|ino|nlink)|LIBARCHIVE\.(?:xattr\..+|creationtime))"
@@ -35,8 +34,8 @@ _REFUSED = {
 
 
 @dataclass(slots=True)
-class _Said:
-    """What extension headers have said about the next file."""
+class _Extension:
+    """The values of extension headers for the next file."""
 
     path: bytes | None = None
     target: bytes | None = None
@@ -92,7 +91,7 @@ def _plain(path: str) -> str:
 
 
 def _walk(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, str, str, bytes, tuple[int, int | None]]]:
-    position, said, total = 0, _Said(), 0
+    position, said, total = 0, _Extension(), 0
     while True:
         block = data[position : position + _BLOCK]
         if len(block) < _BLOCK:
@@ -126,14 +125,14 @@ def _walk(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, str, str, b
         if len(target) > MAX_LINK_TARGET:
             raise archive_error("link", f"{path!r} is a link to something that is no path")
         yield what, path, target, data[begin : begin + size], (_octal(block[100:108]), _time(said, block))
-        said = _Said()
+        said = _Extension()
     _check_rest(data, position, said)
 
 
-def _check_rest(data: bytes, position: int, said: _Said) -> None:
+def _check_rest(data: bytes, position: int, said: _Extension) -> None:
     if len(data) < position + 2 * _BLOCK or data[position:].strip(b"\0"):
         raise archive_error("tar", "there is something after the end of the archive, or it has no end")
-    if said != _Said():
+    if said != _Extension():
         raise archive_error("tar", "the last header belongs to no file")
 
 
@@ -143,7 +142,7 @@ def _check_sum(block: bytes) -> None:
 
 
 def _check_unused(block: bytes) -> None:
-    """Mode, owner, time and device say little, but a reader that cannot read them may stop there and see less."""
+    """Checks mode, owner, time and device: a program that cannot parse them may stop there and see fewer files."""
     for field in (block[100:108], block[108:116], block[116:124], block[136:148], block[329:337], block[337:345]):
         # GNU writes large and negative numbers in binary, marked by one of these.
         if field[0] not in (0x80, 0xFF):
@@ -158,8 +157,8 @@ def _octal(field: bytes) -> int:
     return int(text or b"0", 8)
 
 
-def _time(said: _Said, block: bytes) -> int | None:
-    """In ns. Zero is what reproducible archives say, and means nothing."""
+def _time(said: _Extension, block: bytes) -> int | None:
+    """Returns the time in ns; None for zero, which reproducible archives use."""
     if said.time is not None and (exact := re.fullmatch(rb"([0-9]{1,11})(?:\.([0-9]{0,9})[0-9]*)?", said.time)):
         return int(exact[1]) * 1_000_000_000 + int((exact[2] or b"").ljust(9, b"0")) or None
     field = block[136:148]
@@ -193,7 +192,7 @@ def _extension(data: bytes, begin: int, size: int) -> bytes:
     return data[begin : begin + size]
 
 
-def _extend(said: _Said, kind: bytes, body: bytes) -> None:
+def _extend(said: _Extension, kind: bytes, body: bytes) -> None:
     gnu = {b"L": b"path", b"K": b"linkpath"}
     records = {gnu[kind]: _cut(body)} if kind in gnu else _records(body)
     for key, value in records.items():

@@ -1,4 +1,4 @@
-"""A skill to bytes, the same bytes for the same skill on every machine: sorted, one date, no owner, two modes.
+"""Packs a skill to the same bytes on every machine: sorted, one date, no owner, two modes.
 
 With `times`, and only then, files keep their own dates.
 
@@ -21,7 +21,7 @@ from .digest import EXECUTABLE, LINK, PLAIN
 __all__ = ["ArchiveFormat", "pack"]
 
 _DATE = (1 << 5) | 1
-"""1980-01-01, the first day a zip knows."""
+"""1980-01-01, the first day that a zip can store."""
 _TIMESTAMP = 0x5455
 _UTF8 = 1 << 11
 _UNIX = 3 << 8
@@ -33,7 +33,7 @@ class ArchiveFormat(StrEnum):
 
 
 def pack(files: Files, *, to: ArchiveFormat = ArchiveFormat.ZIP, level: int = 6, times: bool = False) -> bytes:
-    """The skill as one file. What it holds has passed the same gate that unpacking has; level 0 only stores."""
+    """Returns the skill as one file. Its contents pass the same checks as unpacked ones; level 0 only stores."""
     contents = files if isinstance(files, Contents) else read_contents(files)
     entries = sorted(_entries(contents, times), key=lambda entry: entry[0])
     return _zip(entries, level) if to is ArchiveFormat.ZIP else _gzip(_tar(entries), level)
@@ -47,7 +47,7 @@ def _entries(contents: Contents, times: bool) -> Iterator[Entry]:
     for item in (*contents.members, *contents.links):
         match item:
             case Member(path, data, executable, time):
-                # Neither format has room for what is before 1970 or, in a zip, after 2038.
+                # The formats cannot store times before 1970 or, in a zip, after 2038.
                 seconds = (time or 0) // 1_000_000_000 if times else 0
                 yield path.encode(), int(EXECUTABLE if executable else PLAIN, 8), data, seconds if 0 < seconds < 1 << 31 else 0
             case Link(path, target):

@@ -1,9 +1,9 @@
-"""Reading a zip whose every byte is accounted for.
+"""Reads a zip, and accounts for every byte of it.
 
-A zip says everything twice, in a header before each file and in a directory at the end, and programs differ in whom
-they believe; that is how an archive shows a reviewer one thing and an installer another. So here both must agree, the
-files must fill the space before the directory without a gap or an overlap, and what a skill never needs (encryption,
-several disks, zip64) is refused.
+A zip describes each file twice, in a header before the file and in a directory at the end, and programs differ in which they
+use. An archive could show a reviewer one thing and an installer another. So both descriptions must agree, the files must fill
+the space before the directory without gap or overlap, and features that no skill needs (encryption, several disks, zip64) are
+refused.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _PATCH = 1 << 5
 _ZIP64, _UNICODE_PATH, _TIMESTAMP = 0x0001, 0x7075, 0x5455
 _NO_DAY = (1 << 5) | 1
 _NEWEST = 63
-"""The version of the format that everybody reads, in tenths."""
+"""The newest version of the format that is read, in tenths."""
 _MODES = {0: "file", 0o100000: "file", 0o040000: "folder", 0o120000: "link"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    """One line of the directory."""
+class _DirectoryEntry:
+    """One entry of the directory."""
 
     name: bytes
     flags: int
@@ -76,7 +76,7 @@ def unzip(data: bytes, limits: ArchiveLimits) -> Contents:
     return Contents(members, links, folders=folders, limits=limits)
 
 
-def _directory(data: bytes, limits: ArchiveLimits) -> Iterator[_Listed]:
+def _directory(data: bytes, limits: ArchiveLimits) -> Iterator[_DirectoryEntry]:
     start, size, count = _end(data)
     if start + size > len(data):
         raise archive_error("zip-lies", "the zip's directory is not where its end says")
@@ -97,7 +97,7 @@ def _directory(data: bytes, limits: ArchiveLimits) -> Iterator[_Listed]:
         # Only a Unix zip has modes; elsewhere those bits mean other things.
         mode = attributes >> 16 if system >> 8 == 3 else 0
         more = data[fields + name : fields + name + extra]
-        one = _Listed(name=data[fields : fields + name], flags=flags, method=method, crc=crc, packed=packed, size=plain,
+        one = _DirectoryEntry(name=data[fields : fields + name], flags=flags, method=method, crc=crc, packed=packed, size=plain,
                       mode=mode, offset=offset, time=_time(stamp, more))  # fmt: skip
         _check(one, more, limits)
         yield one
@@ -107,7 +107,7 @@ def _directory(data: bytes, limits: ArchiveLimits) -> Iterator[_Listed]:
 
 
 def _end(data: bytes) -> tuple[int, int, int]:
-    """Where the directory starts, its size and its number of lines."""
+    """Returns the start of the directory, its size and its number of entries."""
     end = data.rfind(_END, max(0, len(data) - 22 - 0xFFFF))
     if end < 0 or end + 22 > len(data):
         raise archive_error("zip-lies", "the zip has no end; it may have been cut off")
@@ -123,7 +123,7 @@ def _end(data: bytes) -> tuple[int, int, int]:
     return start, size, count
 
 
-def _check(one: _Listed, extra: bytes, limits: ArchiveLimits) -> None:
+def _check(one: _DirectoryEntry, extra: bytes, limits: ArchiveLimits) -> None:
     try:
         shown = repr(one.path)
     except UnicodeDecodeError:
@@ -147,7 +147,7 @@ def _check(one: _Listed, extra: bytes, limits: ArchiveLimits) -> None:
 
 
 def _time(stamp: int, extra: bytes) -> int | None:
-    """The exact time where a Unix program left one, else the clock on somebody's wall, taken for UTC; a zip has no zones."""
+    """Returns the exact time if a Unix program stored one, else the local time of the author, read as UTC."""
     position = 0
     while position + 9 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, position)
@@ -156,7 +156,7 @@ def _time(stamp: int, extra: bytes) -> int | None:
         position += 4 + size
     day, clock = stamp >> 16, stamp & 0xFFFF
     if day <= _NO_DAY:
-        # The first day a zip knows is what reproducible archives say.
+        # Reproducible archives use the first day that a zip can store.
         return None
     try:
         when = datetime(1980 + (day >> 9), day >> 5 & 15, day & 31, clock >> 11, clock >> 5 & 63, (clock & 31) * 2, tzinfo=UTC)
@@ -180,8 +180,8 @@ def _check_extra(extra: bytes, name: bytes, shown: str) -> None:
         raise archive_error("zip-lies", f"{shown} has a broken extra field")
 
 
-def _bodies(data: bytes, listed: list[_Listed]) -> list[bytes]:
-    """The packed bytes of each entry. Together with their headers they fill the zip from its first byte to the directory."""
+def _bodies(data: bytes, listed: list[_DirectoryEntry]) -> list[bytes]:
+    """Returns the packed bytes of each entry. With their headers they must fill the zip up to the directory."""
     start, _, _ = _end(data)
     order = sorted(range(len(listed)), key=lambda index: listed[index].offset)
     bodies: dict[int, bytes] = {}
@@ -198,7 +198,7 @@ def _bodies(data: bytes, listed: list[_Listed]) -> list[bytes]:
     return [bodies[index] for index in range(len(listed))]
 
 
-def _body(data: bytes, one: _Listed, following: int) -> tuple[bytes, int]:
+def _body(data: bytes, one: _DirectoryEntry, following: int) -> tuple[bytes, int]:
     fields = one.offset + 30
     if data[one.offset : one.offset + 4] != _LOCAL or fields > len(data):
         raise archive_error("zip-lies", f"{one.path!r} has no header")
@@ -213,7 +213,7 @@ def _body(data: bytes, one: _Listed, following: int) -> tuple[bytes, int]:
     _check_extra(data[fields + name : begin], one.name, repr(one.path))
     figures = (one.crc, one.packed, one.size)
     if flags & _HAS_DESCRIPTOR:
-        # The figures come after the bytes; before them they are absent, or the same.
+        # The sizes follow the bytes; in the header they are zero or the same.
         if any(mine not in (0, theirs) for mine, theirs in zip((crc, packed, size), figures, strict=True)):
             raise archive_error("zip-lies", f"{one.path!r} has other sizes in its own header")
         tail = data[end:following]
@@ -225,7 +225,7 @@ def _body(data: bytes, one: _Listed, following: int) -> tuple[bytes, int]:
     return data[begin:end], end
 
 
-def _inflated(one: _Listed, packed: bytes) -> bytes:
+def _inflated(one: _DirectoryEntry, packed: bytes) -> bytes:
     data = packed
     if one.method == 8:
         inflater = zlib.decompressobj(-15)
@@ -240,10 +240,10 @@ def _inflated(one: _Listed, packed: bytes) -> bytes:
     return data
 
 
-def _target(one: _Listed, body: bytes) -> str:
+def _target(one: _DirectoryEntry, body: bytes) -> str:
     try:
         if len(body) <= MAX_LINK_TARGET:
             return body.decode()
     except UnicodeDecodeError:
         pass
-    raise archive_error("link", f"{one.path!r} is a link to something that is no path")
+    raise archive_error("link", f"{one.path!r} is a link whose target is not a path")

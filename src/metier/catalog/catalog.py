@@ -1,9 +1,9 @@
-"""The merged view: every skill that was found, who wins, and in which state each one is.
+"""The merged catalog: every skill that was found, the winner of each name, and the state of each.
 
 The source of higher precedence wins: plugin, project, claude, user, bundled. The loser stays in the catalog as *shadowed*, so
 that `metier skill list` can explain why the SKILL.md on your screen is not the one in use. A winner that is disabled or
-unavailable does not let a lower one surface: switching a skill off must not switch another one on. Skills in an untrusted
-folder take no part, or a cloned repository could silence your own skills.
+unavailable still hides the others: switching a skill off must not switch another one on. Skills in an untrusted
+folder do not compete, or a cloned repository could hide your own skills.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Catalog", "CatalogFilters", "SourceOffers", "merge"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFilters:
-    """What the user has said about which skills may be used."""
+    """The user's settings for which skills may be used."""
 
     disabled: frozenset[str] = frozenset()
     enabled: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class CatalogFilters:
 
 
 class SourceOffers(NamedTuple):
-    """All that one place offers."""
+    """The offers of one folder or server."""
 
     source: Source
     offers: Sequence[Offer]
@@ -51,7 +51,7 @@ class Catalog:
 
     entries: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What was left out while looking, such as a folder too deep to search."""
+    """Warnings from discovery, such as a folder that is too deep to search."""
     _by_name: Mapping[str, Entry] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -64,7 +64,7 @@ class Catalog:
         return name in self._by_name
 
     def __getitem__(self, name: str) -> Entry:
-        """The winner of that name, whatever its state; SkillNotFoundError with the nearest name otherwise."""
+        """Returns the winner of that name in any state. Raises SkillNotFoundError with the nearest name."""
         try:
             return self._by_name[name]
         except KeyError:
@@ -74,7 +74,7 @@ class Catalog:
         return self._by_name.get(name)
 
     def only(self, names: Container[str]) -> Catalog:
-        """The part of it that has these names."""
+        """Returns a catalog with only these names."""
         kept = {name: entry for name, entry in self._by_name.items() if name in names}
         return Catalog(tuple(entry for entry in self.entries if entry.name in names), self.warnings, kept)
 
@@ -92,7 +92,7 @@ class Catalog:
 
     @property
     def skipped(self) -> tuple[Entry, ...]:
-        """What was found and could not be used, each with its reason."""
+        """The entries that are not usable skills, each with its reason."""
         return tuple(entry for entry in self.entries if entry.state is State.SKIPPED)
 
 

@@ -1,8 +1,8 @@
-"""What a skill needs of a machine, as far as its words can be checked.
+"""The requirements of a skill, as far as they can be checked.
 
-`metadata.requires` is a list of commands and always checked. `compatibility` is prose; the parts of it that leave no doubt
-are checked too (`Requires Python 3.11+ and git`, `macOS only`), and the rest is shown to people as it is. When in doubt a
-skill counts as available: a wrong "unavailable" hides a working skill, a wrong "available" only fails with a clear message.
+`metadata.requires` is a list of commands and always checked. `compatibility` is prose: its clear parts are checked too
+(`Requires Python 3.11+ and git`, `macOS only`), and the rest is only shown. When in doubt, a skill is available: a wrong
+"unavailable" hides a working skill, a wrong "available" only fails with a clear message.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ONLY = re.compile(
     rf"|\bonly\s+supports\s+{_SYSTEM_LIST}|\bsupports\s+only\s+{_SYSTEM_LIST}", re.IGNORECASE,
 )  # fmt: skip
 _UNSURE = re.compile(r"\b(?:tested|verified|checked|not)\b|n't\b", re.IGNORECASE)
-# "Go to the page" is not the command go, so a word counts only where it stands in a list of things asked for.
+# "Go to the page" is not the command go, so a word counts only in a list of requirements.
 _LISTED = re.compile(
     r"(?:\brequires?:?|\brequired:?|\bneeds?:?|\bmust have|\bdepends on|\bprerequisites?:?|[,+&](?:\s+and\b)?|\band\b)"
     r"\s+(?:the\s+)?`?([A-Za-z][\w.+-]*)(?P<ends>(?=`|\s*(?:$|[,+&()\d]|and\b|installed\b)))?", re.IGNORECASE,
@@ -74,7 +74,7 @@ class Needs:
     """Empty means any."""
 
     def encoded(self) -> str:
-        """As the metadata cache keeps it: empty when nothing is needed, else one line that equal needs share."""
+        """Returns the text for the metadata cache: empty if nothing is needed, and equal for equal needs."""
         if self == Needs():
             return ""
         return json.dumps([self.commands, self.packages, self.python, self.systems], separators=(",", ":"))
@@ -91,7 +91,7 @@ class Needs:
 
 
 class Environment(Protocol):
-    """The facts about a machine that availability depends on; whoever builds a catalog supplies them."""
+    """The facts about a machine that availability depends on; the caller supplies them."""
 
     @property
     def python(self) -> tuple[int, ...]: ...
@@ -106,7 +106,7 @@ class Environment(Protocol):
 
 
 def read_compatibility(text: str) -> Needs:
-    """The checkable part of a compatibility text."""
+    """Returns the requirements in a compatibility text that can be checked."""
     commands: dict[str, None] = {}
     packages: dict[str, None] = {}
     python: tuple[int, ...] | None = None
@@ -137,7 +137,7 @@ def encoded_needs(compatibility: str, requires: str) -> str:
 
 
 def missing_needs(needs: Needs, machine: Environment) -> str:
-    """What is missing here, as a readable reason; empty when nothing is."""
+    """Returns what is missing, as a readable reason; empty if nothing is."""
     return "; ".join(_reasons(needs, machine))
 
 
@@ -166,7 +166,7 @@ def _only(clause: str) -> Iterator[str]:
 
 
 def _packages(listed: str) -> Iterator[str]:
-    """The names alone, without extras and versions."""
+    """Yields the names without extras and versions."""
     for item in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed):
         yield re.split(r"[\s\[<>=~!]", item, maxsplit=1)[0]
 

@@ -1,7 +1,7 @@
-"""Every code metier can print, with what it means and how each verdict weighs it.
+"""The codes of validate and lint, with their meaning and their severity under each verdict.
 
-`metier skill explain CODE` prints this page's text, so it is written for the person who just met the code.
-Codes are stable: one is never reused or given another meaning.
+`metier skill explain CODE` prints these texts, so they are written for the author of a skill.
+Codes are stable: a code is never reused or given another meaning.
 
     SK0xx  the file and its YAML        SK1xx  the standard's fields
     SK2xx  advice (lint)                SK3xx  extensions that metier and other clients read
@@ -20,9 +20,9 @@ __all__ = ["CODES", "Code", "Verdict", "apply_verdict", "problem"]
 
 class Verdict(StrEnum):
     STRICT = "strict"
-    """The standard's own text, and nothing beyond it."""
+    """The text of the standard, and nothing beyond it."""
     LENIENT = "lenient"
-    """The client guide: load whatever can be understood, and say what was odd. What the loader uses."""
+    """The client guide: load whatever can be understood, and warn about the rest. Used by the loader."""
     COMPAT = "compat"
     """The same yes or no as the reference validator skills-ref 0.1.1."""
 
@@ -33,7 +33,7 @@ class Code:
     name: str
     strict: Severity
     lenient: Severity | None
-    """How the loader weighs it; None means that it says nothing."""
+    """The severity for the loader; None if it does not report it."""
     text: str
     bad: str = ""
     good: str = ""
@@ -53,7 +53,7 @@ CODES: dict[str, Code] = {
              "The file must open with a line `---`, then YAML, then a line `---`, then the instructions.",
              bad="# My skill\nDo this ...", good="---\nname: my-skill\ndescription: Does this. Use when ...\n---\nDo this ..."),
         Code("SK006", "unclosed-frontmatter", E, E,
-             "The frontmatter opened with `---` but no later line is exactly `---`, so nothing tells where it ends."),
+             "The frontmatter opened with `---` but no later line is exactly `---`, so its end is unknown."),
         Code("SK007", "frontmatter-too-large", E, E,
              "Frontmatter is read at every start for every skill, so metier reads at most 64 KiB of it."),
         Code("SK008", "invalid-yaml", E, E,
@@ -182,12 +182,12 @@ def problem(
     line: int | None = None,
     column: int | None = None,
 ) -> Problem:
-    """A problem weighed as `strict` weighs it; `judge` turns that into another verdict's weight."""
+    """Returns a problem with its severity under `strict`; `apply_verdict` gives it that of another verdict."""
     return Problem(code=code, severity=CODES[code].strict, message=message, hint=hint, file=file, line=line, column=column)
 
 
 def apply_verdict(found: Problem, verdict: Verdict) -> Problem | None:
-    """The same problem as `verdict` sees it, or None where that verdict does not mind."""
+    """Returns the problem with its severity under a verdict, or None if that verdict does not report it."""
     if verdict is not Verdict.LENIENT:
         return found
     severity = CODES[found.code].lenient

@@ -1,6 +1,6 @@
-"""The same yes or no as the reference validator, skills-ref 0.1.1, including where it departs from the standard's text.
+"""The compat verdict: the answer of the reference validator, skills-ref 0.1.1, also where it departs from the standard.
 
-Its habits, each met by a row of the conformance corpus: the first `---` anywhere ends the frontmatter; YAML is the subset that
+The conformance corpus has a row for each of its habits: the first `---` anywhere ends the frontmatter; YAML is the subset that
 strictyaml takes (no flow collections, anchors, tags, duplicate keys or tabs); names are folded by NFKC and may use any
 alphabet; an empty compatibility passes and a list under allowed-tools passes. Where it crashes (bytes that are not UTF-8, a
 NUL byte, a folder called SKILL.md) the verdict here is a plain no.
@@ -61,7 +61,7 @@ def _head_problems(frontmatter: str, folder: str) -> Iterator[Problem]:
 
 
 def _beyond_strictyaml(root: Node) -> Iterator[Problem]:
-    """What YAML allows and strictyaml does not."""
+    """Yields what YAML allows and strictyaml rejects."""
     if isinstance(root, Scalar):
         return
     if root.flow:

@@ -1,7 +1,7 @@
-"""SKILL.md cut in two: frontmatter and body.
+"""Splits SKILL.md into frontmatter and body.
 
-The delimiters are whole lines, so `description: a --- b` is no delimiter. A byte order mark, CRLF or CR line ends, spaces
-after `---` and a missing final newline are all tolerated, because real files have them and their authors cannot see them.
+A delimiter is a whole line, so `description: a --- b` is none. A byte order mark, CRLF or CR line ends, spaces after `---` and
+a missing final newline are accepted, because real files have them and their authors cannot see them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Document:
     body: str = ""
     body_line: int = 1
     problems: tuple[Problem, ...] = ()
-    """What kept us from cutting, or what was odd about the bytes."""
+    """Problems that prevented splitting, and problems with the bytes."""
     has_frontmatter: bool = True
 
     @property
@@ -38,7 +38,7 @@ class Document:
 
 
 def split_document(data: bytes) -> Document:
-    """Cut the file; never raises. Without a usable frontmatter, `problems` says why and the text is all body."""
+    """Splits the file; never raises. Without a usable frontmatter, `problems` says why and the whole text is body."""
     found: list[Problem] = []
     if data.startswith(BOM):
         data = data[len(BOM) :]

@@ -1,7 +1,7 @@
-"""Every key beyond the standard that metier understands, read in one place.
+"""The keys beyond the standard that metier understands.
 
-Authors put them at the top (seen in the wild) or under `metadata` (the standard's place for them); both are read, and
-`metadata` wins. Nothing here ever refuses a skill: what cannot be understood is reported and left at its default.
+Authors write them at the top level or under `metadata`, the standard's place for them. Both are read, and `metadata` wins.
+Nothing here rejects a skill: a value that cannot be understood is reported, and its default is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXTENSION_KEYS = frozenset({
     "brief_description", "disable-model-invocation", "user-invocable", "argument-hint", "dependencies", "parameters",
 })  # fmt: skip
 TEXT_KEYS = frozenset({"version", "author", "brief_description", "argument-hint", "tags", "keywords", "requires"})
-"""Read as the text that was written: version 1.10 must not become 1.1 on its way through a number."""
+"""Keys whose values are kept as written: version 1.10 must not become the number 1.1."""
 _SPELLINGS = {
     "user_invocable": "user-invocable", "user-invokable": "user-invocable", "argument_hint": "argument-hint",
     "disable_model_invocation": "disable-model-invocation", "default-enabled": "default_enabled",
@@ -52,7 +52,7 @@ class Triggers:
     keywords: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    """Regular expressions as written; whoever runs them must bound their time."""
+    """Regular expressions as written; the caller must bound their running time."""
 
     @property
     def any(self) -> bool:
@@ -81,7 +81,7 @@ class Parameter:
     name: str
     type: ParameterType = ParameterType.STRING
     default: str | int | float | bool | None = None
-    """None means that a value must be given."""
+    """None if a value is required."""
     description: str = ""
 
 
@@ -98,7 +98,7 @@ class Extensions:
     default_enabled: bool = True
     brief_description: str | None = None
     disable_model_invocation: bool = False
-    """The model must not start this skill; a person still may."""
+    """The model must not start this skill; a user still may."""
     user_invocable: bool = True
     argument_hint: str | None = None
     dependencies: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ NONE = Extensions()
 
 
 def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> tuple[Extensions, tuple[Problem, ...]]:
-    """The extensions among the unknown keys and the metadata. A problem's message opens with the key it is about."""
+    """Returns the extensions among the unknown keys and the metadata. The message of a problem starts with its key."""
     if EXTENSION_SPELLINGS.isdisjoint(extra) and EXTENSION_KEYS.isdisjoint(metadata):
         return NONE, ()
     known = {_SPELLINGS.get(key, key): value for key, value in extra.items()}
@@ -139,7 +139,7 @@ def read_extensions(extra: Mapping[str, Json], metadata: Mapping[str, Json]) -> 
 class _Reader:
     fields: Mapping[str, Json]
     written: Mapping[str, str] = field(default_factory=dict)
-    """How the author spelled a key, where that is not how we call it."""
+    """The author's spelling of a key, where it is not the usual one."""
     problems: list[Problem] = field(default_factory=list)
 
     def odd(self, code: str, message: str, hint: str = "") -> None:
@@ -171,7 +171,7 @@ class _Reader:
         return version
 
     def words(self, key: str) -> tuple[str, ...]:
-        """A list, or text with commas or spaces: `a, b c` has commas, so its words may hold spaces."""
+        """Reads a list, or text with commas or spaces. In `a, b c` there are commas, so words may contain spaces."""
         value = self.fields.get(key)
         if value is None:
             return ()
@@ -212,7 +212,7 @@ class _Reader:
     def scripts(self) -> tuple[str, ...]:
         value = self.fields.get("scripts")
         if isinstance(value, list):
-            # Some authors describe each script with a map; the name in it is what counts.
+            # Some authors describe each script with a map; only its path or name is used.
             value = [item.get("path") or item.get("name") if isinstance(item, dict) else item for item in value]
         return self.texts("scripts", value)
 
@@ -221,7 +221,7 @@ class _Reader:
         if value is None:
             return Triggers()
         if not isinstance(value, dict):
-            # Many public skills write a bare list; every item is then a keyword or a phrase.
+            # Many public skills write a plain list; each item is a keyword or phrase.
             return Triggers(keywords=self.texts("triggers", value))
         for key in value:
             if key not in ("keywords", "verbs", "patterns"):
@@ -236,7 +236,7 @@ class _Reader:
 
     def _compiles(self, pattern: str) -> bool:
         try:
-            with warnings.catch_warnings(action="ignore"):  # a nested set is odd, and not ours to print
+            with warnings.catch_warnings(action="ignore"):  # a warning about a nested set is not for the user
                 re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             self.odd("SK302", f"triggers.patterns: {pattern[:60]!r} is not a regular expression: {error}")
@@ -264,7 +264,7 @@ class _Reader:
 
     def _parameter(self, name: str, declared: Json) -> Parameter | None:
         if not isinstance(declared, dict):
-            # `style: formal` declares a text with that default, which is what its author meant.
+            # `style: formal` declares a text parameter with that default.
             return Parameter(name=name, type=_type_of(declared), default=declared if not isinstance(declared, list) else None)
         kind = str(declared.get("type", "string"))
         if kind not in tuple(ParameterType):

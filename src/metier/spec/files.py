@@ -1,7 +1,7 @@
 """The files of a skill, wherever they are: on disk, in an archive, in memory.
 
-There is one gate for paths. Whatever a model, an author or an archive names goes through `resource_path` before any
-implementation sees it, so disk, zip and memory cannot disagree on what `..` means.
+There is one path check. Every path that a model, an author or an archive names passes `resource_path` before any
+implementation sees it, so disk, archive and memory agree on the meaning of `..`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
 
 SKILL_FILE = "SKILL.md"
 _LONGEST_PATH = 1024
-# Half a surrogate pair cannot be written as UTF-8, so no file system here could be asked for it.
+# Half a surrogate pair cannot be encoded as UTF-8, so no file has such a name.
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -32,17 +32,21 @@ class FileEntry:
 
 @runtime_checkable
 class Files(Protocol):
-    """What a skill needs of its folder. Paths have passed the gate; an implementation still never leaves its root."""
+    """Access to the files of a skill. Paths have passed `resource_path`; an implementation still never leaves its root."""
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """All bytes of one file. NotFound if there is none, Refused if it is a link out, no file, or over `limit`."""
+        """Returns the bytes of one file.
+
+        Raises NotFoundError if there is none, and RefusedError if it is a link that leaves the folder, is not a file, or is
+        larger than `limit`.
+        """
 
     def list(self) -> Iterable[FileEntry]:
-        """Every ordinary file, sorted by path."""
+        """Returns every ordinary file, sorted by path."""
 
 
 def resource_path(text: str) -> str:
-    """`text` as a clean path inside the skill, or Refused: never absolute, never upward, never ambiguous."""
+    """Returns a normalized path inside the skill. Raises RefusedError if it is absolute, leaves the skill or is ambiguous."""
     if not text or len(text) > _LONGEST_PATH or _FORBIDDEN.search(text):
         raise _refused(text, "is not a plain relative path")
     if text.startswith(("/", "~")) or _DRIVE.match(text):
@@ -56,7 +60,7 @@ def resource_path(text: str) -> str:
 
 
 class MemoryFiles:
-    """A skill's files as a mapping: for tests, archives before they are written, and skills made by programs."""
+    """Files as a mapping from path to bytes: for tests, and for skills that a program makes."""
 
     __slots__ = ("_contents",)
 
@@ -77,7 +81,7 @@ class MemoryFiles:
 
 
 def too_large_error(path: str, limit: int) -> RefusedError:
-    """The one sentence for a file over its cap, for every implementation of Files."""
+    """Returns the error for a file above its limit, for every implementation of Files."""
     return RefusedError(
         f"{path!r} is larger than {limit:,} bytes", rule="resource-size", hint="read a part of it, or raise the limit"
     )
@@ -87,6 +91,6 @@ def _refused(text: str, why: str) -> RefusedError:
     shown = text if len(text) <= 80 else text[:79] + "…"
     return RefusedError(
         f"{shown!r} {why}",
-        rule="path-gate",
+        rule="path-check",
         hint="use a path relative to the skill's folder, such as references/guide.md",
     )

@@ -1,4 +1,4 @@
-"""What SKILL.md says about its skill, as one value."""
+"""The frontmatter of SKILL.md as one value."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _STANDARD = frozenset(STANDARD_KEYS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A frontmatter that could be understood. Under the lenient verdict the name may break the standard's rules."""
+    """The fields of a frontmatter. Under the lenient verdict the name may break the rules of the standard."""
 
     name: str
     description: str
     license: str | None = None
     compatibility: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """Always text to text, as the standard has it; a list or map that an author put there is flattened."""
+    """From text to text, as in the standard; lists and maps are flattened."""
     allowed_tools: tuple[str, ...] = ()
     extensions: Extensions = field(default_factory=Extensions)
     extra: Mapping[str, Json] = field(default_factory=dict)
-    """Keys that the standard does not know, as JSON values."""
+    """Keys beyond the standard, as JSON values."""
 
     @property
     def brief(self) -> str:
-        """One line for a person or a registry page."""
+        """One line for lists and registry pages."""
         return self.extensions.brief_description or first_sentence(self.description)
 
 
 def manifest_from(fields: Mapping[str, Json], *, name: str, description: str) -> tuple[Manifest, tuple[Problem, ...]]:
-    """The manifest of fields whose name and description are already settled, and what was odd in its extensions."""
+    """Returns the manifest of these fields, and the problems of its extensions."""
     raw = fields.get("metadata")
     metadata: Mapping[str, Json] = raw if isinstance(raw, dict) else {}
     extra = {key: value for key, value in fields.items() if key not in _STANDARD}
@@ -74,6 +74,6 @@ def _flat(value: Json) -> str:
 
 def _tools(value: Json) -> tuple[str, ...]:
     if isinstance(value, list):
-        # One list item is one tool, spaces and all; `- Read Grep` written as one item is still two.
+        # An item may name several tools: `- Read Grep` is two.
         return tuple(tool for item in value if isinstance(item, str) for tool in parse_tools(item))
     return parse_tools(value) if isinstance(value, str) else ()

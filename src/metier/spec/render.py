@@ -1,4 +1,4 @@
-"""A new SKILL.md, written in the standard's own form: six keys at most, text everywhere, quoted where YAML needs it."""
+"""Writes a new SKILL.md in the form of the standard: at most six keys, only text, quoted where YAML needs it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def render_skill_file(
     name: SkillName, description: str, body: str, *, license: str | None = None, compatibility: str | None = None,  # noqa: A002
     metadata: Mapping[str, str] | None = None, allowed_tools: str | None = None,
 ) -> str:  # fmt: skip
-    """The file's text. What it says parses back to exactly these values."""
+    """Returns the text of the file, which parses to exactly these values."""
     fields = {"license": license, "compatibility": compatibility, "allowed-tools": allowed_tools}
     lines = [f"name: {_value(name.text)}", *folded_value("description", description)]
     lines += [f"{key}: {_value(value)}" for key, value in fields.items() if value]
@@ -29,7 +29,7 @@ def render_skill_file(
 
 
 def folded_value(key: str, text: str) -> Iterator[str]:
-    """A long text folded over several lines, which people can read and diff; YAML joins them with single spaces."""
+    """Yields the lines of a key with a long text, folded so that people can read and diff it."""
     words = text.split()
     if len(text) <= _WIDTH or " ".join(words) != text:
         yield f"{key}: {_value(text)}"
@@ -46,7 +46,7 @@ def folded_value(key: str, text: str) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    """Plain where every parser would read the same text, else double-quoted: JSON's strings are YAML's."""
+    """Returns the text plain if every parser reads it as text, else double-quoted: JSON strings are YAML strings."""
     tree = read_yaml(f"k: {text}\n")
     root = tree.root
     node = root.get("k") if root is not None and hasattr(root, "get") else None
@@ -63,5 +63,5 @@ def _value(text: str) -> str:
 
 
 def _is_old_boolean(text: str) -> bool:
-    # YAML 1.1 parsers, which most clients still use, take these and dates and times for something else than text.
+    # YAML 1.1 parsers, which most clients use, read these as booleans, dates or times.
     return text.lower() in ("yes", "no", "on", "off", "y", "n") or re.fullmatch(r"[\d:.\-_+TZ ]+", text) is not None

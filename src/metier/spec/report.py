@@ -1,6 +1,6 @@
-"""One way to say that something is wrong with a skill, shared by validate, lint and scan.
+"""Problems and reports, shared by validate, lint and scan.
 
-A problem never stops the search for the next one: reports hold all that was found, in the order of the file.
+A problem does not stop the search: reports hold all problems, in the order of the file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["Problem", "Report", "Severity"]
 
 class Severity(StrEnum):
     ERROR = "error"
-    """The verdict is no."""
+    """The skill is not valid."""
     WARNING = "warning"
-    """It works here, and will bite somewhere."""
+    """It works here, but not in every client."""
     INFO = "info"
 
     @property
@@ -28,7 +28,7 @@ class Severity(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     code: str
-    """Stable for ever; `metier skill explain CODE` documents it."""
+    """Never changes; `metier skill explain CODE` documents it."""
     severity: Severity
     message: str
     hint: str = ""
@@ -36,7 +36,7 @@ class Problem:
     """Relative to the skill's folder, with forward slashes."""
     line: int | None = None
     column: int | None = None
-    """Both count from 1; absent when the problem is about the file as a whole."""
+    """Both count from 1; None if the problem is about the whole file."""
 
     @property
     def where(self) -> str:
@@ -76,8 +76,8 @@ class Report:
         return len(self.problems)
 
     def __bool__(self) -> bool:
-        # An empty report is good news, not an absent one: never let `if report` decide anything.
-        raise TypeError("ask a Report for .ok or .problems")
+        # An empty report is good news, so `if report` would be ambiguous.
+        raise TypeError("use Report.ok or Report.problems")
 
     def __add__(self, other: Report) -> Report:
         return Report.of((*self.problems, *other.problems))

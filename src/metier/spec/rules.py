@@ -1,4 +1,4 @@
-"""The standard's rules for the six fields. Each is one function over the frontmatter, and reports all that it finds."""
+"""The rules of the standard for its six fields. Each is one function over the frontmatter, and yields all problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 
 INVISIBLE = re.compile(
-    # Zero-width joiners stay allowed: emoji, Persian and the Indic scripts are written with them.
+    # Zero-width joiners are allowed: emoji, Persian and Indic scripts need them.
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
@@ -28,7 +28,7 @@ Rule = Callable[[MapNode, str | None], Iterator[Problem]]
 
 
 def check_fields(fields: MapNode, folder: str | None) -> Iterator[Problem]:
-    """Every rule over one frontmatter. `folder` is the skill's folder name, where there is one."""
+    """Applies every rule. `folder` is the name of the skill's folder, if there is one."""
     for rule in _RULES:
         yield from rule(fields, folder)
 
@@ -48,7 +48,7 @@ def name_is_well_formed(fields: MapNode, folder: str | None) -> Iterator[Problem
         return
     name = node.text.strip()
     slug = suggested_name(name)
-    hint = f"call it {slug!r}" if slug and slug != name else "use a-z, 0-9 and single hyphens"
+    hint = f"use {slug!r}" if slug and slug != name else "use a-z, 0-9 and single hyphens"
     if not re.fullmatch(r"[a-z0-9-]*", name):
         yield _at(node, "SK102", f"the name {_cut(name)} has characters other than a-z, 0-9 and -", hint)
     if len(name) > MAX_NAME_LENGTH:
@@ -106,7 +106,7 @@ def metadata_is_text_to_text(fields: MapNode, folder: str | None) -> Iterator[Pr
         elif not isinstance(value, Scalar):
             yield _at(value, "SK141", f"metadata.{key.text} is not a text", "flatten it into several keys")
         elif not value.quoted and (not isinstance(scalar_value(value), str) or looks_like_a_date(value.text)):
-            yield _at(value, "SK142", f"metadata.{key.text} is not quoted, so other parsers read no text there",
+            yield _at(value, "SK142", f"metadata.{key.text} is not quoted, so other parsers do not read it as text",
                       f'write "{value.text}"')  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def allowed_tools_is_the_standards_string(fields: MapNode, folder: str | None) -
         yield _at(node, "SK150", "allowed-tools is not a string", hint)
         return
     if not is_balanced(node.text):
-        yield _at(node, "SK152", "a parenthesis in allowed-tools has no partner")
+        yield _at(node, "SK152", "a parenthesis in allowed-tools is not closed or not opened")
     if has_outer_comma(node.text):
         yield _at(
             node, "SK151", "allowed-tools has commas between its tools", f"write `{format_tools(parse_tools(node.text))}`"
@@ -159,7 +159,7 @@ _RULES: tuple[Rule, ...] = (
 
 
 def looks_like_a_date(text: str) -> bool:
-    """Would some parser of YAML make a date of it?"""
+    """Returns whether some YAML parsers read the text as a date."""
     return _DATE.fullmatch(text) is not None
 
 

@@ -1,7 +1,7 @@
-"""Versions and what a person asks of them: Semantic Versioning 2.0.0, and ranges as npm writes them (`^1.2`, `~1.2.3`, `1.x`).
+"""Semantic Versioning 2.0.0, and version ranges in the notation of npm (`^1.2`, `~1.2.3`, `1.x`).
 
-A range is a list of alternatives (`||`), each a list of bounds that must all hold. A version before a release (`2.0.0-rc.1`)
-satisfies only a bound that names a version before the same release: whoever asks for `>=1.0` did not ask for tomorrow's try.
+A range is a list of alternatives (`||`), each a list of bounds that must all hold. A pre-release (`2.0.0-rc.1`) satisfies only
+a bound that names a pre-release of the same version: `>=1.0` does not ask for pre-releases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from metier.values import dataclass
 
 __all__ = ["Version", "VersionRange", "is_version", "newest_version"]
 
-# Fifteen digits fit any counter, and no server spends a second on a number of a million digits.
+# Fifteen digits are enough for any version, and keep parsing cheap.
 _NUMBER = r"(?:0|[1-9][0-9]{0,14})"
 _WORD = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _TAIL = rf"(?:-(?P<pre>{_WORD}(?:\.{_WORD})*))?(?:\+(?P<build>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
@@ -32,7 +32,7 @@ _LONGEST = 128
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """One release. Ordered by precedence; what stands behind `+` tells builds apart and orders nothing."""
+    """One version, ordered by precedence. The build after `+` distinguishes versions but does not order them."""
 
     major: int
     minor: int
@@ -43,7 +43,7 @@ class Version:
     @classmethod
     def parse(cls, text: str) -> Version:
         if len(text) > _LONGEST or not (found := _VERSION.fullmatch(text)):
-            raise UsageError(f"{text[:_LONGEST]!r} is not a version", hint="write three numbers, as in 1.2.3 or 2.0.0-rc.1")
+            raise UsageError(f"{text[:_LONGEST]!r} is not a version", hint="use three numbers, such as 1.2.3 or 2.0.0-rc.1")
         return cls(int(found["major"]), int(found["minor"]), int(found["patch"]), *_tail(found))
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class VersionRange:
         return any(_fits(version, bounds) for bounds in self.alternatives)
 
     def best(self, versions: Iterable[Version]) -> Version | None:
-        """The newest of them that fits."""
+        """Returns the newest version in the range."""
         return max((version for version in versions if version in self), default=None)
 
 
@@ -104,7 +104,7 @@ def is_version(text: str) -> bool:
 
 
 def newest_version(versions: Iterable[Version]) -> Version | None:
-    """What one gets who asks for none: the newest release, and the newest try only of what was never released."""
+    """Returns the newest release; the newest pre-release only if there is no release."""
     return max(versions, key=lambda version: (not version.pre, version), default=None)
 
 
@@ -125,7 +125,7 @@ def _holds(version: Version, sign: str, bound: Version) -> bool:
         case ">=":
             return not version < bound
         case _:
-            # A build is only asked for where one is written.
+            # Builds are compared only if the bound names one.
             return version == bound if bound.build else not (version < bound or bound < version)
 
 
@@ -138,7 +138,7 @@ def _bounds(text: str, whole: str) -> tuple[tuple[str, Version], ...]:
 
 
 def _bound(found: re.Match[str] | None, whole: str) -> tuple[tuple[str, Version], ...]:
-    """One comparison of a range as plain bounds: what is left open becomes a lowest and a first that is too high."""
+    """Returns one comparison as plain bounds: an open part becomes a lowest version and the first that is too high."""
     if found is None:
         raise _bad(whole)
     numbers = [None if part is None or part in "xX*" else int(part) for part in found.group("major", "minor", "patch")]
@@ -149,7 +149,7 @@ def _bound(found: re.Match[str] | None, whole: str) -> tuple[tuple[str, Version]
     low = Version(major, minor, patch, *_tail(found))
     sign = found["sign"] or "="
     if given == 0:
-        # `>*` and `<*` ask for what cannot be.
+        # Nothing satisfies `>*` and `<*`.
         return (("<", _first(0, 0, 0)),) if sign in "<>" else ((">=", low),)
     if sign == "^":
         width = next((place for place in range(given) if numbers[place]), given - 1)
@@ -168,7 +168,7 @@ def _bound(found: re.Match[str] | None, whole: str) -> tuple[tuple[str, Version]
 
 
 def _above(low: Version, place: int, *, pre: tuple[str, ...] = ("0",)) -> Version:
-    """The first version in which the number at this place is another one; `-0` comes before every version of it."""
+    """Returns the first version with a higher number at this place; the pre-release `-0` precedes all others."""
     major, minor, patch = [*low.release[:place], low.release[place] + 1, 0, 0][:3]
     return Version(major, minor, patch, pre)
 
@@ -182,4 +182,4 @@ def _tail(found: re.Match[str]) -> tuple[tuple[str, ...], str]:
 
 
 def _bad(text: str) -> UsageError:
-    return UsageError(f"{text[:_LONGEST]!r} is not a range of versions", hint="write 1.2.3, ^1.2, ~1.2.3, 1.x or >=1.0 <2.0")
+    return UsageError(f"{text[:_LONGEST]!r} is not a version range", hint="use 1.2.3, ^1.2, ~1.2.3, 1.x or >=1.0 <2.0")

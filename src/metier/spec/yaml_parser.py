@@ -1,4 +1,4 @@
-"""The events of PyYAML's parser to a tree of nodes."""
+"""Builds the tree of nodes from the events of PyYAML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["parse_events"]
 _DEEPEST = 24
 _MOST_REFUSALS = 20
 
-# libyaml when the wheel has it (all of PyYAML's do), else the pure parser: same events, ten times slower.
+# libyaml if it is there, as in all wheels of PyYAML; else the pure Python parser, which is ten times slower.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -40,13 +40,13 @@ def parse_events(text: str, *, first_line: int, loader: type[yaml.BaseLoader] | 
 
 
 def _place(mark: Any, first_line: int) -> tuple[int, int]:
-    # Any: libyaml and the pure parser each have a Mark of their own, with the same attributes.
+    # Any: libyaml and the pure parser have different Mark classes with the same attributes.
     return (mark.line + first_line, mark.column + 1) if mark else (first_line, 1)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A collection whose end has not been seen yet."""
+    """A collection that has not ended yet."""
 
     event: yaml.CollectionStartEvent
     place: tuple[int, int]
@@ -55,7 +55,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Builder:
-    """Turns the parser's events into nodes without recursion, so that deep input costs memory, not the stack."""
+    """Turns events into nodes without recursion, so that deep input cannot overflow the stack."""
 
     first_line: int
     problems: list[Problem] = field(default_factory=list)

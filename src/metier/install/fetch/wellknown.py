@@ -133,5 +133,5 @@ def _old_paths(files: list[object]) -> Iterator[str]:
     for file in files:
         path = resource_path(str(file))
         if path != file or ".." in path:
-            raise RefusedError(f"invalid path {path!r}", rule="path-gate", hint="report it to the site")
+            raise RefusedError(f"invalid path {path!r}", rule="path-check", hint="report it to the site")
         yield path

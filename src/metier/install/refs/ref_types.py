@@ -173,7 +173,7 @@ def inner_path(text: str, typed: str) -> str:
     try:
         return _folder(resource_path(path))
     except RefusedError as refusal:
-        raise RefusedError(f"the path in {typed!r} leaves the repository", rule="path-gate", hint=refusal.hint) from None
+        raise RefusedError(f"the path in {typed!r} leaves the repository", rule="path-check", hint=refusal.hint) from None
 
 
 def unknown_form(typed: str) -> SkillNotFoundError:

@@ -68,7 +68,7 @@ def status_of(error: MetierError) -> tuple[int, str]:
     if isinstance(error, RefusedError):
         if error.rule in ("archive-size", "archive-count", "archive-ratio"):
             return 413, "Too large"
-        if error.rule == "path-gate":
+        if error.rule == "path-check":
             return 400, "Bad request"
         return (422, "Not accepted") if error.rule.startswith("archive-") else (403, "Refused")
     return next(((status, title) for kind, status, title in _STATUS if isinstance(error, kind)), (500, "Internal error"))

@@ -29,7 +29,7 @@ _DRIVE = (
     r"(?<![A-Za-z])[A-Z]:\\{1,2}(?!Program|Windows|path|tools\b|temp\b|tmp\b)"
     r"(?:Users\\{1,2}(?P<who>[A-Za-z][\w.-]{0,40})\\{1,2}|(?!Users)(?=[A-Za-z][\w.-]{0,80}\\))" + _REST
 )
-# A home is everyone's own: settings below it are fine. The skill's folder and programs are not the same for all.
+# Settings in the home folder are fine: every user has one. The skill's folder and programs differ between machines.
 _BELOW_HOME = (
     r"(?<![\w/~])(?:~|\$HOME|\$\{HOME\})/(?:(?:[\w.-]{1,60}/){0,5}skills/(?P<skill>[\w-]{1,64})/" + _REST +
     r"|(?!\.)(?:[\w.-]{1,60}/){0,8}\w[\w-]{0,60}\.(?:py|sh|js|mjs|ts|rb|pl|ps1)\b)"
@@ -94,14 +94,14 @@ def body_tokens(page: LintSubject) -> Iterator[Problem]:
 
 
 def body_is_empty(page: LintSubject) -> Iterator[Problem]:
-    """Headings alone tell a model nothing that the description has not told it."""
+    """Headings alone add nothing to the description."""
     if not any(not line.text.lstrip().startswith(("#", "<!--")) or not line.is_prose for line in page.lines):
         yield problem("SK215", "there are no instructions below the frontmatter", line=page.document.body_line, column=1,
                       hint="write the steps that a model would not know by itself")  # fmt: skip
 
 
 def absolute_paths(page: LintSubject) -> Iterator[Problem]:
-    """A path into somebody's home is right on one machine only. System paths, made-up users and URLs pass."""
+    """A path into a home folder exists on one machine only. System paths, placeholder users and URLs are fine."""
     seen: set[str] = set()
     patterns = [pattern for marks, pattern in _ABSOLUTE if any(mark in page.document.body for mark in marks)]
     for line in page.lines if patterns else ():
@@ -126,7 +126,7 @@ def vague_advice(page: LintSubject) -> Iterator[Problem]:
             continue
         words = line.text[start.end() :].strip(" \t*_`")
         if words and all(_VAGUE.fullmatch(sentence) for sentence in _SENTENCE.split(words)):
-            yield problem("SK214", f"{words!r} tells a model nothing new", line=line.number, column=start.end() + 1,
+            yield problem("SK214", f"{words!r} adds nothing for a model", line=line.number, column=start.end() + 1,
                           hint="say what to do, or what goes wrong here, or delete it")  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Advice on the commands that a skill tells a model to run: pinned, present, and announced."""
+"""Advice on the commands that a model should run: pinned versions, present scripts, stated prerequisites."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Command:
 
 
 def unpinned_commands(page: LintSubject) -> Iterator[Problem]:
-    """A one-off command without a version runs whatever is newest that day, from whoever owns the name that day."""
+    """A one-off command without a version runs the newest release, from the current owner of the name."""
     seen: set[str] = set()
     for command in _commands(page.lines):
         package = _unpinned(command.words)
@@ -78,7 +78,7 @@ def unpinned_commands(page: LintSubject) -> Iterator[Problem]:
 
 
 def absent_scripts(page: LintSubject) -> Iterator[Problem]:
-    """A model that is told to run a script runs it; if the file is not there, the task ends in an error."""
+    """A model runs the scripts that the text names; a missing file makes the task fail."""
     seen: set[str] = set()
     for path, line, column in scripts_run(page):
         if path not in page.paths and path not in seen:
@@ -119,7 +119,7 @@ def unsaid_prerequisites(page: LintSubject) -> Iterator[Problem]:
 
 
 def _commands(lines: Iterator[TextLine] | Sequence[TextLine]) -> Iterator[_Command]:
-    """What looks like a command, in shell blocks, in blocks without a language and in inline code with a space."""
+    """Yields text that looks like a command: in shell blocks, in blocks without a language, in inline code with a space."""
     for line in lines:
         if line.language is None:
             for code in INLINE_CODE.finditer(line.text):

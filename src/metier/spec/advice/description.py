@@ -1,4 +1,4 @@
-"""Advice on the one text that every model reads: the description."""
+"""Advice on the description, which every model reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST = 40
 _DEAREST = 200
 _LONGEST_LOOKED_AT = 4_000
 
-# Many words, since nagging a good description costs more trust than missing a bad one.
+# Many words: a false alarm about a good description costs more trust than missing a bad one.
 _WHEN = re.compile(
     r"""\b(?:when|whenever|if|while|during|before|after|upon|once|until|unless|where|triggers?|triggered|triggering
     |invoke[ds]?|invoking|activate[ds]?|activates|applies|asks?|asked|asking|requests?|requested|mentions?|says?
@@ -42,8 +42,8 @@ _QUOTED = re.compile(r'"[^"]{0,300}"|“[^”]{0,300}”|«[^»]{0,300}»|`[^`]{
 def says_when(page: LintSubject) -> Iterator[Problem]:
     """A model picks a skill by its description, so that must say *when* to use it, not only what it does."""
     extensions = page.manifest.extensions
-    told_elsewhere = any(key.lower().replace("_", "-") in ("when-to-use", "when") for key in page.manifest.extra)
-    if extensions.triggers.any or told_elsewhere or extensions.disable_model_invocation:
+    has_when_key = any(key.lower().replace("_", "-") in ("when-to-use", "when") for key in page.manifest.extra)
+    if extensions.triggers.any or has_when_key or extensions.disable_model_invocation:
         return
     description = page.manifest.description[:_LONGEST_LOOKED_AT]
     letters = [char for char in description if char.isalpha()]
@@ -68,7 +68,7 @@ def description_length(page: LintSubject) -> Iterator[Problem]:
 
 
 def description_voice(page: LintSubject) -> Iterator[Problem]:
-    """In a catalog of fifty skills nobody knows who `I` is. What a user may say belongs in quotes, and is left alone."""
+    """In a catalog of fifty skills, `I` is ambiguous. Quoted text is what a user may say, and is ignored."""
     description = _QUOTED.sub('""', page.manifest.description[:_LONGEST_LOOKED_AT])
     found = _VOICE.search(description)
     if found:
@@ -80,14 +80,14 @@ def description_voice(page: LintSubject) -> Iterator[Problem]:
 
 
 def angle_brackets(page: LintSubject) -> Iterator[Problem]:
-    """A description stands between tags in most prompts, and some validators refuse one that holds brackets."""
+    """Most prompts put descriptions between tags, and some validators reject brackets in them."""
     found = re.search(r"[<>]", page.manifest.description)
     if found:
         yield page.about_description("SK216", f"the description holds {found[0]!r}", "write it in words")
 
 
 def catalog_cost(page: LintSubject) -> Iterator[Problem]:
-    """The catalog entry is paid by every conversation, used or not."""
+    """Every conversation pays for the catalog entry, even if the skill is not used."""
     tokens = estimate_tokens(page.manifest.name) + estimate_tokens(page.manifest.description)
     if tokens > _DEAREST:
         yield page.about_description(

@@ -1,4 +1,4 @@
-"""Which words in a text are paths into the skill, and which only look like it."""
+"""Finds the paths into the skill that a text mentions."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _TOKEN = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*/?")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place in a text that points to a file of the skill."""
+    """A mention of a file of the skill in a text."""
 
     path: str
     line: TextLine
     column: int
     is_link: bool
     is_certain: bool
-    """The text says itself that it means the skill's own folder."""
+    """The text clearly means the skill's own folder."""
 
 
 def own_path(word: str) -> tuple[str, str] | None:
-    """One word of a command as the prefix it was written with and a path under the standard's three folders."""
+    """Returns the prefix and the path of a word that is a path in one of the standard's three folders."""
     found = _OWN.match(word)
     if not found or found.end("path") < len(word.rstrip(".,;:)\"'`")):
         return None
@@ -56,16 +56,16 @@ def own_path(word: str) -> tuple[str, str] | None:
 
 
 def is_spelled_out(base: str) -> bool:
-    """`${SKILL_DIR}/` can only mean the skill's own folder; nothing or `./` may as well be the project's."""
+    """Returns whether a prefix clearly means the skill's folder; `./` or none may mean the project."""
     return base not in ("", "./")
 
 
 def mentions(lines: tuple[TextLine, ...], page: LintSubject) -> Iterator[Mention]:
-    """Links to relative paths, and paths under the standard's three folders, in prose."""
+    """Yields links to relative paths, and paths in the standard's three folders, in prose."""
     for line in lines:
         if not line.is_prose or not ("/" in line.text or "](" in line.text or "]:" in line.text):
             continue
-        # What stands in inline code is shown, not linked; blanks keep the columns.
+        # Inline code shows a link and does not make one; blanks keep the columns.
         shown = INLINE_CODE.sub(lambda code: " " * len(code[0]), line.text) if "`" in line.text else line.text
         linked = []
         for pattern in (_LINK, _DEFINITION):
@@ -78,13 +78,13 @@ def mentions(lines: tuple[TextLine, ...], page: LintSubject) -> Iterator[Mention
             path = _clean(found["path"])
             inside_link = any(start <= found.start("path") < end for start, end in linked)
             if path and not inside_link and found["next"] not in tuple("*{<$[%("):
-                told = is_spelled_out(found["base"] or "") or path.startswith("references/")
-                certain = told or path.partition("/")[0] in page.folders
+                explicit = is_spelled_out(found["base"] or "") or path.startswith("references/")
+                certain = explicit or path.partition("/")[0] in page.folders
                 yield Mention(path, line, found.start("path") + 1, is_link=False, is_certain=certain)
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:
-    """Whatever a text calls by name, in each of the forms that `names_of` gives a file."""
+    """Returns every name in the texts, in the forms that `names_of` gives a file."""
     names: set[str] = set()
     for text in texts:
         for token in _TOKEN.findall(text):
@@ -97,7 +97,7 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
 
 
 def names_of(path: str) -> frozenset[str]:
-    """Each name that would tell a reader of this file: its path, its last part, a folder it is in, a module's name."""
+    """Returns the names by which a text may mention this file: its path, its last part, a folder it is in, a module's name."""
     last = path.rpartition("/")[2]
     stem = {last.partition(".")[0]} if path.lower().endswith(_MODULES) else set()
     return frozenset({path, last, *stem, *(folder + "/" for folder in folders_of(path))})
@@ -115,7 +115,7 @@ def _link_path(target: str) -> str | None:
     if not path or _SCHEME.match(path) or path.startswith(("/", "~", "@")) or _MADE_UP.search(path):
         return None
     last = path.rstrip("/").rpartition("/")[2]
-    # `[text](word)` is a way to write about links; a file has an ending.
+    # `[text](word)` is an example of a link; a file has an extension.
     return _inside(path) if _ENDING.fullmatch(last) and re.search(r"[A-Za-z]", last.rpartition(".")[2]) else None
 
 

@@ -1,4 +1,4 @@
-"""Advice on the files of a skill: that what is named exists, that what exists is named, and that a model knows when."""
+"""Advice on references: that mentioned files exist, that files are mentioned, and that the text says when to read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .subject import LintSubject, TextLine
 __all__ = ["broken_references", "deep_references", "references_without_when", "unused_files"]
 
 _DOCUMENTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
-# Templates and examples speak of the files of some other project.
+# Templates and examples mention the files of other projects.
 _OTHER_PROJECTS = frozenset({"assets", "templates", "template", "examples", "example", "evals", "tests", "test", "fixtures"})
 _EXAMPLE = re.compile(
     r"\be\.g\.|\bi\.e\.|\bfor (?:example|instance)\b|\bexamples?\b|\bsuch as\b|\blike\b|\bsample", re.IGNORECASE
@@ -59,8 +59,8 @@ _TEST = re.compile(r"test_.*|.*(?:_test|\.test|\.spec)\..*")
 
 
 def broken_references(page: LintSubject) -> Iterator[Problem]:
-    """A model that is pointed to a file looks for it, fails, and either stops or makes up what it said."""
-    # A script that a command runs is SK212's.
+    """A model that cannot find a file either stops or invents its content."""
+    # SK212 reports scripts that commands run.
     seen = {path for path, _, _ in scripts_run(page)}
     for file, lines in _documents(page):
         for mention in mentions(lines, page):
@@ -74,7 +74,7 @@ def broken_references(page: LintSubject) -> Iterator[Problem]:
 
 
 def deep_references(page: LintSubject) -> Iterator[Problem]:
-    """A model that must follow one document to the next often stops halfway; SKILL.md should name them all."""
+    """A model that must follow a chain of documents often stops halfway, so SKILL.md should name them all."""
     if not page.texts:
         return
     named = names_in(line.text for line in page.lines)
@@ -94,7 +94,7 @@ def deep_references(page: LintSubject) -> Iterator[Problem]:
 
 
 def unused_files(page: LintSubject) -> Iterator[Problem]:
-    """What nothing names, no model opens: it only makes the skill larger."""
+    """No model opens a file that nothing mentions; it only makes the skill larger."""
     if not page.is_whole or len(page.paths) == 1:
         return
     named = names_in((page.document.frontmatter, *(line.text for line in page.lines)))
@@ -104,7 +104,7 @@ def unused_files(page: LintSubject) -> Iterator[Problem]:
     for path in sorted(page.paths):
         if path == SKILL_FILE or _needs_no_mention(path) or path.startswith(nested):
             continue
-        # A file that names itself is not thereby used.
+        # A file that mentions itself is not used.
         own = by_file.get(path, frozenset())
         names = names_of(path)
         if named.isdisjoint(names) and not any(counts[name] > (name in own) for name in names):
@@ -113,29 +113,29 @@ def unused_files(page: LintSubject) -> Iterator[Problem]:
 
 
 def references_without_when(page: LintSubject) -> Iterator[Problem]:
-    """A bare `See references/api.md` makes a model read every reference, or none."""
+    """A bare `See references/api.md` makes a model read every reference or none."""
     by_line: dict[int, list[Mention]] = {}
     for mention in mentions(page.lines, page):
         if mention.path.lower().endswith(_DOCUMENTS) and _found(mention.path, SKILL_FILE, page):
             by_line.setdefault(mention.line.number, []).append(mention)
     bare: dict[str, Mention] = {}
-    told: set[str] = set()
+    with_when: set[str] = set()
     for line, around in _with_context(page.prose):
         for mention in by_line.get(line.number, ()):
             if _says_when(line, around):
-                told.add(mention.path)
+                with_when.add(mention.path)
             else:
                 bare.setdefault(mention.path, mention)
-    untold = [mention for path, mention in bare.items() if path not in told]
-    if untold:
-        first = untold[0]
-        more = f" and {len(untold) - 1} more" if len(untold) > 1 else ""
+    without_when = [mention for path, mention in bare.items() if path not in with_when]
+    if without_when:
+        first = without_when[0]
+        more = f" and {len(without_when) - 1} more" if len(without_when) > 1 else ""
         yield problem("SK210", f"nothing says when to read {first.path!r}{more}", line=first.line.number,
                       column=first.column, hint=f"write `Read {first.path} when ...`")  # fmt: skip
 
 
 def _with_context(lines: Iterable[TextLine]) -> Iterator[tuple[TextLine, str]]:
-    """Each line with what speaks for it too: its heading, the sentence that opens its list, the line it goes on from."""
+    """Yields each line with its context: its heading, the sentence before its list, the line that it continues."""
     heading = opening = previous = TextLine("", -1)
     for line in lines:
         goes_on = previous.text if line.number - previous.number == 1 and not _ITEM.match(line.text) else ""
@@ -148,7 +148,7 @@ def _with_context(lines: Iterable[TextLine]) -> Iterator[tuple[TextLine, str]]:
 
 
 def _documents(page: LintSubject) -> Iterator[tuple[str, tuple[TextLine, ...]]]:
-    """SKILL.md and the documents that speak of the skill, not of some other project."""
+    """Yields SKILL.md and the documents about the skill, without templates and examples for other projects."""
     yield SKILL_FILE, page.lines
     for path, lines in page.texts.items():
         *folders, last = path.lower().split("/")
@@ -158,7 +158,7 @@ def _documents(page: LintSubject) -> Iterator[tuple[str, tuple[TextLine, ...]]]:
 
 
 def _found(path: str, file: str, page: LintSubject) -> str | None:
-    """The skill's file that a mention means: the standard counts from the skill's folder, Markdown from the file's."""
+    """Returns the file that is meant: the standard counts from the skill's folder, Markdown from the folder of the file."""
     if path in page.paths:
         return path
     beside = f"{file.rpartition('/')[0]}/{path}".lstrip("/")
@@ -173,12 +173,12 @@ def _is_only_an_example(mention: Mention, page: LintSubject) -> bool:
     before = mention.line.text[: mention.column]
     if _EXAMPLE.search(mention.line.text) or _MADE_LATER.search(before[-80:]):
         return True
-    # A skill on how to write skills shows what such folders hold.
+    # A skill about writing skills shows example folders.
     return bool(_ABOUT_SKILLS.search(page.manifest.description))
 
 
 def _says_when(line: TextLine, around: str) -> bool:
-    # A numbered step says when by its place, a table row by its other cells.
+    # A numbered step says when by its position, a table row by its other cells.
     if re.match(r"[ \t]*(?:\d{1,3}[.)][ \t]|\|)", line.text):
         return True
     own = _LINK_TEXT.sub(" ", line.text)
@@ -187,7 +187,7 @@ def _says_when(line: TextLine, around: str) -> bool:
 
 
 def _needs_no_mention(path: str) -> bool:
-    """What people, test runners and package managers look for by themselves."""
+    """Returns whether people, test runners or package managers find the file without a mention."""
     parts = path.lower().split("/")
     if any(part.startswith(".") or part in _UNREAD_FOLDERS for part in parts):
         return True

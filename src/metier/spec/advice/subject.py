@@ -1,7 +1,7 @@
-"""One skill as the rules of advice see it: read once, cut into lines once, and bounded.
+"""The input of the lint rules: one skill, read once, split into lines once, and bounded.
 
-Everything here has a cap (bytes, files, lines, characters in a line), so that no folder can make advice slow. Past a cap
-advice falls silent rather than guess: a rule that needs all files asks `is_whole` first.
+Bytes, files, lines and characters in a line are limited, so that no folder can make linting slow. Beyond a limit there is no
+advice rather than a guess: a rule that needs all files checks `is_whole` first.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LintSubject:
     texts: Mapping[str, tuple[TextLine, ...]]
     """The other files that are text, by path."""
     is_whole: bool
-    """False when a cap left something unread."""
+    """False if a limit left something unread."""
 
     @property
     def prose(self) -> Iterator[TextLine]:
@@ -80,7 +80,7 @@ class LintSubject:
 
 
 def read_subject(files: Files, folder: str | None) -> LintSubject | None:
-    """The page, or None where there is no skill to give advice on."""
+    """Returns the subject, or None if the skill cannot be loaded."""
     try:
         parsed = parse(files.read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES), folder=folder)
     except (NotFoundError, OSError):
@@ -107,11 +107,11 @@ def folders_of(path: str) -> list[str]:
 
 
 def _texts(files: Files, entries: Iterable[FileEntry]) -> tuple[dict[str, tuple[TextLine, ...]], bool]:
-    """The text of the other files, and whether that is all which a model would read."""
+    """Returns the text of the other files, and whether all documents and scripts were read."""
     texts: dict[str, tuple[TextLine, ...]] = {}
     left = _LONGEST_TEXTS
     is_whole = True
-    # Documents first: they are what a model reads, and what names other files.
+    # Documents first: a model reads them, and they mention other files.
     for endings in (_DOCUMENTS, _CODE, _DATA):
         for entry in entries:
             if entry.path == SKILL_FILE or not entry.path.lower().endswith(endings):
@@ -148,7 +148,7 @@ def _lines(text: str, first: int) -> Iterator[TextLine]:
                 language, fence = None, ""
             else:
                 yield TextLine(shown, number, language)
-        # A fence of backticks has none in the rest of its line; otherwise it is inline code.
+        # Backticks in the rest of the line mean inline code and not a fence.
         elif found and not (found["marks"][0] == "`" and "`" in shown[found.end("marks") :]):
             fence, language = found["marks"], found["word"].lower()
         else:

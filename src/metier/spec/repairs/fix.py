@@ -1,8 +1,8 @@
-"""Repairs of SKILL.md that need no judgement, and nothing else: every other byte stays as its author wrote it.
+"""Repairs of SKILL.md that need no decision. Every other byte stays as its author wrote it.
 
-A repair is a small edit of the frontmatter's own lines, so comments, key order, quoting and line ends survive. No edit
-is trusted: the file is read again, and unless it says exactly what was meant to be said the edit is dropped. The body
-is never touched. What needs a decision (a value cut by `#`, an unknown key, a nested map) is left to its author.
+A repair is a small edit of the frontmatter's lines, so comments, key order, quoting and line ends survive. Each edit is
+verified: the file is parsed again, and the edit is dropped unless the result is exactly as intended. The body is never
+changed. Problems that need a decision (a value cut by `#`, an unknown key, a nested map) are left to the author.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .rules import REPAIRS
 
 __all__ = ["FixResult", "fix_skill_file"]
 
-# One proof reads the frontmatter again: a hostile frontmatter with thousands of wrong values gets one try, not thousands.
+# Each verification parses the frontmatter again, so thousands of wrong values are verified together and not one by one.
 _MOST_ALONE = 16
 
 
@@ -31,7 +31,7 @@ class FixResult:
 
 
 def fix_skill_file(data: bytes, *, folder: str | None = None) -> FixResult:
-    """The file with its mechanical mistakes repaired; fixing it again changes nothing. `folder` settles the name."""
+    """Returns the file with mechanical mistakes repaired. A second run changes nothing. `folder` gives the right name."""
     clean = data
     while clean.startswith(BOM):
         clean = clean.removeprefix(BOM)
@@ -43,22 +43,22 @@ def fix_skill_file(data: bytes, *, folder: str | None = None) -> FixResult:
     file = split_file(text, folder)
     if file is None:
         return FixResult(data=clean, changes=changes)
-    frontmatter = _repaired(file.frontmatter)
+    frontmatter = _repair_all(file.frontmatter)
     repairs = sorted((*file.changes, *frontmatter.changes), key=lambda change: change.line)
     return FixResult(data=file.with_lines(frontmatter.lines), changes=(*changes, *repairs))
 
 
-def _repaired(frontmatter: Frontmatter) -> Frontmatter:
-    """The frontmatter once no repair changes it any more. Each round leaves fewer problems, so there are few."""
-    frontmatter = _with_colons_quoted(frontmatter)
+def _repair_all(frontmatter: Frontmatter) -> Frontmatter:
+    """Returns the frontmatter when no repair changes it any more. Each round leaves fewer problems, so there are few."""
+    frontmatter = _quote_colons(frontmatter)
     if frontmatter.root is None:
         return frontmatter
     for _ in range(len(STANDARD_KEYS) + 2):
-        best = _with_values_fixed(frontmatter)
-        for renamed in _with_a_key_renamed(frontmatter):
-            # What stood under the wrong key is judged only now, so it gets its own repairs before the verdict.
-            tried = _with_values_fixed(renamed)
-            if _is_better(tried, best):
+        best = _fix_values(frontmatter)
+        for renamed in _rename_keys(frontmatter):
+            # The value is checked only under its right key, so it is repaired before the two are compared.
+            tried = _fix_values(renamed)
+            if _has_fewer_problems(tried, best):
                 best = tried
                 break
         if best is frontmatter:
@@ -67,8 +67,8 @@ def _repaired(frontmatter: Frontmatter) -> Frontmatter:
     return frontmatter
 
 
-def _with_colons_quoted(frontmatter: Frontmatter) -> Frontmatter:
-    """SK012, by the rule the loader itself uses, so that the file says to others what it already says to metier."""
+def _quote_colons(frontmatter: Frontmatter) -> Frontmatter:
+    """SK012, by the rule of the loader, so that other clients read the same values as metier."""
     if frontmatter.root is not None:
         return frontmatter
     rescued, found = quote_colons(frontmatter.text)
@@ -76,7 +76,7 @@ def _with_colons_quoted(frontmatter: Frontmatter) -> Frontmatter:
     if not found or len(texts) != len(frontmatter.lines):
         return frontmatter
     after = _with_texts(frontmatter, texts)
-    # A line that looks like a key may be the text of a block value, where quotes would change what it says.
+    # A line that looks like a key may be part of a block value, where quotes would change the text.
     keys = _keys(after.root)
     real = [(key, at) for key, at, _ in found if (key, at) in keys]
     starts = sorted(at for _, at, _ in found)
@@ -99,15 +99,15 @@ def _with_texts(frontmatter: Frontmatter, texts: Sequence[str]) -> Frontmatter:
 
 
 def _keys(node: Node | None) -> set[tuple[str, int]]:
-    """Every key at any depth, with its line. The tree's depth is capped where it is read."""
+    """Returns every key at any depth with its line. The parser caps the depth."""
     if isinstance(node, MapNode):
         own = {(key.text, key.line) for key, _ in node.entries}
         return own.union(*(_keys(value) for _, value in node.entries))
     return set().union(*(_keys(item) for item in node.items)) if isinstance(node, ListNode) else set()
 
 
-def _with_a_key_renamed(frontmatter: Frontmatter) -> Iterator[Frontmatter]:
-    """SK160 for a standard key in another spelling, while the right one is absent."""
+def _rename_keys(frontmatter: Frontmatter) -> Iterator[Frontmatter]:
+    """SK160 for a standard key in another spelling, if the right key is absent."""
     root = frontmatter.root or MapNode((), 0, 1)
     present = {key.text for key, _ in root.entries}
     for key, _ in root.entries:
@@ -123,33 +123,33 @@ def _with_a_key_renamed(frontmatter: Frontmatter) -> Iterator[Frontmatter]:
             yield after
 
 
-def _with_values_fixed(frontmatter: Frontmatter) -> Frontmatter:
+def _fix_values(frontmatter: Frontmatter) -> Frontmatter:
     for repair in REPAIRS:
         edits = list(repair(frontmatter))
-        together = _proven(frontmatter, edits) if edits else frontmatter
+        together = _verified(frontmatter, edits) if edits else frontmatter
         if together:
             frontmatter = together
         elif len(edits) <= _MOST_ALONE:
-            # From the end, so that the places of the others stay true.
+            # From the end, so that the positions of earlier edits stay valid.
             for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-                frontmatter = _proven(frontmatter, [edit]) or frontmatter
+                frontmatter = _verified(frontmatter, [edit]) or frontmatter
     return frontmatter
 
 
-def _is_better(frontmatter: Frontmatter, than: Frontmatter) -> bool:
+def _has_fewer_problems(frontmatter: Frontmatter, than: Frontmatter) -> bool:
     now, before = frontmatter.parsed.report, than.parsed.report
     return len(now) < len(before) and {one.code for one in now.errors} <= {one.code for one in before.errors}
 
 
-def _proven(frontmatter: Frontmatter, edits: Sequence[Edit]) -> Frontmatter | None:
-    """The frontmatter with the edits made, if it then says what it said before apart from them, and has fewer problems."""
+def _verified(frontmatter: Frontmatter, edits: Sequence[Edit]) -> Frontmatter | None:
+    """Returns the edited frontmatter if only the edited values differ and there are fewer problems; else None."""
     after = frontmatter.edited(edits)
-    if frontmatter.root is None or after.root is None or not _is_better(after, frontmatter):
+    if frontmatter.root is None or after.root is None or not _has_fewer_problems(after, frontmatter):
         return None
     for view in (to_text, to_json):
         if list(_items(view(after.root))) != list(_expected(view(frontmatter.root), edits).items()):
             return None
-    # The fields may agree and still mean something else: a list of triggers is not a text of triggers.
+    # Equal fields may still mean something else: a list of triggers is not a text of triggers.
     was, now = frontmatter.parsed.manifest, after.parsed.manifest
     if was and (now is None or replace(now, name=was.name) != was):
         return None
@@ -171,5 +171,5 @@ def _expected(fields: Json, edits: Sequence[Edit]) -> dict[str, Json]:
 
 
 def _items(value: Json) -> Iterator[tuple[str, Json]]:
-    """A map's pairs in their order, which `==` on maps does not compare."""
+    """Yields the pairs of a map in order, which `==` on maps does not compare."""
     yield from value.items() if isinstance(value, dict) else ()

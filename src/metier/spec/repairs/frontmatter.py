@@ -1,4 +1,4 @@
-"""SKILL.md cut without losing a byte, and its frontmatter as lines that know what they say and where."""
+"""SKILL.md split without losing a byte, and its frontmatter as lines with their YAML nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AppliedFix", "Edit", "Frontmatter", "NodeText", "Place", "SourceLine
 _OPENING = re.compile(r"---([ \t]*)(\r\n|\r|\n)")
 _CLOSING = re.compile(r"(\r\n|\r|\n)---([ \t]*)(?=[\r\n]|\Z)")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n)")
-# YAML 1.1 parsers take these for line ends and editors do not, so no place in such a frontmatter can be trusted.
+# YAML 1.1 parsers treat these as line ends and editors do not, so no position in such a frontmatter is reliable.
 _OTHER_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -30,11 +30,11 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedFix:
-    """One repair that was made."""
+    """A repair that was made."""
 
     code: str
     line: int
-    """Where it was in the file as given."""
+    """The line in the original file."""
     message: str
 
 
@@ -43,11 +43,11 @@ class SourceLine:
     text: str
     end: str
     number: int
-    """Of the line in the file as given."""
+    """The line number in the original file."""
 
 
 class NodeText(NamedTuple):
-    """A node as its author wrote it, quotes and all."""
+    """A node as its author wrote it, with quotes."""
 
     start: Place
     end: Place
@@ -56,7 +56,7 @@ class NodeText(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """`text` in place of what stands from `start` to `end`, which makes the field at `path` say `value`."""
+    """Replaces the source from `start` to `end` with `text`, which gives the field at `path` the value `value`."""
 
     start: Place
     end: Place
@@ -79,7 +79,7 @@ class Frontmatter:
 
     @cached_property
     def root(self) -> MapNode | None:
-        """The tree, with lines from 0 and columns from 1; None while this is no YAML map."""
+        """The tree, with lines from 0 and columns from 1; None if this is not a YAML map."""
         root = read_yaml(self.text, first_line=0).root
         return root if isinstance(root, MapNode) else None
 
@@ -88,7 +88,7 @@ class Frontmatter:
         return parse(f"---\n{self.text}---\n".encode(), folder=self.folder, verdict=Verdict.STRICT)
 
     def written(self, node: Node) -> NodeText | None:
-        """How a scalar or a flow collection stands in the file; None for what has no text of its own."""
+        """Returns the source of a scalar or a flow collection; None for a node without text of its own."""
         start = (node.line, node.column - 1)
         end = self._ends.get(start)
         if end is None or end[0] >= len(self.lines):
@@ -100,7 +100,7 @@ class Frontmatter:
 
     def edited(self, edits: Sequence[Edit]) -> Frontmatter:
         lines = list(self.lines)
-        # From the end, so that the places of the others stay true.
+        # From the end, so that the positions of earlier edits stay valid.
         for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
             (first, left), (last, right) = edit.start, edit.end
             texts = (lines[first].text[:left] + edit.text + lines[last].text[right:]).split("\n")
@@ -120,7 +120,7 @@ class Frontmatter:
                 stack.append(start)
             elif isinstance(event, yaml.CollectionEndEvent):
                 opened = stack.pop()
-                # A block collection starts where its first key does, and ends wherever the next thing starts.
+                # A block collection starts at its first key and ends where the next node starts, so it has no text of its own.
                 if self.lines[opened[0]].text.startswith(("[", "{"), opened[1]):
                     ends[opened] = end
         return ends
@@ -132,7 +132,7 @@ class SplitFile:
     frontmatter: Frontmatter
     closing: str
     body: str
-    """With the line end of the closing delimiter."""
+    """Starts with the line end of the closing delimiter."""
     changes: tuple[AppliedFix, ...]
 
     def with_lines(self, lines: Iterable[SourceLine]) -> bytes:
@@ -141,7 +141,7 @@ class SplitFile:
 
 
 def split_file(text: str, folder: str | None) -> SplitFile | None:
-    """The pieces, with clean delimiters; None where no frontmatter can be told from the body."""
+    """Splits a file into its parts, with clean delimiters. Returns None if it has no recognizable frontmatter."""
     rest = text.lstrip(" \t\r\n")
     blank = text[: len(text) - len(rest)]
     opening = _OPENING.match(rest)
@@ -168,7 +168,7 @@ def split_file(text: str, folder: str | None) -> SplitFile | None:
 
 
 def _is_blank_lines(blank: str, rest: str, folder: str | None) -> bool:
-    # `---` further down may as well be a rule across a page that has no frontmatter: only a skill's frontmatter counts.
+    # A `---` further down may be a horizontal rule on a page without frontmatter, so the result must be a skill.
     return blank.endswith(("\r", "\n")) and parse(rest.encode(), folder=folder).manifest is not None
 
 

@@ -1,4 +1,4 @@
-"""The repairs, each as the edits it would make. Whether an edit is sound is not decided here: see the proof."""
+"""The repairs, each as the edits that it proposes. `fix` verifies every edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .frontmatter import Edit, Frontmatter, Place
 __all__ = ["REPAIRS"]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
-_TRUTH_OF_OLD_YAML = frozenset({"y", "n", "yes", "no", "on", "off"})
+_YAML_1_1_BOOLEANS = frozenset({"y", "n", "yes", "no", "on", "off"})
 _AFTER_KEY = re.compile(r"[ \t]*:([ \t]*|[ \t]+#.*)")
 
 
@@ -24,16 +24,16 @@ def tools_as_the_standards_string(frontmatter: Frontmatter) -> Iterator[Edit]:
     key, node = _entry(frontmatter, "allowed-tools")
     if isinstance(node, Scalar) and has_outer_comma(node.text):
         value = format_tools(parse_tools(node.text))
-        goal = _Goal("SK151", "wrote allowed-tools with spaces, not commas", ("allowed-tools",), value)
+        goal = _Change("SK151", "wrote allowed-tools with spaces, not commas", ("allowed-tools",), value)
         yield from _in_place_of_scalar(frontmatter, node, goal)
     elif key and isinstance(node, ListNode) and (words := _words(node)):
         value = format_tools(tool for word in words for tool in parse_tools(word))
-        goal = _Goal("SK150", "wrote allowed-tools as one string", ("allowed-tools",), value)
+        goal = _Change("SK150", "wrote allowed-tools as one string", ("allowed-tools",), value)
         yield from _in_place_of_list(frontmatter, key, node, goal)
 
 
 def metadata_as_text(frontmatter: Frontmatter) -> Iterator[Edit]:
-    """SK141 for lists of words, and SK142. A nested map has no one text that it means."""
+    """SK141 for lists of words, and SK142. A nested map has no equivalent text."""
     _, metadata = _entry(frontmatter, "metadata")
     if not isinstance(metadata, MapNode):
         return
@@ -44,29 +44,29 @@ def metadata_as_text(frontmatter: Frontmatter) -> Iterator[Edit]:
             if words is None or any(word != word.strip() or not word or "," in word for word in words):
                 continue
             text = (", " if any(" " in word for word in words) else " ").join(words)
-            goal = _Goal("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
+            goal = _Change("SK141", f"wrote metadata.{key.text} as one text", path, text, in_flow=metadata.flow)
             yield from _in_place_of_list(frontmatter, key, node, goal)
-        # A null is an absence that its author wrote down; the text "null" would be something else.
-        elif isinstance(node, Scalar) and _is_no_text(node) and scalar_value(node) is not None:
+        # A null means no value; the text "null" would mean something else.
+        elif isinstance(node, Scalar) and _is_not_text(node) and scalar_value(node) is not None:
             written = frontmatter.written(node)
             if written and written.text == node.text:
-                goal = _Goal("SK142", f"quoted metadata.{key.text}", path, node.text)
+                goal = _Change("SK142", f"quoted metadata.{key.text}", path, node.text)
                 yield goal.edit(written.start, written.end, f'"{node.text}"')
 
 
 def name_of_the_folder(frontmatter: Frontmatter) -> Iterator[Edit]:
-    """SK101 to SK105, where the folder has a valid name."""
+    """SK101 to SK105, if the folder has a valid name."""
     folder, root = frontmatter.folder, frontmatter.root
     if folder is None or root is None or not is_name(folder):
         return
     key, node = _entry(frontmatter, "name")
     if key is None:
-        goal = _Goal("SK101", f"added the folder's name, {folder!r}", ("name",), folder)
+        goal = _Change("SK101", f"added the folder's name, {folder!r}", ("name",), folder)
         yield goal.edit((0, 0), (0, 0), " " * (root.column - 1) + f"name: {goal.written}\n")
     elif isinstance(node, Scalar) and node.text.strip():
         found = [one.code for one in frontmatter.parsed.report if one.code in ("SK102", "SK103", "SK104", "SK105")]
         if found:
-            goal = _Goal(found[0], f"set the name to the folder's, {folder!r}", ("name",), folder)
+            goal = _Change(found[0], f"set the name to the folder's, {folder!r}", ("name",), folder)
             yield from _in_place_of_scalar(frontmatter, node, goal)
 
 
@@ -78,22 +78,22 @@ REPAIRS: tuple[Callable[[Frontmatter], Iterator[Edit]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Goal:
+class _Change:
     code: str
     message: str
     path: tuple[str, ...]
     value: str
     in_flow: bool = False
-    """Inside `{...}`, where commas and brackets end a plain value."""
+    """Inside `{...}`, commas and brackets end a plain value."""
 
     @property
     def written(self) -> str:
-        """Plain where every parser, old ones too, reads this very text; else in quotes."""
+        """Returns the value plain if every parser, also YAML 1.1, reads this text; else quoted."""
         text = self.value
         root = read_yaml(f"{{key: {text}}}" if self.in_flow else f"key: {text}").root
         value = root.get("key") if isinstance(root, MapNode) and len(root.entries) == 1 else None
-        is_safe = isinstance(value, Scalar) and value.text == text and not value.quoted and not _is_no_text(value)
-        if is_safe and text.lower() not in _TRUTH_OF_OLD_YAML:
+        is_safe = isinstance(value, Scalar) and value.text == text and not value.quoted and not _is_not_text(value)
+        if is_safe and text.lower() not in _YAML_1_1_BOOLEANS:
             return text
         if INVISIBLE.search(text) or "\n" in text:
             escaped = (f"\\U{ord(char):08x}" if INVISIBLE.match(char) or char in '"\\\n' else char for char in text)
@@ -114,12 +114,12 @@ def _words(node: ListNode) -> list[str] | None:
     return words if len(words) == len(node.items) else None
 
 
-def _is_no_text(node: Scalar) -> bool:
+def _is_not_text(node: Scalar) -> bool:
     return not node.quoted and (not isinstance(scalar_value(node), str) or _DATE.fullmatch(node.text) is not None)
 
 
-def _in_place_of_scalar(frontmatter: Frontmatter, node: Scalar, goal: _Goal) -> Iterator[Edit]:
-    """In the quotes it had. Block scalars are left alone: their shape was a choice."""
+def _in_place_of_scalar(frontmatter: Frontmatter, node: Scalar, goal: _Change) -> Iterator[Edit]:
+    """Keeps the quotes. Block scalars are left alone: the author chose that form."""
     written = frontmatter.written(node)
     if written is None or written.text[0] in "|>":
         return
@@ -129,18 +129,18 @@ def _in_place_of_scalar(frontmatter: Frontmatter, node: Scalar, goal: _Goal) -> 
     yield goal.edit(written.start, written.end, text)
 
 
-def _in_place_of_list(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
+def _in_place_of_list(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Change) -> Iterator[Edit]:
     if not node.flow:
         yield from _in_place_of_block(frontmatter, key, node, goal)
         return
     written = frontmatter.written(node)
-    # A comment between the items of a list over several lines has no place in one line.
+    # A list over several lines may have comments, which do not fit on one line.
     if written and not ("\n" in written.text and "#" in written.text):
         yield goal.edit(written.start, written.end, goal.written)
 
 
-def _in_place_of_block(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Goal) -> Iterator[Edit]:
-    """The value goes to the key's line; comments among the items stay, each on a line of its own."""
+def _in_place_of_block(frontmatter: Frontmatter, key: Scalar, node: ListNode, goal: _Change) -> Iterator[Edit]:
+    """Moves the value to the key's line; comments between the items stay, each on a line of its own."""
     start = frontmatter.written(key)
     items = [item for item in map(frontmatter.written, node.items) if item and item.start[0] == item.end[0]]
     if start is None or not items or len(items) != len(node.items):
