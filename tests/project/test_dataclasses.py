@@ -7,37 +7,25 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "metier"
 DEFINING = {"dataclass", "field", "replace", "make_dataclass"}
-# Packages that are not converted yet.
-NOT_CONVERTED = frozenset({
-    "adapters",
-    "agents",
-    "cli",
-    "disclosure",
-    "evals",
-    "hosts",
-    "install",
-    "models",
-    "registry",
-    "runtime",
-    "scan",
-    "selection",
-    "sources",
-    "training",
-})  # fmt: skip
 
 
 def standard_imports(file: Path) -> list[str]:
     text = file.read_text("utf-8")
     lines = text.splitlines()
     return [
-        f"{file.relative_to(SOURCE).as_posix()}:{node.lineno}"
+        f"{file.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}"
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
-        if DEFINING & {alias.name for alias in node.names} and "#" not in lines[node.lineno - 1]
+        if is_standard(node) and "#" not in lines[getattr(node, "lineno", 0) - 1]
     ]
+
+
+def is_standard(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "dataclasses" and bool(DEFINING & {alias.name for alias in node.names})
+    return isinstance(node, ast.Import) and "dataclasses" in {alias.name for alias in node.names}
 
 
 def test_dataclasses_come_from_metier_values() -> None:
     files = [file for file in SOURCE.rglob("*.py") if "bundled" not in file.parts and file != SOURCE / "values.py"]
     found = [place for file in files for place in standard_imports(file)]
-    assert sorted(place for place in found if place.partition("/")[0] not in NOT_CONVERTED) == []
+    assert sorted(found) == []

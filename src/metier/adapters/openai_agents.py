@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import fields, make_dataclass
+from dataclasses import fields, make_dataclass  # the SDK's agents are dataclasses of the standard library
 from typing import Any, TypeVar
 
 from metier.errors import UsageError

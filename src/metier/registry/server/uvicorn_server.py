@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import uvicorn
@@ -32,7 +32,7 @@ def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_read
     if workers == 1:
         uvicorn.run(create_app(options, scanner=scan_release), **common)
         return
-    os.environ[_OPTIONS_VARIABLE] = json.dumps(dataclasses.asdict(options))
+    os.environ[_OPTIONS_VARIABLE] = json.dumps(asdict(options))
     uvicorn.run(f"{__name__}:worker_app", factory=True, workers=workers, **common)
 
 
