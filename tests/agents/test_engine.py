@@ -11,7 +11,7 @@ from metier.agents import TurnStatus
 from metier.agents.events import (
     AnswerText,
     PromptBuilt,
-    SkillsSelected,
+    SkillsMatched,
     ToolCallFinished,
     ToolCallStarted,
     TurnStarted,
@@ -33,7 +33,7 @@ def test_query_selection_activation_script_answer(tmp_path: Path) -> None:
 
     assert isinstance(events[0], TurnStarted)
     assert one(events, SkillActivated).name == "word-count"
-    assert [match.name for match in one(events, SkillsSelected).selection] == ["word-count"]
+    assert [match.name for match in one(events, SkillsMatched).selection] == ["word-count"]
     ran = one(events, ScriptFinished)
     assert (ran.exit_code, ran.level) == (0, "namespace")
     assert one(events, ToolCallFinished).level == "namespace"
@@ -101,7 +101,7 @@ def test_auto_select_can_be_switched_off(tmp_path: Path) -> None:
         (events,) = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "count")
         assert "## Active Skills" not in model.requests[0].system
         assert "word-count" in model.requests[0].system
-    assert not of(events, SkillsSelected)
+    assert not of(events, SkillsMatched)
     assert finished(events).active == ()
 
 

@@ -200,7 +200,7 @@ class AgentEngine:
             for warning in await in_thread(self._select, message, client):
                 emit(events.WarningIssued, message=warning)
             if self.selection is not None:
-                emit(events.SkillsSelected, selection=self.selection)
+                emit(events.SkillsMatched, selection=self.selection)
             if client is None:
                 prompt = self.prompt = await in_thread(self._build)
                 emit(events.PromptBuilt, prompt=prompt)

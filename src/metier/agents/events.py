@@ -21,7 +21,7 @@ __all__ = [
     "ModelRetried",
     "ModelUsage",
     "PromptBuilt",
-    "SkillsSelected",
+    "SkillsMatched",
     "ThinkingText",
     "ToolCallFinished",
     "ToolCallStarted",
@@ -82,7 +82,7 @@ class TurnStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsSelected(Event):
+class SkillsMatched(Event):
     """The skills that fit the message and those that nearly do, each with score and reason."""
 
     selection: Selection

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .grading import Grade, grade
     from .html_report import render_html
     from .interpreters import interpreters_with
+    from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
     from .model_judge import ModelTriggerJudge, NamedDescription
     from .optimize import Candidate, OptimizeResult, optimize_description
@@ -48,6 +49,7 @@ _EXPORTS = {
     ),
     "metier.evals.html_report": ("render_html",),
     "metier.evals.interpreters": ("interpreters_with",),
+    "metier.evals.judges": ("judge_factory",),
     "metier.evals.junit": (
         "junit_tests",
         "junit_triggers",
@@ -127,6 +129,7 @@ __all__ = [
     "find_skill_tests",
     "grade",
     "interpreters_with",
+    "judge_factory",
     "junit_tests",
     "junit_triggers",
     "meant_for_others",

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, Self
 from uuid import uuid4
 
 import metier
-from metier.adapters.skills import Skills
+from metier.adapters import Skills
 from metier.runtime import (
     IsolationLevel,
     Limits,

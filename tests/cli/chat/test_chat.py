@@ -129,7 +129,7 @@ def test_every_command_answers(desk: Shell) -> None:
     assert "count them" in lines["/search COUNT"]
     assert "count them" in lines["/resume"]
     assert "**count them**" in (desk.project / "talk.md").read_text()
-    assert json.loads((desk.project / "chat.json").read_text())["turns"][0]["message"] == "count them"
+    assert json.loads((desk.project / "talk.json").read_text())["turns"][0]["message"] == "count them"
 
 
 def test_a_skill_s_name_is_a_command_and_a_dollar_activates_it_too(desk: Shell) -> None:

@@ -220,7 +220,7 @@ def test_conflicts_shows_the_pairs(shell: Shell) -> None:
     shell.skill("greenery", description="Waters plants in the office. Use when the user says that the plants are dry.")
     done = shell("skill", "conflicts").ok()
     assert re.match(r"(greenery and plants|plants and greenery)  \d+% similar: .*plants", done.out)
-    assert "comes first" in done.out
+    assert "the ranker prefers" in done.out
     (pair,) = shell("skill", "conflicts", "--json").data["conflicts"]
     assert (sorted(pair["skills"]), pair["winner"] in pair["skills"]) == (["greenery", "plants"], True)
     assert shell("skill", "conflicts", "--fail").code == 1

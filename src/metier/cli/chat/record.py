@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from metier.agents import events
-from metier.agents.events import Event, TurnFinished
-from metier.runtime import SkillActivated, SkillDeactivated
+from metier.agents import TurnFinished, events
+from metier.runtime import Event, SkillActivated, SkillDeactivated
 from metier.selection import Match
 
 __all__ = ["Listener", "TurnRecord", "match_row"]
@@ -29,7 +28,7 @@ class TurnRecord:
     def __call__(self, event: Event) -> None:
         row = self.row
         match event:
-            case events.SkillsSelected(selection=selection):
+            case events.SkillsMatched(selection=selection):
                 row["selected"] = [match_row(match) for match in selection.selected]
             case SkillActivated(name=name, by=by, tokens=tokens):
                 row["activated"].append({"name": name, "by": by, "tokens": tokens})

@@ -15,11 +15,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metier.agents import AgentEngine, TurnStatus
-from metier.agents.events import Event, TurnFinished
+from metier.agents import AgentEngine, TurnFinished, TurnStatus
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.models import load_client, missing_extra
-from metier.runtime import ApprovalAnswer, ApprovalHook, Question
+from metier.runtime import ApprovalAnswer, ApprovalHook, Event, Question
 
 from .preview import preview_lines
 from .record import TurnRecord

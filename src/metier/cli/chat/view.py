@@ -12,10 +12,9 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text as Line
 
-from metier.agents import TurnStatus, events
-from metier.agents.events import Event, TurnFinished
+from metier.agents import TurnFinished, TurnStatus, events
 from metier.cli.core.terminal import cell_width, one_line, strip_control_chars, truncate
-from metier.runtime import ActionRefused, ScriptStarted, SkillActivated, SkillDeactivated
+from metier.runtime import ActionRefused, Event, ScriptStarted, SkillActivated, SkillDeactivated
 
 from .markdown import finished_length
 

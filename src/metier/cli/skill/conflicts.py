@@ -13,9 +13,7 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
 from metier.cli.core.terminal import Terminal, one_line, truncate
 from metier.errors import MetierError
-from metier.evals.conflicts import ConflictReport
-from metier.evals.conflicts import find_conflicts as competing
-from metier.evals.files import read_queries
+from metier.evals import ConflictReport, find_conflicts, read_queries
 from metier.selection import SelectableSkill
 from metier.sources import DiskFiles, IndexedSkill
 
@@ -35,7 +33,7 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     """
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
-    found = competing(skills, app.skills.selector, requests=_requests, among=wanted or None)
+    found = find_conflicts(skills, app.skills.selector, requests=_requests, among=wanted or None)
     untested = f"{found.untested:,} less similar pairs were not tested; name a skill to test all of its pairs"
     return Result(
         data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untested": found.untested},
@@ -66,6 +64,5 @@ def _lines(found: ConflictReport, considered: int, terminal: Terminal) -> Iterat
     if not pairs:
         yield f"No conflicts among {considered:,} skills"
         return
-    yield terminal.paint(
-        f"{len(pairs):,} pairs among {considered:,} skills; state in each description what it is not for", "dim"
-    )
+    count = f"{len(pairs):,} pair{'s' * (len(pairs) != 1)} among {considered:,} skills"
+    yield terminal.paint(f"{count}; state in each description what it is not for", "dim")

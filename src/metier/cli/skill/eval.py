@@ -20,20 +20,33 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
 from metier.errors import NotFoundError, UsageError
-from metier.evals.files import EvalCase, TriggerQuery, balance, meant_for_others, read_cases, read_queries
-from metier.evals.html_report import render_html
-from metier.evals.junit import junit_triggers
-from metier.evals.outputs import OutputEval, OutputReport, run_outputs
-from metier.evals.ranker_judge import selector_with
-from metier.evals.results_folder import ResultsFolder
-from metier.evals.skill_tests import SkillTestFile, SkillTestResult, find_skill_tests, run_skill_tests
-from metier.evals.triggers import TriggerReport, run_triggers
+from metier.evals import (
+    EvalCase,
+    OutputEval,
+    OutputReport,
+    ResultsFolder,
+    SkillTestFile,
+    SkillTestResult,
+    TriggerQuery,
+    TriggerReport,
+    balance,
+    find_skill_tests,
+    judge_factory,
+    junit_triggers,
+    meant_for_others,
+    read_cases,
+    read_queries,
+    render_html,
+    run_outputs,
+    run_skill_tests,
+    run_triggers,
+    selector_with,
+)
 from metier.models import ChatModel, ModelChoice, ModelClient
 from metier.runtime import ApprovalAnswer
 from metier.sources import DiskFiles, replace_bytes
 from metier.values import dataclass
 
-from .eval_judges import judge_of
 from .eval_report import output_lines, trigger_lines
 from .test import runner_for, test_lines
 
@@ -160,7 +173,7 @@ async def _run_triggers(app: App, jobs: _Jobs, model: ChatModel | None, on_progr
     selector = selector_with(app.skills.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
     reports = []
     for entry, queries in jobs.queries:
-        judge = judge_of(app, selector, entry, model)(entry.description)
+        judge = judge_factory(entry, catalog=app.catalog, selector=selector, model=model)(entry.description)
         reports.append(
             await run_triggers(entry.name, queries, judge, runs=jobs.runs, on_progress=on_progress, notes=balance(queries))
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from metier.cli.core.terminal import Terminal, one_line, pad, truncate
-from metier.evals.outputs import OutputReport
-from metier.evals.triggers import Split, TriggerReport, TriggerResult
+from metier.evals import OutputReport, Split, TriggerReport, TriggerResult
 
 __all__ = ["output_lines", "trigger_lines"]
 

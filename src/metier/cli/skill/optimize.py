@@ -19,15 +19,20 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import AmbiguousError, RefusedError
-from metier.evals.files import read_queries
-from metier.evals.optimize import Candidate, OptimizeResult, optimize_description
-from metier.evals.proposals import CountedWords, ModelProposals, Propose
-from metier.evals.ranker_judge import selector_with
+from metier.evals import (
+    Candidate,
+    CountedWords,
+    ModelProposals,
+    OptimizeResult,
+    Propose,
+    judge_factory,
+    optimize_description,
+    read_queries,
+    selector_with,
+)
 from metier.models import ModelChoice, ModelClient
 from metier.sources import BUNDLED, DiskFiles, replace_bytes
 from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, replace_description
-
-from .eval_judges import judge_of
 
 __all__ = ["optimize"]
 
@@ -72,7 +77,7 @@ async def _optimize(app: App, entry: Entry, choice: ModelChoice | None, **option
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(ModelClient(choice)) if choice else None
         propose: Propose = ModelProposals(model, entry.name) if model else CountedWords(entry.name)
-        judge = judge_of(app, selector, entry, model)
+        judge = judge_factory(entry, catalog=app.catalog, selector=selector, model=model)
         return await optimize_description(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
 
 

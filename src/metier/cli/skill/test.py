@@ -16,9 +16,15 @@ from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
 from metier.errors import NotFoundError, RefusedError
-from metier.evals.interpreters import interpreters_with
-from metier.evals.junit import junit_tests
-from metier.evals.skill_tests import SkillTestFile, SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
+from metier.evals import (
+    SkillTestFile,
+    SkillTestResult,
+    SkillTestStatus,
+    find_skill_tests,
+    interpreters_with,
+    junit_tests,
+    run_skill_tests,
+)
 from metier.runtime import PolicyVerdict, Runner
 from metier.sources import replace_bytes
 
