@@ -24,11 +24,11 @@ def test_the_least_recently_used_skill_leaves_first() -> None:
     assert (names(kept), names(evicted)) == (["a", "c", "d"], ["b"])
 
 
-def test_with_room_nobody_leaves() -> None:
+def test_below_the_limit_nothing_is_evicted() -> None:
     assert admit([row("a", 1), row("b", 2)], [row("c")], 3)[1] == ()
 
 
-def test_activating_what_is_active_evicts_nobody() -> None:
+def test_activating_an_active_skill_evicts_nothing() -> None:
     kept, evicted = admit([row("a", 1), row("b", 2), row("c", 3)], [row("a")], 3)
     assert (sorted(names(kept)), evicted) == (["a", "b", "c"], ())
 
@@ -38,7 +38,7 @@ def test_a_pinned_skill_is_passed_over() -> None:
     assert names(evicted) == ["b"]
 
 
-def test_when_all_are_pinned_the_newcomer_is_refused_and_told_why() -> None:
+def test_when_all_are_pinned_another_skill_is_refused_with_the_reason() -> None:
     rows = [row(name, 1, pinned=True) for name in "abc"]
     with pytest.raises(RefusedError, match=r"cannot activate 'd': .*a, b, c cannot be evicted") as refused:
         admit(rows, [row("d")], 3)

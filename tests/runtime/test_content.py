@@ -80,7 +80,7 @@ def test_instructions_cannot_close_the_wrapper_or_open_another(attack: str) -> N
     assert f"before {attack} after" not in text
 
 
-def test_html_that_a_skill_teaches_is_left_alone() -> None:
+def test_html_in_instructions_is_not_escaped() -> None:
     assert "<div class='x'><b>bold</b></div>" in rendered("Write <div class='x'><b>bold</b></div>.").text
 
 
@@ -127,7 +127,7 @@ def test_arguments_and_the_directory_are_filled_in() -> None:
     )
 
 
-def test_arguments_without_a_place_are_told_at_the_end() -> None:
+def test_arguments_without_a_placeholder_are_appended() -> None:
     assert "\nArguments: page 3\n" in rendered("Do it.", arguments="page 3").text
 
 

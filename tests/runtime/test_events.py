@@ -39,7 +39,7 @@ def test_unsubscribing_ends_it() -> None:
     assert told.events == []
 
 
-def test_a_failing_subscriber_is_logged_and_nobody_else_notices(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_subscriber_is_logged_and_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     bus, told = EventBus(), EventRecorder()
 
     def fails(_: Event) -> None:
@@ -67,7 +67,7 @@ def test_an_asynchronous_subscriber_is_awaited_without_a_loop() -> None:
     assert heard == ["ResourceRead"]
 
 
-def test_an_asynchronous_subscriber_runs_on_the_loop_of_whoever_emits() -> None:
+def test_an_asynchronous_subscriber_runs_on_the_loop_of_the_caller() -> None:
     bus = EventBus()
     loops: list[asyncio.AbstractEventLoop] = []
 

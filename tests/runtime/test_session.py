@@ -91,7 +91,7 @@ def test_other_arguments_make_other_instructions(tmp_path: Path) -> None:
     assert "Greet Bob." in session.activate("greet", arguments="Bob").text
 
 
-def test_the_fourth_skill_makes_the_least_recently_used_one_leave_and_the_model_is_told(skills: Path) -> None:
+def test_the_fourth_skill_evicts_the_least_recently_used_one_and_the_text_says_so(skills: Path) -> None:
     session = session_over(skills)
     for name in ("a", "b", "c"):
         session.activate(name)
@@ -206,7 +206,7 @@ def test_a_skill_closed_to_models_does_not_exist_for_them_and_works_for_people(t
     assert session.activate("mine").injected
 
 
-def test_a_restart_goes_on_where_the_session_was(skills: Path, tmp_path: Path) -> None:
+def test_a_session_is_resumed_after_a_restart(skills: Path, tmp_path: Path) -> None:
     store = tmp_path / "sessions.sqlite"
     before = session_over(skills, services=SessionServices(store=SqliteSessionStore(store)))
     text = before.activate("a", arguments="once").text
@@ -218,7 +218,7 @@ def test_a_restart_goes_on_where_the_session_was(skills: Path, tmp_path: Path) -
     assert after.content("a") == text
 
 
-def test_a_skill_that_is_gone_after_the_restart_is_deactivated(skills: Path, tmp_path: Path) -> None:
+def test_a_skill_that_is_missing_after_the_restart_is_deactivated(skills: Path, tmp_path: Path) -> None:
     store = SqliteSessionStore(tmp_path / "sessions.sqlite")
     session_over(skills, services=SessionServices(store=store)).activate("a")
     shutil.rmtree(skills / "a")
@@ -377,7 +377,7 @@ def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
     ]
 
 
-def test_a_session_that_nobody_used_leaves_nothing_behind(skills: Path, tmp_path: Path) -> None:
+def test_an_unused_session_is_not_stored(skills: Path, tmp_path: Path) -> None:
     store = SqliteSessionStore(tmp_path / "s.sqlite")
     session_over(skills, services=SessionServices(store=store)).close()
     assert store.sessions() == ()

@@ -62,7 +62,7 @@ def test_a_page_torn_in_the_middle_is_noticed_at_the_next_start(tmp_path: Path) 
     assert again.damaged_copy is not None
 
 
-def test_a_file_of_a_newer_metier_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_metier_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
     written(file)
     db = sqlite3.connect(file)
@@ -145,7 +145,7 @@ def test_a_file_removed_by_another_program_is_created_again(tmp_path: Path) -> N
     assert [each.name for each in SqliteSessionStore(file).active("s")] == ["csv"]
 
 
-def test_a_row_that_makes_no_sense_is_not_active(tmp_path: Path) -> None:
+def test_an_invalid_row_is_not_active(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
     written(file)
     db = sqlite3.connect(file)

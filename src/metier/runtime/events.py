@@ -24,10 +24,10 @@ __all__ = [
     "ResourceRead",
     "ScriptFinished",
     "ScriptStarted",
+    "SelectionMade",
     "SkillActivated",
     "SkillDeactivated",
     "SkillShadowed",
-    "SkillsSelected",
     "Subscriber",
     "ToolCalled",
 ]  # fmt: skip
@@ -108,7 +108,7 @@ class ToolCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsSelected(Event):
+class SelectionMade(Event):
     names: tuple[str, ...]
     considered: int = 0
     query: str = ""

@@ -197,7 +197,7 @@ class Session:
         selection = self.services.selector.select(query, limit, recent=[row.folder for row in self.active])
         names = tuple(match.name for match in selection.selected if match.decision is not Choice.NOTHING)
         self.emit(
-            events.SkillsSelected(
+            events.SelectionMade(
                 session=self.id, timestamp=self.services.clock(), names=names, considered=selection.considered, query=query
             )
         )

@@ -54,7 +54,7 @@ class Telemetry:
                 self._finished(event)
             case events.ToolCalled():
                 self._called(event)
-            case events.SkillsSelected():
+            case events.SelectionMade():
                 self._selected(event)
             case events.ActionRefused():
                 self._refusals.add(1, {**self._skill(event.name), "metier.rule": event.rule})
@@ -104,7 +104,7 @@ class Telemetry:
         error = event.error or ("timeout" if event.timed_out else "" if event.ok else "script-failed")
         self._span(event, f"run_script {event.name} {event.script}", attributes, duration=event.duration, error=error)
 
-    def _selected(self, event: events.SkillsSelected) -> None:
+    def _selected(self, event: events.SelectionMade) -> None:
         content = {"metier.selection.query": event.query} if self._content else {}
         self._span(
             event,

@@ -135,7 +135,7 @@ def test_an_allowed_command_is_answered_with_the_very_file_so_that_no_path_can_s
 
 
 @pytest.mark.parametrize("text", ["", "Bash(", "(x)", "Bash)x(", "two words", "Ba$h"])
-def test_a_pattern_that_makes_no_sense_is_a_usage_error(text: str) -> None:
+def test_an_invalid_pattern_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="is not a tool pattern"):
         ToolPattern.parse(text)
 
@@ -175,7 +175,7 @@ def test_what_a_skill_may_do_is_what_it_asks_for_and_the_policy_allows(
     assert permissions.check("Bash", "git status", skills=[asker(*tools)]).verdict is verdict
 
 
-def test_without_an_active_skill_the_host_is_told_to_ask() -> None:
+def test_without_an_active_skill_the_verdict_is_ask() -> None:
     assert Permissions(policy=Policy.of(allow=["*"])).check("Read", "x").verdict is PolicyVerdict.ASK
 
 
@@ -342,7 +342,7 @@ def test_the_network_is_given_only_when_the_policy_gives_it(tmp_path: Path) -> N
     assert runner.ran[0].network
 
 
-def test_whoever_asks_can_lower_the_time_of_a_run_and_never_raise_it(tmp_path: Path) -> None:
+def test_a_request_can_lower_the_timeout_and_never_raise_it(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", files={"scripts/go.py": "print(1)\n"})
     session, _ = session_with(tmp_path)
     runner = session.services.runner

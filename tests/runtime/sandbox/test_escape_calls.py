@@ -175,7 +175,7 @@ def test_e40_a_level_below_the_required_one_is_refused_even_if_it_is_there(stage
             asyncio.run(Runner(level=level).run(replace(asked, limits=Limits())))
 
 
-def test_e40_bubblewrap_is_never_taken_from_path_or_from_somebody_elses_folder(
+def test_e40_bubblewrap_is_never_taken_from_path_or_from_a_folder_of_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = fake_bwrap(tmp_path, "exit 0")

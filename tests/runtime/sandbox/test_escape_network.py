@@ -78,7 +78,7 @@ def test_e12_sockets_of_other_programs_are_out_of_reach(stage: Stage, level: Iso
 
 
 @at_every_level
-def test_e13_nobody_can_be_let_in(stage: Stage, level: IsolationLevel) -> None:
+def test_e13_a_script_cannot_listen(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E13", level, Guard.NETWORK):
         with socket.socket() as probe:
             probe.bind(LOOPBACK)

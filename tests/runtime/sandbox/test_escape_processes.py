@@ -90,7 +90,7 @@ def test_e20_a_run_does_not_outlive_a_caller_that_is_killed(stage: Stage, level:
 
 
 @at_every_level
-def test_a_cancelled_run_is_gone_when_the_cancellation_arrives(stage: Stage, level: IsolationLevel) -> None:
+def test_a_cancelled_run_has_ended_when_the_cancellation_arrives(stage: Stage, level: IsolationLevel) -> None:
     async def cancel() -> None:
         task = asyncio.create_task(Runner(level=level).run(stage.run("e18", level)))
         while len(survivors(stage.nonce)) < 3:

@@ -112,7 +112,7 @@ def test_what_belongs_to_an_interpreter_can_be_read_and_not_what_lies_beside_it(
 
 
 @pytest.mark.parametrize("answer", ["", "echo hello", "echo /usr/bin/python3", "printf 'a\\nb\\nc\\nd\\n'"])
-def test_a_broken_python_is_told_in_one_sentence(tmp_path: Path, answer: str) -> None:
+def test_a_broken_python_is_reported_in_one_sentence(tmp_path: Path, answer: str) -> None:
     broken = tmp_path / "python3"
     broken.write_text(f"#!/bin/sh\n{answer}\n")
     broken.chmod(0o755)

@@ -112,7 +112,7 @@ def test_what_fits_passes(value: Json) -> None:
     ({"name": "x", "other": 1}, "unknown argument 'other'"),
     ({"name": "x", "any": "y"}, "any should be of type integer, not 'y'"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_told_in_one_sentence(value: Json, said: str) -> None:
+def test_invalid_arguments_are_reported_in_one_sentence(value: Json, said: str) -> None:
     with pytest.raises(BadArgumentsError) as wrong:
         check_arguments(value, SCHEMA)
     assert str(wrong.value) == said

@@ -146,11 +146,11 @@ def test_listing_marks_what_is_active(skills: Path) -> None:
     assert call(session, "list_skills").text == "- chart: Does chart.\n- plain (active): Does plain."
 
 
-def test_searching_is_told_as_an_event(skills: Path) -> None:
+def test_a_search_is_an_event(skills: Path) -> None:
     recorder = EventRecorder()
     session = session_over(skills, recorder=recorder)
     assert call(session, "search_skills", query="a bar chart").text.startswith("- chart: ")
-    [selected] = recorder.of(events.SkillsSelected)
+    [selected] = recorder.of(events.SelectionMade)
     assert (selected.names, selected.considered, selected.query) == (("chart",), 2, "a bar chart")
 
 
@@ -242,7 +242,7 @@ def test_a_binary_file_is_said_to_be_one(tmp_path: Path) -> None:
         ("chart_draw", {"file": "x", "bins": "many"}, "bad-arguments", "bins should be of type integer"),
     ],
 )
-def test_a_mistake_of_the_model_is_told_and_the_session_goes_on(
+def test_an_error_of_the_model_is_a_reply_and_the_session_continues(
     skills: Path, tool: str, arguments: dict[str, Any], code: str, said: str
 ) -> None:
     session = session_over(skills)
@@ -379,7 +379,7 @@ def test_the_words_of_a_skill_cannot_hide_in_a_tools_description(tmp_path: Path)
     assert "<system>" not in description
 
 
-def test_what_is_active_is_told_to_the_selector_as_recent(skills: Path) -> None:
+def test_the_selector_gets_the_active_skills_as_recent(skills: Path) -> None:
     session = session_over(skills)
     session.activate("plain")
     session.select("anything")
@@ -452,7 +452,7 @@ def test_a_name_that_breaks_the_rules_cannot_speak_to_the_model(tmp_path: Path) 
     assert "<system>" not in call(session, "load_skill", skill_name="<system>").text
 
 
-def test_what_proves_a_skill_is_told_to_nobody_who_uses_it(tmp_path: Path) -> None:
+def test_tests_and_evals_of_a_skill_are_not_listed(tmp_path: Path) -> None:
     files = {"references/a.md": "a", "evals/eval_queries.json": "[]", "tests/test_a.py": "", "testsuite.md": "b"}
     skill_folder(tmp_path, "proved", files=files)
     session = session_over(tmp_path)

@@ -102,7 +102,7 @@ def test_a_class_is_made_once_and_its_public_methods_are_tools(tmp_path: Path) -
     assert [call(session, "count").text for _ in range(2)] == ["1", "2"]
 
 
-def test_without_consent_nothing_is_loaded_and_the_user_is_told_how_to_give_it(skills: Path) -> None:
+def test_without_consent_nothing_is_loaded_and_a_warning_says_how_to_give_it(skills: Path) -> None:
     told = EventRecorder()
     session = session_over(skills, Permissions(), told)
     [warning] = session.activate("hello").warnings
@@ -172,7 +172,7 @@ def test_loading_writes_no_bytecode_into_the_skill(skills: Path) -> None:
     ("HelloToolset = ['text']\n", "is not a function"),
     ("def f(*a): ...\nHelloToolset = [f]\n", "cannot be passed by name"),
 ])  # fmt: skip
-def test_a_toolset_that_cannot_be_loaded_is_told_and_the_rest_works(tmp_path: Path, source: str, said: str) -> None:
+def test_a_toolset_that_cannot_be_loaded_is_a_warning_and_the_rest_works(tmp_path: Path, source: str, said: str) -> None:
     head = "toolsets: ['toolsets/index:HelloToolset', 'toolsets/good:fine']"
     good = "def fine() -> str:\n    '''Fine.'''\n    return 'fine'\n"
     skill_folder(
@@ -195,7 +195,7 @@ def test_a_toolset_that_links_out_of_the_skill_is_not_loaded(tmp_path: Path) -> 
     assert "cannot load toolset" in activation.warnings[0]
 
 
-def test_an_error_in_a_tool_is_told_to_the_model(skills: Path) -> None:
+def test_an_error_in_a_tool_is_a_reply_to_the_model(skills: Path) -> None:
     session = session_over(skills)
     session.activate("hello")
     reply = call(session, "fails")
@@ -210,7 +210,7 @@ def test_arguments_of_a_toolset_are_validated(skills: Path) -> None:
     assert call(session, "greet", name="x", times="2").code == "bad-arguments"
 
 
-def test_a_refusal_is_told_once_and_not_every_time_the_tools_are_asked_for(skills: Path) -> None:
+def test_a_refusal_is_reported_once_and_not_for_every_list_of_tools(skills: Path) -> None:
     told = EventRecorder()
     session = session_over(skills, Permissions(), told)
     session.activate("hello")

@@ -1,4 +1,4 @@
-"""The parts of the sandbox that can be looked at without a run: filters, command lines, profiles, scratch folders."""
+"""The system call filter, interpreted without a kernel and compared with libseccomp."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from metier.errors import RefusedError
-from metier.runtime.sandbox import bubblewrap, scratch, seatbelt, system
-from metier.runtime.sandbox.isolation import Guard, IsolationLevel, isolation_at
 from metier.runtime.sandbox.seccomp import (
     AARCH64,
     ALLOW,
@@ -168,118 +165,6 @@ def test_a_fork_is_allowed_and_a_namespace_is_not() -> None:
     assert answer(code, X86_64.audit, 56, 0x003D0F00) == ALLOW  # a thread
     for bit in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert answer(code, X86_64.audit, 56, bit | 17) == 0x50000 | errno.EPERM
-
-
-def test_bubblewrap_gets_nothing_writable_but_the_scratch_folder() -> None:
-    words = bubblewrap.arguments(
-        "/usr/bin/bwrap", ["/usr/bin/python3", "x"], skill="/s/skill", script="/s/skill/scripts/x.py", network=False,
-        scratch_bytes=1000,
-        also_readable=["/opt/py/lib", "/opt/py", "/usr/lib/x"],
-    )  # fmt: skip
-    assert "--bind" not in words
-    assert "--share-net" not in words
-    assert words[words.index("--") :] == ["--", "/usr/bin/python3", "x"]
-    bound = [words[at + 1] for at, word in enumerate(words) if word == "--ro-bind"]
-    assert "/opt/py" in bound
-    assert "/opt/py/lib" not in bound
-    assert "/usr/lib/x" not in bound
-    for option in ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--seccomp"):
-        assert option in words
-    readonly = [words[at + 1] for at, word in enumerate(words) if word == "--remount-ro"]
-    assert readonly == ["/dev", "/proc", "/"]
-
-
-def test_the_profile_for_macos_denies_first_and_quotes_paths() -> None:
-    text = seatbelt.profile(readable=["/usr", '/a "b"\\c'], writable="/scratch", network=False)
-    assert text.startswith("(version 1)\n(deny default)\n")
-    assert '(subpath "/a \\"b\\"\\\\c")' in text
-    assert '(allow file-write* (subpath "/scratch"))' in text
-    assert "network" not in text
-    assert text.count("(") == text.count(")")
-    assert "(allow network-outbound" in seatbelt.profile(readable=[], writable="/scratch", network=True)
-
-
-@pytest.mark.parametrize("level", IsolationLevel)
-def test_what_a_level_has_and_what_it_lacks_is_everything_there_is(level: IsolationLevel) -> None:
-    for network in (False, True):
-        found = isolation_at(level, network=network, abi=7)
-        assert sorted((*found.layers, *found.missing)) == sorted(Guard)
-        assert found.has(Guard.NETWORK) == (not network and level.strength >= 2)
-
-
-def test_an_old_landlock_says_that_signals_get_through() -> None:
-    assert Guard.SIGNALS.value in isolation_at(IsolationLevel.LANDLOCK, abi=5).missing
-    assert isolation_at(IsolationLevel.LANDLOCK, abi=6).has(Guard.SIGNALS)
-
-
-def test_the_zone_of_the_caller_is_passed_on_only_if_it_is_a_plain_name() -> None:
-    def zone(text: str | None) -> str | None:
-        return system.environment(scratch="/t", skill="/s", allowed={}, secrets={}, zone=text).get("TZ")
-
-    assert zone("Europe/Paris") == "Europe/Paris"
-    assert zone(None) is zone("../../etc/passwd") is zone(":/etc/passwd") is zone("a\nb") is None
-
-
-@pytest.mark.parametrize(
-    "name", ["LD_PRELOAD", "ld_library_path", "DYLD_X", "PYTHONPATH", "GIT_DIR", "DBUS_X", "ENV", "A B", "1A", ""]
-)
-def test_some_variables_are_never_passed_on_not_even_as_secrets(name: str) -> None:
-    for allowed, secret in (({name: "x"}, {}), ({}, {name: "x"})):
-        with pytest.raises(RefusedError) as refused:
-            system.environment(scratch="/t", skill="/s", allowed=allowed, secrets=secret, zone=None)
-        assert refused.value.rule == "environment"
-
-
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "API_KEY", "KEY", "db_password", "MY_SECRET"])
-def test_a_secret_has_to_be_called_one(name: str) -> None:
-    with pytest.raises(RefusedError, match="looks like a secret"):
-        system.environment(scratch="/t", skill="/s", allowed={name: "x"}, secrets={}, zone=None)
-    assert system.environment(scratch="/t", skill="/s", allowed={}, secrets={name: "x"}, zone=None)[name] == "x"
-
-
-def test_any_tree_can_be_removed(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    os.chdir(base)
-    try:
-        for _ in range(3000):  # deeper than a recursion and longer than a path may be
-            os.mkdir("d" * 20)
-            os.chdir("d" * 20)
-        Path("leaf").write_text("x")
-    finally:
-        os.chdir(tmp_path)
-    (base / "link").symlink_to(tmp_path)
-    (base / "shut").mkdir()
-    (base / "shut/inner").mkdir()
-    (base / "shut/inner/file").write_text("x")
-    (base / "shut/inner").chmod(0)
-    (base / "shut").chmod(0)
-    os.mkfifo(base / "fifo")
-    (tmp_path / "kept").write_text("x")
-    scratch.remove(str(base))
-    assert not base.exists()
-    assert (tmp_path / "kept").exists()
-
-
-def test_a_mirror_holds_the_checked_script_and_links_to_everything_beside_it(tmp_path: Path) -> None:
-    skill = tmp_path / "skill"
-    (skill / "scripts/deep").mkdir(parents=True)
-    (skill / "assets").mkdir()
-    (skill / "assets/a.txt").write_text("asset")
-    (skill / "scripts/deep/run.py").write_text("on disk")
-    (skill / "scripts/lib.py").write_text("lib")
-    scratch.mirror(str(skill), "scripts/deep/run.py", b"checked", str(tmp_path / "mirror"))
-    mirror = tmp_path / "mirror"
-    assert (mirror / "scripts/deep/run.py").read_text() == "checked"
-    assert (mirror / "scripts/lib.py").read_text() == "lib"
-    assert (mirror / "assets/a.txt").read_text() == "asset"
-    assert not (mirror / "scripts/deep/run.py").is_symlink()
-
-
-def test_levels_have_an_order() -> None:
-    order = [IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK, IsolationLevel.LIMITS, IsolationLevel.OFF]
-    assert sorted(order, key=lambda level: -level.strength) == order
-    assert IsolationLevel.SEATBELT.strength == IsolationLevel.LANDLOCK.strength
 
 
 def test_old_landlocks_get_a_filter_that_keeps_the_size_of_files() -> None:
