@@ -150,7 +150,7 @@ def test_ctrl_c_while_servers_are_silent_ends_at_once_and_leaves_nothing(shell: 
 
     def silent(_seen: Seen) -> Answer:
         asked.set()
-        over.wait(60)
+        over.wait(600)
         return Answer(b"")
 
     Repository(tmp_path / "git/r.git").commit({"SKILL.md": skill_text("pdf")})
@@ -158,10 +158,10 @@ def test_ctrl_c_while_servers_are_silent_ends_at_once_and_leaves_nothing(shell: 
         refs = [f"{server.url}/a.zip", f"git+{server.url}/r.git"]
         variables = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch)}
         process = shell.start("skill", "install", *refs, variables=variables)
-        assert asked.wait(30)
+        assert asked.wait(60)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
         over.set()
     assert process.returncode == 130
     assert err == b"\ninterrupted\n"

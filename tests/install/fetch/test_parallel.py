@@ -50,14 +50,18 @@ def test_the_first_error_of_several_is_told_after_all_have_ended() -> None:
     assert sorted(ended) == [0, 1, 2]
 
 
-def test_ctrl_c_waits_for_nobody_who_hangs(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_wait_for_threads_that_hang(tmp_path: Path) -> None:
     code = """
-        import sys, threading, time
+        import os, sys, threading, time
         from metier.install.fetch.parallel import run_parallel
         over = threading.Event()
-        print("begun", flush=True)
+
+        def hang(_number):
+            os.write(1, b"begun\\n")
+            time.sleep(600)
+
         try:
-            run_parallel(lambda _: time.sleep(60), range(4), workers=4, cancelled=over)
+            run_parallel(hang, range(4), workers=4, cancelled=over)
         except KeyboardInterrupt:
             print(over.is_set(), flush=True)
             sys.exit(130)
@@ -65,9 +69,6 @@ def test_ctrl_c_waits_for_nobody_who_hangs(tmp_path: Path) -> None:
     process = python(code, tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "begun"
-    time.sleep(0.3)
-    started = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
-    assert (process.returncode, out.strip()) == (130, "True")
-    assert time.monotonic() - started < 20
+    out, _ = process.communicate(timeout=120)
+    assert (process.returncode, out.split()[-1]) == (130, "True")

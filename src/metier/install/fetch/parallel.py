@@ -41,14 +41,14 @@ def run_parallel(work: Callable[[T], R], items: Sequence[T], *, workers: int, ca
                 ended.put((number, None, error))
 
     threads = [threading.Thread(target=run, daemon=True) for _ in range(min(workers, len(items)))]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         found = sorted((ended.get() for _ in items), key=lambda one: one[0])
     except BaseException:
         cancelled.set()
         end = time.monotonic() + _GRACE_SECONDS
-        for thread in threads:
+        for thread in filter(threading.Thread.is_alive, threads):
             thread.join(max(0.0, end - time.monotonic()))
         raise
     for _, _, error in found:
