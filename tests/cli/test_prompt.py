@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cli.shell import Shell
 
 
@@ -31,3 +33,11 @@ def test_a_program_gets_the_text_and_the_count(shell: Shell) -> None:
 def test_without_skills_nothing_is_said_to_the_model(shell: Shell) -> None:
     ran = shell("prompt", METIER_SKILLS_DENY="*")
     assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize("preset", ["file", "tool", "compat", "provider", "section", "summary", "triggers", "active"])
+def test_every_preset_names_the_skill(shell: Shell, preset: str) -> None:
+    shell.skill("pdf", description="Merges PDF files. Use when the user wants one PDF of several.")
+    ran = shell("prompt", "--preset", preset, "merge these two PDF files")
+    assert ran.code == 0
+    assert "pdf" in ran.out

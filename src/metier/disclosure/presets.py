@@ -39,12 +39,12 @@ __all__ = [
 class Preset(StrEnum):
     FILE = "file"
     TOOL = "tool"
-    COMPAT = "render_compat"
-    PROVIDER = "render_provider"
-    SECTION = "render_section"
+    COMPAT = "compat"
+    PROVIDER = "provider"
+    SECTION = "section"
     SUMMARY = "summary"
     TRIGGERS = "triggers"
-    ACTIVE = "render_active"
+    ACTIVE = "active"
 
 
 class SectionVisibility(StrEnum):
