@@ -137,3 +137,24 @@ def test_a_deeply_nested_frontmatter_does_not_overflow_the_stack(run: str) -> No
 def test_indentation_is_followed_only_so_deep() -> None:
     levels = "".join(" " * (2 + at) + "a:\n" for at in range(80))
     assert fast("metadata:\n  note: x\nmore:\n" + levels) is None
+
+
+PARSES_ON_THREADS = """
+import threading
+from metier.spec import parse
+
+def run():
+    for _ in range(50):
+        assert parse(b"---\\nname: pdf\\ndescription: Reads PDF files\\nmetadata:\\n  version: 1.0.0\\n---\\n").manifest
+
+for _ in range(100):
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_a_program_that_parses_first_on_a_thread_that_ends_does_not_crash() -> None:
+    assert subprocess.run([sys.executable, "-c", PARSES_ON_THREADS], check=False, timeout=300).returncode == 0

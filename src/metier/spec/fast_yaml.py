@@ -9,9 +9,9 @@ that the two might read differently) it returns None, and the caller uses the sl
 from __future__ import annotations
 
 import re
+import sys
+from types import ModuleType
 from typing import Any, NamedTuple
-
-import yaml_rs
 
 from .extensions import EXTENSION_KEYS, EXTENSION_SPELLINGS, TEXT_KEYS, read_extensions
 from .fields import is_name
@@ -41,8 +41,34 @@ _LABELS = frozenset({"author", "tags", "keywords"})
 _STANDARD = frozenset(STANDARD_KEYS)
 _EMPTY: dict[str, str] = {}
 _VERSION = re.compile(r"v?\d+(\.\d+){0,3}")
-_DUPLICATES = yaml_rs.DuplicateKeyPolicy.Error
-_loads = yaml_rs.loads
+
+
+def _import_yaml_rs() -> ModuleType:
+    """Imports yaml-rs on a thread that never ends.
+
+    Its memory allocator belongs to the thread that loads it: once that thread has ended, the next call crashes the process.
+    """
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.current_thread() is not threading.main_thread():
+        loaded = threading.Event()
+
+        def load() -> None:
+            try:
+                import yaml_rs  # noqa: F401
+            finally:
+                loaded.set()
+            threading.Event().wait()
+
+        threading.Thread(target=load, name="yaml-rs", daemon=True).start()
+        loaded.wait()
+    import yaml_rs
+
+    return yaml_rs
+
+
+_yaml_rs = _import_yaml_rs()
+_DUPLICATES = _yaml_rs.DuplicateKeyPolicy.Error
+_loads = _yaml_rs.loads
 
 
 class FastFields(NamedTuple):
