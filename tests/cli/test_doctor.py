@@ -52,7 +52,7 @@ def test_a_broken_cache_is_a_warning_and_mends_itself(shell: Shell) -> None:
     shell.skill("pdf")
     shell("skill", "list").ok()
     cache = shell.metier / "cache/catalog.sqlite"
-    assert "remembered" in checks(shell)["cache"][1]
+    assert "cached in" in checks(shell)["cache"][1]
     cache.write_bytes(b"garbage" * 500)
     assert checks(shell)["cache"][0] == "warning"
     shell("skill", "list").ok()

@@ -26,18 +26,13 @@ SOURCE = ROOT / "src" / "metier"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # (a) Options that are always written with their package: `runtime.Limits`.
-REPEATED_CLASSES = {"ActiveSkill", "IndexedSkill", "SkillIndex", "SkillsSelected", "Triggers"}
+REPEATED_CLASSES = {"SkillsSelected"}
 
 # (b) Commands that do not live in the file of their name.
-MISPLACED_COMMANDS = {
-    "agent delete", "agent diff", "agent edit", "agent export", "agent history", "agent import", "agent list",
-    "agent rollback", "agent show", "agent skill add", "agent skill list", "agent skill remove",
-    "registry backup", "registry gc", "registry migrate", "registry restore", "registry stats", "registry token create",
-    "registry token list", "registry token revoke", "skill info", "skill lint", "skill manage remove", "skill outdated",
-    "skill pin", "skill read", "skill remove", "skill unpin", "skill unyank", "skill versions", "skill yank",
-}  # fmt: skip
+MISPLACED_COMMANDS: set[str] = set()
 # A command and its inverse share a file.
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
+SECOND_NAMES = {"remove": "delete"}
 # A small group is one file.
 SMALL_GROUPS = {"agent skill", "cache", "config", "policy", "registry key", "registry token", "session"}
 
@@ -46,22 +41,12 @@ FOREIGN_OPTIONS = {"--allow-file"}
 FOREIGN_VARIABLES: set[str] = set()
 
 # (e) Modules that end in -ing and are nouns, and identifiers that are metaphors.
-NOUNS = {"metier.testing", "metier.disclosure.escaping", "metier.registry.server.routing"}
-PARTICIPLES = {
-    "metier.disclosure.wording", "metier.evals.grading", "metier.install.refs.parsing",
-    "metier.registry.domain.judging", "metier.selection.merging",
+NOUNS = {
+    "metier.disclosure.escaping", "metier.evals.grading", "metier.install.refs.parsing", "metier.registry.server.routing",
+    "metier.testing",
 }  # fmt: skip
-METAPHORS_LEFT = {
-    "metier.agents.engine: room", "metier.agents.history: _ROOM_AFTER", "metier.agents.history: room",
-    "metier.cli.chat.repl: _Desk", "metier.cli.chat.repl: desk", "metier.cli.chat.slash: room",
-    "metier.cli.core.entry_rows: room", "metier.cli.skill.conflicts: room", "metier.cli.skill.eval_report: room",
-    "metier.cli.skill.install: room", "metier.cli.skill.select: room", "metier.disclosure.budget: _Room",
-    "metier.disclosure.budget: room", "metier.evals.grading: desk", "metier.evals.outputs: desk",
-    "metier.evals.run_task: desk", "metier.evals.task_workspace: _desk", "metier.evals.task_workspace: desk",
-    "metier.install.fetch.cache: shelf", "metier.runtime.activation: _no_room",
-    "metier.runtime.sandbox.bubblewrap: room", "metier.runtime.sandbox.isolation: ROOM",
-    "metier.runtime.sandbox.plan: room", "metier.runtime.sandbox.supervisor: room",
-}  # fmt: skip
+PARTICIPLES: set[str] = set()
+METAPHORS_LEFT: set[str] = set()
 METAPHORS = re.compile(r"(^|_)(house|room|desk|shelf)s?(_|$)", re.IGNORECASE)
 
 
@@ -111,8 +96,8 @@ def expected_modules(group: str, name: str) -> set[str]:
         return {f"{base}.{group.replace(' ', '.')}"}
     if group == "skill manage":
         # Second names of the commands of `metier skill`.
-        return {f"{base}.skill.manage", *expected_modules("skill", name)}
-    word = INVERSES.get(name, name).replace("-", "_")
+        return {f"{base}.skill.manage_{name}", *expected_modules("skill", name)}
+    word = {**INVERSES, **SECOND_NAMES}.get(name, name).replace("-", "_")
     parts = [base, *group.split(), word]
     dotted = ".".join(parts)
     # `import` cannot be a module, and a command with modules of its own is a package.

@@ -20,7 +20,7 @@ def skill_names(context: click.Context, parameter: click.Parameter, incomplete: 
     try:
         return [name for entry in App().catalog.entries if (name := entry.name).startswith(incomplete)]
     except (MetierError, OSError):
-        # A broken configuration is told by the command itself; Tab must stay quiet.
+        # The command itself reports a broken configuration; completion stays silent.
         return []
 
 

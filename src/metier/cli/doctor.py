@@ -1,4 +1,4 @@
-"""`metier doctor`: what is right and wrong with this machine, in one page."""
+"""`metier doctor`: check this machine, its settings and its skills."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class DoctorCheck:
 
 
 @command("", "doctor")
-@click.option("--repair", is_flag=True, help="Finish or clear what a killed installation left behind.")
+@click.option("--repair", is_flag=True, help="Remove the leftovers of interrupted installations.")
 def doctor(app: App, *, repair: bool) -> Result:
     """Check this machine, its settings and its skills.
 
-    Ends with 1 when something does not work; warnings are things you may want to know.
+    Exits with 1 if a check fails; warnings do not change the exit code.
     """
     repaired = [DoctorCheck("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repaired(app)] if repair else []
     found = [*repaired, *_findings(app)]
@@ -78,7 +78,7 @@ def _findings(app: App) -> Iterator[DoctorCheck]:
         yield DoctorCheck("settings", "warning", warning)
     if not settings.warnings:
         changed = sum(value.origin != "default" for value in settings)
-        yield DoctorCheck("settings", "ok", f"{changed} changed from their defaults; `metier config show` lists all")
+        yield DoctorCheck("settings", "ok", f"{changed} changed from the default; `metier config show` lists all")
     yield _cache(app)
     yield from _skills(app)
     yield from _installed(app)
@@ -94,7 +94,7 @@ def _findings(app: App) -> Iterator[DoctorCheck]:
 
 
 def _running(app: App) -> Iterator[DoctorCheck]:
-    """What running scripts needs, each found out by doing it."""
+    """Checks what running scripts needs, each by trying it."""
     try:
         require = app.sessions.options().limits.require
         for found in check_health(
@@ -110,7 +110,7 @@ def _repaired(app: App) -> list[Leftover]:
 
 
 def _installed(app: App) -> Iterator[DoctorCheck]:
-    """What is locked, and what an installer that was killed left behind."""
+    """Checks the locks, and finds leftovers of interrupted installations."""
     for level in ScopeLevel:
         store = app.installation.store(level)
         for left in find_leftovers(store.scope):
@@ -130,16 +130,16 @@ def _home(app: App) -> DoctorCheck:
     while not os.path.exists(nearest):
         nearest = os.path.dirname(nearest)
     if os.access(nearest, os.W_OK) and os.path.isdir(nearest):
-        return DoctorCheck("home", "ok", home if nearest == home else f"{home} (made when it is needed)")
-    return DoctorCheck("home", "error", f"{home} cannot be written", "set METIER_HOME to a folder of yours")
+        return DoctorCheck("home", "ok", home if nearest == home else f"{home} (created when needed)")
+    return DoctorCheck("home", "error", f"{home} cannot be written", "set METIER_HOME to a folder that you can write")
 
 
 def _cache(app: App) -> DoctorCheck:
     file = app.paths.catalog_cache
     if not app.settings.boolean("cache.enabled"):
-        return DoctorCheck("cache", "warning", "switched off, so every start reads every skill")
+        return DoctorCheck("cache", "warning", "disabled, so every start reads every skill")
     if not os.path.exists(file):
-        return DoctorCheck("cache", "ok", "not made yet")
+        return DoctorCheck("cache", "ok", "not created yet")
     try:
         db = sqlite3.connect(file, timeout=0.5)
         try:
@@ -147,13 +147,13 @@ def _cache(app: App) -> DoctorCheck:
         finally:
             db.close()
     except sqlite3.Error as error:
-        return DoctorCheck("cache", "warning", f"{file}: {error}; it is rebuilt at the next listing")
-    return DoctorCheck("cache", "ok", f"{rows:,} skills remembered in {file} ({os.path.getsize(file) // 1024:,} KiB)")
+        return DoctorCheck("cache", "warning", f"{file}: {error}; it is rebuilt by the next listing")
+    return DoctorCheck("cache", "ok", f"{rows:,} skills cached in {file} ({os.path.getsize(file) // 1024:,} KiB)")
 
 
 def _skills(app: App) -> Iterator[DoctorCheck]:
     catalog = app.catalog
-    yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count_by_state(catalog.entries) or "none found")
+    yield DoctorCheck("skills", "ok" if catalog.entries else "warning", count_by_state(catalog.entries) or "no skills found")
     for warning in catalog.warnings:
         yield DoctorCheck("search", "warning", warning)
     for entry in catalog.entries:

@@ -1,4 +1,4 @@
-"""Settings from TOML, environment and flags. A library user never meets this room."""
+"""Settings from TOML, environment and flags. The library does not use this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings as the options of other rooms, each with the file and line to blame where it does not fit."""
+"""Converts settings to the options of other packages; an invalid value is reported with its file and line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Speaking to other MCP servers: what they list, and one file at a time.
+"""Connections to other MCP servers: their listings, and single files.
 
-A connection lives in a thread of its own and stays open while it is used, because starting a server takes a second and
-a skill is read in several steps. Everything a server sends is bounded.
+A connection runs in its own thread and stays open while it is used, because starting a server takes a second and a skill is
+read in several steps. Everything that a server sends is limited in size.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Listed(types.PaginatedResult):
 
 
 async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> list[Json]:
-    """Everything the server lists, page by page; Refused if it does not end or does not have the extension."""
+    """Returns all entries that the server lists. Raises RefusedError for an endless listing or a missing extension."""
     async with _connected(server, environment) as client:
         extensions = client.server_capabilities.extensions or {}
         if EXTENSION not in extensions:
@@ -67,12 +67,14 @@ async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> 
                 break
             seen.add(cursor)
         raise RefusedError(
-            f"the listing of the MCP server {server.name!r} does not end", rule="mcp-listing", hint="tell its author"
+            f"the listing of the MCP server {server.name!r} does not end",
+            rule="mcp-listing",
+            hint="report it to the server's author",
         )
 
 
 class Connections:
-    """Open connections, by server. Safe to use from any thread; closed when they have been idle for a minute."""
+    """Open connections by server. Thread-safe; a connection closes after a minute without requests."""
 
     def __init__(self, servers: Mapping[str, RemoteServer], environment: Mapping[str, str]) -> None:
         self._servers, self._environment = servers, environment
@@ -80,7 +82,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def read(self, server: str, uri: str) -> bytes:
-        """One file, from the server that listed it and no other."""
+        """Reads one file from the server that listed it."""
         with self._lock:
             connection = self._open.get(server)
             if connection is None or not connection.is_open:
@@ -99,7 +101,7 @@ class _Connection:
         self._server, self._environment = server, environment
         self._loop = asyncio.new_event_loop()
         self._asked: asyncio.Queue[tuple[str, Future[bytes]] | None] = asyncio.Queue()
-        # A daemon: a program that ends does not wait for a stranger.
+        # A daemon thread: the program can end while the server is still answering.
         self._thread = threading.Thread(target=self._work, name=f"metier-mcp-{server.name}", daemon=True)
         self._thread.start()
 
@@ -182,7 +184,7 @@ async def _connected(server: RemoteServer, environment: Mapping[str, str]) -> As
                 )
                 transport: Any = streamable_http_client(server.url, http_client=http)
             else:
-                # Its own complaints are not ours to print among our answers.
+                # The server's stderr must not mix with our output.
                 quiet = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
                 parameters = StdioServerParameters(
                     command=server.command, args=list(server.arguments), env=dict(server.environment)
@@ -200,7 +202,7 @@ async def _connected(server: RemoteServer, environment: Mapping[str, str]) -> As
 
 
 def _told(server: RemoteServer, error: BaseException) -> BaseException:
-    """The error that a person should hear about."""
+    """Returns the first error inside an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, MetierError | KeyboardInterrupt | asyncio.CancelledError):

@@ -28,7 +28,7 @@ class JsoncError(ValueError):
 class _Member(NamedTuple):
     key: str
     at: int
-    """Where its key starts."""
+    """The offset of its key."""
     start: int
     end: int
     """Of its value."""

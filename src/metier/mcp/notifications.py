@@ -1,7 +1,7 @@
-"""Telling clients that what they listed has changed, in the way that each of the two eras of the protocol hears it.
+"""Notifies clients that their lists have changed, in both versions of the protocol.
 
-Before 2026-07-28 a client says once that it is ready, and from then on hears notifications on its connection. Since
-then it asks for a stream of them, which the SDK's listen handler serves.
+Before 2026-07-28 a client sends `initialized` once and then receives notifications on its connection. Since then it
+subscribes to a stream, which the SDK's listen handler serves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ChangeNotifier:
         self.listen = ListenHandler(self._bus)
 
     async def greeted(self, context: Any, _: Any) -> None:  # Any: the SDK's request context, and parameters that say nothing
-        """A client of the earlier era is ready; it is told until its connection ends."""
+        """Registers a client of the earlier protocol until its connection ends."""
         session: ServerSession = context.session
         self._sessions.add(session)
         # The SDK has no public way from a session to the end of its connection, and without one they would pile up.

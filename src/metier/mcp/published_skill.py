@@ -1,7 +1,7 @@
-"""A skill as the Skills extension of MCP (SEP-2640) has it: a URI, the frontmatter as JSON, every file with size and digest.
+"""A skill as the Skills extension of MCP (SEP-2640) lists it: a URI, the frontmatter as JSON, every file with size and digest.
 
-An entry that breaks the extension's rules is worse than none: clients with typed answers drop the whole listing for it.
-So a skill that other loaders forgive is withheld here, with the reason; the tools and prompts still offer it.
+Some clients drop a whole listing because of one invalid entry. So a skill that breaks the extension's rules is withheld
+with the reason, even if other loaders accept it; the tools and prompts still offer it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ EXTENSION: Final = "io.modelcontextprotocol/skills"
 SCHEME: Final = "skill://"
 MOST_FILES: Final = 512
 MOST_BYTES: Final = 16 * 1024 * 1024
-# What the standard calls text is text, however it is written: `version: 1.0` below `metadata` is the text 1.0.
+# The standard's string fields stay strings: `version: 1.0` below `metadata` is the string 1.0.
 _TEXTS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 _FORGIVEN = frozenset({"SK160"})
-"""Keys that the standard does not know are carried along, as the extension asks."""
+"""Keys that the standard does not define are kept, as the extension requires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ class PublishedSkill:
 
     @cached_property
     def entry(self) -> dict[str, Json]:
-        """As `skills/list` and `skills/get` answer it."""
+        """The entry of `skills/list` and `skills/get`."""
         resources: list[Json] = [
             {"uri": self.uri_of(path), "digest": listed.digest, "size": listed.size} for path, listed in self.files.items()
         ]
         return {"uri": self.uri, "frontmatter": dict(self.frontmatter), "resources": resources}
 
     def read(self, path: str) -> bytes:
-        """The file as it is now. Only what was listed is served: what nobody could verify is no part of the skill."""
+        """Returns the current content of a listed file. A file that is not listed cannot be verified, so it is not served."""
         if path not in self.files:
             raise RefusedError(
                 f"{self.name} lists no file {path!r}", rule="unlisted", hint="read only what the skill's entry lists"
@@ -108,14 +108,14 @@ class PublishedSkill:
 
 @dataclass(frozen=True, slots=True)
 class WithheldSkill:
-    """A skill that the extension cannot have, and why."""
+    """A skill that breaks the extension's rules, and why."""
 
     source: Entry
     reason: str
 
 
 def publish_entry(entry: Entry) -> PublishedSkill | WithheldSkill:
-    """The skill in an entry's folder, read and summed up now."""
+    """Reads the skill in an entry's folder and computes the digests of its files."""
     try:
         return _publish(entry, DiskFiles(entry.folder))
     except (MetierError, OSError) as error:
@@ -131,7 +131,7 @@ def frontmatter(data: bytes) -> dict[str, Json]:
 
 
 def path_in(uri: str) -> tuple[str, str]:
-    """The skill and the path that a URI names; the path is empty for the skill's own folder. Refused if it is none of ours."""
+    """Splits a URI into skill and path; the path is empty for the skill's own folder. Raises RefusedError for other URIs."""
     match = re.fullmatch(r"skill://([^/?#]+)(?:/([^?#]*))?", uri)
     if match is None:
         raise RefusedError(f"{uri!r} is not the URI of a skill's file", rule="uri", hint="such as skill://pdf-forms/SKILL.md")
@@ -164,7 +164,7 @@ def _publish(entry: Entry, files: Files) -> PublishedSkill | WithheldSkill:
 
 DIRECTORY = "inode/directory"
 _TEXT = frozenset({"application/json", "application/xml", "application/javascript", "application/yaml", "image/svg+xml"})
-# What Python's table lacks or knows otherwise, for the files that skills have.
+# Types that Python's table lacks or has differently.
 _TYPES = {
     ".md": "text/markdown", ".py": "text/x-python", ".sh": "text/x-shellscript", ".ts": "text/x-typescript",
     ".js": "text/javascript", ".json": "application/json", ".toml": "text/x-toml", ".yaml": "application/yaml",

@@ -91,7 +91,7 @@ class RemoteSkillFiles:
 
 
 def _bytes(file: str, listed: ListedFile) -> bytes | None:
-    """What the file holds, if that is what was listed; damaged or tampered with is as if it were not there."""
+    """Returns the cached content if it matches the listing; a damaged file counts as missing."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

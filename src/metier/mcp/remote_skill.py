@@ -1,8 +1,8 @@
-"""A skill that another MCP server offers, as far as its listing tells: checked before anything is believed.
+"""A skill that another MCP server lists. Nothing of it is used before it is checked.
 
-A server is a stranger. Its entries are taken only if they are complete and consistent, its files only if they have
-the size and digest that the entry names, its SKILL.md only if that says what the entry says. A digest that matches is
-no reason to trust; it only means that what was approved is what is used.
+A remote server is not trusted. Its entries must be complete and consistent, its files must have the size and digest of the
+entry, and its SKILL.md must agree with the entry. A matching digest is no reason to trust a skill; it only means that the
+files in use are the ones that were approved.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _SKILL_URI = re.compile(r"(?P<root>[A-Za-z][A-Za-z0-9+.-]*://(?P<path>(?:(?![?#]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSkill:
     server: str
-    """What the user calls the server: with the URI it is the skill's identity, and its name alone never is."""
+    """The user's name for the server. Server and URI together identify the skill."""
     uri: str
     frontmatter: Mapping[str, Json]
     files: Mapping[str, ListedFile] | None
-    """By path; None where the server makes them up as it goes, so that nothing can be verified."""
+    """By path; None if the server generates them, so that they cannot be verified."""
     uris: Mapping[str, str] = field(default_factory=dict)
-    """Of the files, as the server writes them."""
+    """The URIs of the files, as the server spells them."""
     label: str = ""
-    """Its name here, in which the server is always part: a stranger's skill never has the name of one of ours."""
+    """Its local name. It contains the server's name, so it never equals the name of a local skill."""
 
     @property
     def name(self) -> str:
@@ -53,12 +53,12 @@ class RemoteSkill:
 
     @property
     def folder(self) -> str:
-        """Where it is, for people and models: an address that names the origin and no path of this machine."""
+        """An address for users and models: it names the origin, and no path on this machine."""
         return f"mcp://{self.server}/{self.path}"
 
     @property
     def digest(self) -> str:
-        """Of all that an approval is bound to: every file, and what the entry says. Empty where nothing can be pinned."""
+        """The digest that approvals are bound to: of every file and of the entry. Empty if the files cannot be verified."""
         if self.files is None:
             return ""
         files = {path: [listed.size, listed.digest] for path, listed in self.files.items()}
@@ -69,28 +69,28 @@ class RemoteSkill:
         return self.uris.get(path) or f"{self.root}/{quote(path)}"
 
     def verified(self, path: str, data: bytes) -> bytes:
-        """The same bytes, if they are what the entry promised."""
+        """Returns the bytes if they match the entry; raises RefusedError otherwise."""
         if self.files is not None:
             if path not in self.files:
                 raise self._refused(f"lists no file {path!r}", "unlisted")
             listed = self.files[path]
             if len(data) != listed.size:
-                raise self._refused(f"sent {len(data):,} bytes as {path!r}, and listed {listed.size:,}", "size")
+                raise self._refused(f"sent {len(data):,} bytes for {path!r} but listed {listed.size:,}", "size")
             if ListedFile.of(data).digest != listed.digest:
-                raise self._refused(f"sent other content as {path!r} than it listed", "digest")
+                raise self._refused(f"sent different content for {path!r} than it listed", "digest")
         if path == SKILL_FILE and not _says(data, self.frontmatter):
-            raise self._refused("sent a SKILL.md that says other things than its listing", "frontmatter")
+            raise self._refused("sent a SKILL.md that differs from its listing", "frontmatter")
         return data
 
     def _refused(self, what: str, rule: str) -> RefusedError:
         return RefusedError(
             f"the MCP server {self.server!r} {what}", rule=f"mcp-{rule}",
-            hint=f"nothing of it was used; `metier mcp refresh {self.server}` asks for the listing again",
+            hint=f"the file was not used; `metier mcp refresh {self.server}` fetches the listing again",
         )  # fmt: skip
 
 
 def read_entry(server: str, entry: object) -> RemoteSkill:
-    """One entry of a server's listing; Refused with the reason if it breaks the extension's rules."""
+    """Parses one entry of a server's listing. Raises RefusedError if it breaks the extension's rules."""
     fields = entry if isinstance(entry, dict) else {}
     uri, head = fields.get("uri"), fields.get("frontmatter")
     match = _SKILL_URI.fullmatch(uri) if isinstance(uri, str) else None
@@ -112,21 +112,21 @@ def read_entry(server: str, entry: object) -> RemoteSkill:
 
 
 def labelled(skills: Sequence[RemoteSkill]) -> tuple[RemoteSkill, ...]:
-    """Each with its name here: `server:name`, and the whole path where one server has two of a name."""
+    """Sets the local names: `server:name`, or the whole path if a server has two skills of one name."""
     names = [skill.name for skill in skills]
     labels = [skill.name if names.count(skill.name) == 1 else skill.path for skill in skills]
     return tuple(replace(skill, label=f"{skill.server}:{label}") for skill, label in zip(skills, labels, strict=True))
 
 
 def offer_of_remote(skill: RemoteSkill) -> Offer:
-    """As a catalog has it. Of the frontmatter only what describes is taken: a stranger grants itself nothing."""
+    """Returns the catalog's offer. Only descriptive fields are taken: a remote skill cannot grant itself permissions."""
     head = {key: value for key in ("license", "compatibility") if isinstance(value := skill.frontmatter.get(key), str)}
     about = f"{str(skill.frontmatter['description']).strip()} (From the MCP server {skill.server}.)"
     fields = json.dumps(head) if head else ""
     flags = OfferFlag.HIDDEN_FROM_MODEL if skill.frontmatter.get("disable-model-invocation") in (True, "true") else 0
     number = int(skill.digest.rpartition(":")[2][:15] or "0", 16)
     needs = encoded_needs(head.get("compatibility", ""), "")
-    # The number stands where a file's time would: another digest is another skill to every cache.
+    # The number takes the place of a file's time, so that caches see another digest as a change.
     return Offer(skill.folder, number, len(fields), skill.label, about, flags, needs, fields)
 
 
@@ -172,14 +172,14 @@ def _path(server: str, uri: str, quoted: str) -> str:
         clean = resource_path("/".join(names))
     except (RefusedError, UnicodeDecodeError):
         raise _invalid(server, f"{uri} lists a path that leads elsewhere") from None
-    # A path that is another one once it is cleaned, or that hides a slash, has two readings: none is taken.
+    # A path that changes when it is normalised, or contains an encoded slash, is ambiguous and rejected.
     if clean != "/".join(names) or any("/" in name for name in names):
         raise _invalid(server, f"{uri} lists a path that leads elsewhere")
     return clean
 
 
 def _says(data: bytes, expected: Mapping[str, Json]) -> bool:
-    """Does a SKILL.md say what its entry does, field by field? A number may be told as the text that stands there."""
+    """Whether a SKILL.md agrees with its entry, field by field. A number may be given as its text."""
     tree = read_yaml(split_document(data).frontmatter)
     if not isinstance(tree.root, MapNode) or tree.problems:
         return False

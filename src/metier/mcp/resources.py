@@ -50,7 +50,7 @@ def read(served: ServedCatalog, uri: str) -> dict[str, Json]:
     try:
         data = skill.read(path)
     except (MetierError, OSError) as error:
-        raise NotFoundError(f"nothing is at {uri!r}: {error}", hint="see skills/list") from error
+        raise NotFoundError(f"{uri!r} not found: {error}", hint="see skills/list") from error
     kind = media_type(path)
     if is_text(kind):
         try:

@@ -1,4 +1,4 @@
-"""What the server offers at one moment: a catalog, and of it the skills that the extension can have.
+"""The skills that the server offers: a catalog, and the entries of the Skills extension.
 
 A served catalog never changes. A change on disk makes another one, in which only the skills that changed were read again.
 """
@@ -24,12 +24,12 @@ _ABOUT_PEOPLE = ("user-invocable", "argument-hint", "parameters", "user_invocabl
 class ServedCatalog:
     catalog: Catalog
     published: Mapping[str, PublishedSkill] = field(default_factory=dict)
-    """By name. Also those that are closed to models: a person may still ask for one by its URI."""
+    """By name, including those hidden from models: a user may still request one by its URI."""
     withheld: tuple[WithheldSkill, ...] = ()
 
     @cached_property
     def listed(self) -> tuple[PublishedSkill, ...]:
-        """What `skills/list` names, in the order of names."""
+        """The skills of `skills/list`, sorted by name."""
         return tuple(each for _, each in sorted(self.published.items()) if each.source.is_for_models)
 
     @cached_property
@@ -38,12 +38,12 @@ class ServedCatalog:
 
     @cached_property
     def for_people(self) -> Mapping[str, Manifest]:
-        """The skills that a person can start by name, each with what it says about that."""
+        """The skills that a user can invoke by name."""
         found = {entry.name: _about(entry) for entry in served(self.catalog)}
         return {name: manifest for name, manifest in found.items() if manifest.extensions.user_invocable}
 
     def skill(self, uri: str) -> PublishedSkill:
-        """The skill whose SKILL.md has this URI, summed up anew: whoever asks for one wants to know how it is now."""
+        """Returns the skill whose SKILL.md has this URI, read again from disk."""
         name, path = path_in(uri)
         known = self.published.get(name)
         if known is None or known.uri != uri or not path:
@@ -54,15 +54,15 @@ class ServedCatalog:
         return fresh
 
     def file(self, uri: str) -> tuple[PublishedSkill, str]:
-        """The skill and the path of a file that is listed."""
+        """Returns the skill and path of a file's URI."""
         name, path = path_in(uri)
         known = self.published.get(name)
         if known is None or not path:
-            raise NotFoundError(f"nothing is at {uri!r}", hint="see skills/list")
+            raise NotFoundError(f"{uri!r} not found", hint="see skills/list")
         return known, path
 
     def directory(self, uri: str) -> list[dict[str, Json]]:
-        """What lies directly in a folder of a skill, as resources."""
+        """Returns the children of a folder of a skill, as resources."""
         name, path = path_in(uri.rstrip("/"))
         known = self.published.get(name)
         prefix = f"{path}/" if path else ""
@@ -76,7 +76,7 @@ class ServedCatalog:
 
 
 def serve_catalog(catalog: Catalog, *, before: ServedCatalog | None = None, touched: Iterable[str] = ()) -> ServedCatalog:
-    """The offering of a catalog. Of `before` is taken what is unchanged; `touched` are folders in which something is new."""
+    """Builds the served catalog. Unchanged skills are taken from `before`; `touched` are folders with changes."""
     changed = frozenset(touched)
     known: dict[Entry, PublishedSkill | WithheldSkill] = {}
     if before is not None:
@@ -93,7 +93,7 @@ def serve_catalog(catalog: Catalog, *, before: ServedCatalog | None = None, touc
 
 
 def served(catalog: Catalog) -> Iterable[Entry]:
-    """What is ours to serve: a skill that came from another server is that server's."""
+    """Yields the local skills; those of other MCP servers are not served again."""
     return (entry for entry in catalog if entry.source is not Source.MCP)
 
 

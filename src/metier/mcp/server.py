@@ -1,6 +1,6 @@
-"""The MCP server: the Skills extension, plain resources, tools and prompts, all over what is offered right now.
+"""The MCP server: the Skills extension, plain resources, tools and prompts, all over the current snapshot.
 
-Built on the SDK's low-level server: the answers are made of plain JSON, and the high-level one would only check them again.
+It uses the SDK's low-level server, because the answers are plain JSON already and the high-level one would validate them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INSTRUCTIONS = (
     "Skills are instructions for tasks, written by people who know them. Before a task that a skill may cover, call "
     "search_skills; load what fits with load_skill and follow it. Paths in a skill are relative to its folder."
 )
-# Nothing is promised: a file may change at any moment, and then a notification says so.
+# Nothing may be cached: a file may change at any time, and a notification announces it.
 _FRESH: Mapping[str, Json] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _ABOUT = {
     "search_skills": types.ToolAnnotations(title="Search skills", read_only_hint=True, open_world_hint=False),
@@ -69,9 +69,9 @@ class SkillServer:
             on_subscriptions_listen=self.notifier.listen,
         )  # fmt: skip
         self.server.extensions = {EXTENSION: {"directoryRead": True}}
-        self.server.add_request_handler("skills/list", types.PaginatedRequestParams, _answering(self._list))
-        self.server.add_request_handler("skills/get", GetSkillParams, _answering(self._get))
-        self.server.add_request_handler("resources/directory/read", ReadDirectoryParams, _answering(self._directory))
+        self.server.add_request_handler("skills/list", types.PaginatedRequestParams, _handler(self._list))
+        self.server.add_request_handler("skills/get", GetSkillParams, _handler(self._get))
+        self.server.add_request_handler("resources/directory/read", ReadDirectoryParams, _handler(self._directory))
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.notifier.greeted)
 
     @property
@@ -96,13 +96,13 @@ class SkillServer:
 
     async def _resources(self, _: Context, params: types.PaginatedRequestParams | None) -> Any:
         served = (await self.watcher.now()).catalog
-        part, after = _told(page)(served.listed, params.cursor if params else None, lambda skill: skill.name)
+        part, after = _with_client_errors(page)(served.listed, params.cursor if params else None, lambda skill: skill.name)
         return _paged({"resources": [resource(skill) for skill in part]}, after)
 
     async def _read(self, _: Context, params: types.ReadResourceRequestParams) -> Any:
         served = (await self.watcher.now()).catalog
         uri = str(params.uri)
-        content = await in_thread(_told(read, uri=uri), served, uri)
+        content = await in_thread(_with_client_errors(read, uri=uri), served, uri)
         return {"contents": [content], **_FRESH}
 
     async def _tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -113,18 +113,18 @@ class SkillServer:
             if tool.name == params.name:
                 reply = await tool.call(params.arguments)
                 return types.CallToolResult(content=[types.TextContent(text=reply.text)], is_error=not reply.ok)
-        raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {params.name!r}")
+        raise MCPError(code=types.INVALID_PARAMS, message=f"unknown tool {params.name!r}")
 
     async def _prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         people = (await self.watcher.now()).catalog.for_people
-        part, after = _told(page)(sorted(people), params.cursor if params else None, str)
+        part, after = _with_client_errors(page)(sorted(people), params.cursor if params else None, str)
         return types.ListPromptsResult(prompts=[_wire_prompt(people[name]) for name in part], next_cursor=after)
 
     async def _prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         served = (await self.watcher.now()).catalog
         manifest = served.for_people.get(params.name)
         if manifest is None:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no prompt {params.name!r}")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"unknown prompt {params.name!r}")
         given = dict(params.arguments or {})
         words = given.pop("arguments", "")
 
@@ -132,13 +132,13 @@ class SkillServer:
             session = self._open_session(served.catalog)
             return session.activate(params.name, by=ActivatedBy.USER, arguments=words, parameters=given).text
 
-        text = await in_thread(_told(activated))
+        text = await in_thread(_with_client_errors(activated))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=manifest.description, messages=[message])
 
 
-def _answering(work: Callable[[Any], Awaitable[dict[str, Json]]]) -> Callable[[Context, Any], Awaitable[dict[str, Json]]]:
-    """A method of the extension as the SDK calls it: what the client asked wrongly is its to hear."""
+def _handler(work: Callable[[Any], Awaitable[dict[str, Json]]]) -> Callable[[Context, Any], Awaitable[dict[str, Json]]]:
+    """Wraps a method of the extension as an SDK handler; errors become INVALID_PARAMS."""
 
     async def answer(_: Context, params: Any) -> dict[str, Json]:
         try:
@@ -149,8 +149,8 @@ def _answering(work: Callable[[Any], Awaitable[dict[str, Json]]]) -> Callable[[C
     return answer
 
 
-def _told(function: Callable[..., Any], *, uri: str | None = None) -> Callable[..., Any]:
-    """The same function, whose errors reach the client as invalid parameters."""
+def _with_client_errors(function: Callable[..., Any], *, uri: str | None = None) -> Callable[..., Any]:
+    """Wraps a function so that its errors reach the client as INVALID_PARAMS."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

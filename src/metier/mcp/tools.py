@@ -30,20 +30,20 @@ from .served_catalog import ServedCatalog
 __all__ = ["OpenSession", "server_tools"]
 
 OpenSession = Callable[[Catalog], Session]
-"""A session over a catalog, of which nothing is kept."""
+"""Opens a session over a catalog that is not stored."""
 
 _MOST_FOUND = 20
 _MOST_NAMED = 500
-"""Up to so many skills a schema lists every name; beyond, the model searches."""
+"""Up to this many skills, the schema lists every name; beyond that the model searches."""
 
 
 def server_tools(served: ServedCatalog, open_session: OpenSession, *, scripts: bool) -> tuple[Tool, ...]:
-    """What a model can call. Nothing, where there is no skill: a tool that can do nothing only misleads."""
+    """Returns the tools for a model; none if there are no skills."""
     names = served.for_models
     if not names:
         return ()
     session = open_session(served.catalog)
-    # Each load in a session of its own: in one that goes on, the second would be told that it has the text already.
+    # Each load has its own session: in a shared one, the second load would not return the text again.
     tools = [_search(session), _load(session, lambda: open_session(served.catalog), names), _read(session, names)]
     return (*tools, _run(session, names)) if scripts else tuple(tools)
 

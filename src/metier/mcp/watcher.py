@@ -1,6 +1,6 @@
-"""The served as it is now, kept current by a thread that watches the disk.
+"""Keeps a snapshot of the served skills current, in a thread that watches the disk.
 
-The first one is made in that thread too, so that the server answers a handshake before it has read a single skill.
+The first snapshot is made in that thread too, so that the server answers a handshake before it has read a single skill.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["ListChanges", "SkillWatcher", "Snapshot", "WatchCatalog"]
 _log = logging.getLogger(__name__)
 
 WatchCatalog = Callable[[threading.Event], Iterator[CatalogUpdate]]
-"""First the catalog as it is, then an update for each change, until the event is set."""
+"""Yields the current catalog, then an update for each change, until the event is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is offered now, and the tools over it."""
+    """The served skills at one moment, and the tools over them."""
 
     catalog: ServedCatalog
     tools: tuple[Tool, ...]
@@ -37,7 +37,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChanges:
-    """Which of the lists a client may hold are no longer right."""
+    """The lists that have changed since a client last read them."""
 
     resources: bool
     prompts: bool
@@ -45,7 +45,7 @@ class ListChanges:
 
 
 class SkillWatcher:
-    """A context: what is offered is looked for and watched from its start to its end."""
+    """A context manager; the skills are watched while it is open."""
 
     def __init__(self, watch: WatchCatalog, open_session: OpenSession, *, scripts: bool) -> None:
         self._watch, self._open_session, self._scripts = watch, open_session, scripts
@@ -56,7 +56,7 @@ class SkillWatcher:
         self._notifying: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        # A daemon: whoever ends the server does not wait for a search of the disk to finish.
+        # A daemon thread: the server can end during a search of the disk.
         arguments = (asyncio.get_running_loop(),)
         threading.Thread(target=self._work, args=arguments, name="metier-watch", daemon=True).start()
         return self
@@ -99,7 +99,7 @@ class SkillWatcher:
             task.add_done_callback(self._notifying.discard)
 
     def _fail(self, error: Exception) -> None:
-        """Told to whoever waits for the first snapshot; after that, the last good one stays."""
+        """Passes the error to callers that wait for the first snapshot; later ones keep the last good snapshot."""
         if not self._arrived.is_set():
             self._snapshot = error
             self._arrived.set()

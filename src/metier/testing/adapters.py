@@ -1,4 +1,4 @@
-"""What every adapter must hold: the same scenarios, with a real SDK between the skills and a scripted model.
+"""The conformance suite for adapters: the same scenarios, with a real SDK between the skills and a scripted model.
 
     class TestMyFramework(AdapterConformance):
         def talk(self, skills, model, requests, mode): ...   # your agent over model.url, one conversation
@@ -37,7 +37,7 @@ from .model import ModelAnswer, ModelServer, ScriptedCall, says
 __all__ = ["SYSTEM", "AdapterConformance", "Asked", "Mode", "Scripted", "support", "weather"]
 
 SYSTEM = "You answer in one word."
-"""What the agent under test is told by its owner; it must still be told that with skills."""
+"""The instructions of the agent under test; skills must not replace them."""
 
 
 def weather(city: str) -> str:
@@ -46,7 +46,7 @@ def weather(city: str) -> str:
 
 
 class Mode(StrEnum):
-    """How a framework is used."""
+    """The ways to use a framework."""
 
     SYNC = "sync"
     ASYNC = "async"
@@ -102,7 +102,7 @@ class AdapterConformance:
     left_to_host: ClassVar[Mapping[str, str]] = {}
     """Scenarios by name (without `test_`) that are not the adapter's, and why."""
     prefix: ClassVar[str] = ""
-    """What the framework puts before the names of our tools."""
+    """The prefix that the framework adds to tool names."""
     standing: ClassVar[bool] = False
     """The framework asks for tools only once, so that they do not come and go."""
 
@@ -117,7 +117,7 @@ class AdapterConformance:
         raise NotImplementedError
 
     def new_model(self, script: Sequence[ModelAnswer]) -> Scripted:
-        """What plays the model. Over HTTP, unless the framework speaks to something else."""
+        """Returns the model: a server over HTTP, unless the framework needs something else."""
         return ModelServer(script)
 
     def call(self, tool: str, **arguments: object) -> ModelAnswer:
@@ -189,9 +189,9 @@ class AdapterConformance:
         script = [self.load("chart"), *(self.read("chart", path) for path in hostile), says("ok")]
         with self.agent(tmp_path, script) as agent:
             agent.asks("Read the secret.")
-            _, *told = agent.model.requests[-1].results
-            assert len(told) == len(hostile)
-            for text in told:
+            _, *results = agent.model.requests[-1].results
+            assert len(results) == len(hostile)
+            for text in results:
                 assert "the secret" not in text
                 assert "Error (refused)" in text
 
@@ -215,7 +215,7 @@ class AdapterConformance:
             assert agent.asks("Draw Oslo.") == ["sorry"]
             unknown, _, failed = agent.model.requests[-1].results
             assert "Error" in unknown
-            assert "chart" in unknown, "the model is told what there is"
+            assert "chart" in unknown, "the model gets the known names"
             assert "exit code 1" in failed
             assert "no ink" in failed
 
@@ -249,9 +249,9 @@ class AdapterConformance:
             both = ModelAnswer(calls=(*self.load("chart").calls, ScriptedCall("weather", {"city": "Oslo"}, id="call_weather")))
             with self.agent(tmp_path / mode.replace(" ", "-"), [both, says("ok")]) as agent:
                 assert agent.asks("Draw the weather in Oslo.", mode=mode) == ["ok"], mode
-                told = agent.model.requests[-1].results
-                assert any("skill_content" in text for text in told), mode
-                assert any("sunny in Oslo" in text for text in told), mode
+                results = agent.model.requests[-1].results
+                assert any("skill_content" in text for text in results), mode
+                assert any("sunny in Oslo" in text for text in results), mode
 
     def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
@@ -336,7 +336,7 @@ def support(suite: type[AdapterConformance]) -> Iterator[tuple[str, str]]:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 run(Path(folder))
-            except Exception as error:  # a stranger's SDK may fail in any way, and the table must say so
+            except Exception as error:  # a third-party SDK may fail in any way, and the table must say so
                 yield name, f"NO: {type(error).__name__}"
             else:
                 yield name, "yes"

@@ -72,7 +72,7 @@ def skill_folder(
 
 @dataclass(slots=True, kw_only=True)
 class FakeMachine:
-    """A `catalog.Environment` that also remembers what it was asked."""
+    """A `catalog.Environment` with exactly these commands and packages. `asked` records every question."""
 
     commands: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -92,13 +92,13 @@ class FakeMachine:
 T = TypeVar("T")
 
 
-def run_now(work: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends and receives is nobody's business
-    """Await something from a test that is not asynchronous."""
+def run_now(work: Coroutine[Any, Any, T]) -> T:  # Any: a coroutine's own types
+    """Runs a coroutine from a synchronous test."""
     return asyncio.run(work)
 
 
 class FakeRunner:
-    """Checks a run as the real one does, runs nothing, and answers what it was told. `ran` holds every run."""
+    """Checks a run like the real runner, runs nothing, and returns a given answer. `ran` records every run."""
 
     def __init__(self, answer: str | Outcome | Callable[[ScriptRun], str | Outcome] = "ran\n") -> None:
         self._answer = answer

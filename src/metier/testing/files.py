@@ -1,4 +1,4 @@
-"""What every implementation of `spec.Files` must do, ours and a stranger's."""
+"""The conformance suite for implementations of `spec.Files`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that says what a test wrote down, served over real HTTP on loopback.
+"""A model that answers from a script, served over real HTTP on loopback.
 
 Everything between a test and the model is then the real thing: the SDK, its retries, its parser of streams.
 
@@ -30,7 +30,7 @@ __all__ = ["ModelAnswer", "ModelRequest", "ModelServer", "Script", "ScriptedCall
 
 
 class StreamFault(StrEnum):
-    """How a stream goes wrong, after its first half."""
+    """The ways in which a stream fails after its first half."""
 
     CUT = "cut"
     """The connection is closed."""
@@ -86,7 +86,7 @@ def fails(status: int, message: str = "scripted failure", *, retry_after: float 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """What a client asked for, as it arrived, and what every API calls by another name."""
+    """A request as it arrived, with accessors for what each API names differently."""
 
     path: str
     headers: Mapping[str, str]
@@ -109,7 +109,7 @@ class ModelRequest:
 
     @property
     def user(self) -> str:
-        """What the user said last."""
+        """The last message of the user."""
         return self.dialect.user(self.body)
 
     @property
@@ -119,7 +119,7 @@ class ModelRequest:
 
     @property
     def results(self) -> tuple[str, ...]:
-        """What every tool has answered so far, oldest first."""
+        """All tool results so far, oldest first."""
         return self.dialect.results(self.body)
 
 
@@ -136,7 +136,7 @@ class ModelServer:
         self._open: set[socket.socket] = set()
         self.closing = threading.Event()
         self.hung_up = 0
-        """How many answers a client did not wait for."""
+        """The number of answers whose client disconnected early."""
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.model = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
@@ -175,7 +175,7 @@ class ModelServer:
         self.close()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """What the script says to this request, which is noted. One at a time, so that a script needs no lock of its own."""
+        """Records the request and returns the script's answer. Calls are serialised, so a script needs no lock."""
         with self._turn:
             self._requests.append(request)
             return self._script(request)

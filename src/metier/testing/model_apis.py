@@ -1,4 +1,4 @@
-"""How each API writes an answer down, and where it puts what was asked."""
+"""The wire formats of the model APIs: how each encodes an answer, and where a request holds its parts."""
 
 from __future__ import annotations
 

@@ -191,9 +191,9 @@ def _reasons(conversation: Conversation) -> Iterator[str]:
 
 def _scored(terminal: Terminal, sign: str, match: Match, widest: int) -> str:
     name = terminal.paint(pad(one_line(match.name), widest), "bold")
-    room = terminal.width - widest - 11 if terminal.width else None
+    space = terminal.width - widest - 11 if terminal.width else None
     colour = "green" if sign == "✓" else "dim"
-    return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {truncate(one_line(match.reason), room)}"
+    return f"{terminal.paint(sign, colour)} {name}  {match.confidence:4.0%}  {truncate(one_line(match.reason), space)}"
 
 
 def _usage(conversation: Conversation, _: str) -> SlashResult:
@@ -321,8 +321,8 @@ COMMANDS: dict[str, ChatCommand] = {
 def _table(terminal: Terminal, rows: list[tuple[str, str]]) -> Iterator[str]:
     widest = max((cell_width(name) for name, _ in rows), default=0)
     for name, about in rows:
-        room = terminal.width - widest - 3 if terminal.width else None
-        yield f"{terminal.paint(pad(cell_text(name), widest), 'bold')}  {truncate(one_line(about), room)}".rstrip()
+        space = terminal.width - widest - 3 if terminal.width else None
+        yield f"{terminal.paint(pad(cell_text(name), widest), 'bold')}  {truncate(one_line(about), space)}".rstrip()
 
 
 def cell_text(name: str) -> str:

@@ -27,8 +27,8 @@ def trigger_lines(reports: Sequence[TriggerReport], terminal: Terminal, *, verbo
 def _row_lines(report: TriggerReport, row: TriggerResult, terminal: Terminal) -> Iterator[str]:
     kind = "should trigger" if row.should_trigger else "should not trigger"
     rate = "" if row.runs == 1 else f" {row.triggers} of {row.runs}"
-    room = max(20, terminal.width - 26 - len(rate)) if terminal.width else None
-    yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {truncate(one_line(row.query), room)}"
+    space = max(20, terminal.width - 26 - len(rate)) if terminal.width else None
+    yield f"  {_sign(row.passed, terminal)} {kind}{rate}: {truncate(one_line(row.query), space)}"
     if not row.passed:
         if row.choice.winner != report.skill:
             yield f"      selected {one_line(row.choice.winner) or 'nothing'}: {one_line(row.choice.why)}"

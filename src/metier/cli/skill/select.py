@@ -85,8 +85,8 @@ def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterat
         sign, style = _SIGNS[match.decision]
         name = terminal.paint(pad(one_line(match.name), widest), "bold")
         sure = f"{match.confidence:4.0%}"
-        room = terminal.width - widest - 11 if terminal.width else None
-        yield f"{terminal.paint(sign, style)} {name}  {sure}  {truncate(one_line(match.reason), room)}"
+        space = terminal.width - widest - 11 if terminal.width else None
+        yield f"{terminal.paint(sign, style)} {name}  {sure}  {truncate(one_line(match.reason), space)}"
         if explain:
             for share in sorted(match.shares, key=lambda share: -abs(share.value)):
                 yield f"    {pad(share.signal, 24)} {share.value:+.3f}"
