@@ -15,7 +15,7 @@ from builders import FakeMachine, place, skill_text, write_skill
 from metier.catalog import Catalog
 from metier.sources import CatalogChange, CatalogUpdate, ChangeKind, SourceFolder, build_catalog, diff_catalogs, watch
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Watcher:

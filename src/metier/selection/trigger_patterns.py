@@ -53,17 +53,21 @@ class TriggerPattern:
 
     def is_found_in(self, text: str) -> bool:
         """Returns True if it matches anywhere, ignoring case."""
+        return self.search(text)[0]
+
+    def search(self, text: str) -> tuple[bool, int]:
+        """Returns whether it matches, and the number of steps that it took."""
         states: set[int] = set()
         steps = 0
         for place in range(len(text) + 1):
             states |= self._reached({0}, text, place)
             if any(self.program[state].what == "match" for state in states):
-                return True
+                return True, steps
             steps += len(states) + 1
             if steps > MAX_STEPS or place == len(text):
-                return False
+                break
             states = self._reached(self._after(states, text[place]), text, place + 1)
-        return False
+        return False, steps
 
     def _after(self, states: set[int], char: str) -> set[int]:
         taken = set()
