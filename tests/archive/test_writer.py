@@ -278,7 +278,7 @@ def test_times_survive_where_they_are_asked_for_and_change_nothing_where_not(to:
 @pytest.mark.parametrize(
     ("style", "exact"), [(tarfile.USTAR_FORMAT, 0), (tarfile.GNU_FORMAT, 0), (tarfile.PAX_FORMAT, 500_000_000)]
 )
-def test_a_tar_of_somebody_else_keeps_its_times(style: int, exact: int) -> None:
+def test_a_tar_of_another_program_keeps_its_times(style: int, exact: int) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=style) as archive:
         info = tarfile.TarInfo("SKILL.md")
@@ -287,7 +287,7 @@ def test_a_tar_of_somebody_else_keeps_its_times(style: int, exact: int) -> None:
     assert times(unpack(buffer.getvalue())) == {"SKILL.md": WHEN * 10**9 + exact}
 
 
-def test_a_zip_of_somebody_else_keeps_its_times() -> None:
+def test_a_zip_of_another_program_keeps_its_times() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(zipfile.ZipInfo("SKILL.md", (2024, 2, 29, 12, 30, 58)), SKILL)
@@ -305,7 +305,7 @@ def test_a_zip_that_info_zip_wrote_keeps_the_exact_second(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("said", ["-1", "1e9", "nan", "", "9" * 30, "0x10", "99999999999.99999999999999"])
-def test_a_time_that_is_none_is_no_time_and_hurts_nobody(said: str, tmp_path: Path) -> None:
+def test_an_invalid_time_is_ignored(said: str, tmp_path: Path) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         info = tarfile.TarInfo("SKILL.md")

@@ -58,7 +58,7 @@ def test_two_places_of_one_source_have_a_fixed_winner_too() -> None:
     )
 
 
-def test_twins_inside_one_place_are_told_apart_by_folder() -> None:
+def test_skills_of_one_name_in_one_place_differ_by_folder() -> None:
     catalog = merged(at(Source.USER, offer("pdf", folder="/a/pdf"), offer("pdf", folder="/b/pdf")))
     assert [(entry.id, entry.state) for entry in catalog.entries] == [
         ("/a/pdf", State.ENABLED),

@@ -89,7 +89,7 @@ def test_commands_of_requires_and_of_the_compatibility_text_are_needs() -> None:
     assert entry.offer.needs == '[["gh","jq","git"],[],[3,12],[]]'
 
 
-# --- the quick road and the slow one ----------------------------------------------------------------------------------
+# --- the fast parser and the slow one ----------------------------------------------------------------------------------
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
 PLAIN = st.text("abcdefghijklmnop XYZ.,;-'0123456789äé漢", min_size=1, max_size=40).map(str.strip).filter(bool)
@@ -122,13 +122,13 @@ def written(extra: Mapping[str, str], metadata: Mapping[str, str], description: 
 @given(extra=EXTRA, metadata=METADATA, description=st.one_of(PLAIN, WORDS), quoted=st.booleans())
 @example(extra={"requires": "gh jq"}, metadata={"requires": "git"}, description="d", quoted=False)
 @example(extra={"compatibility": "Requires git"}, metadata={"default_enabled": "false"}, description="d", quoted=True)
-def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
+def test_both_parsers_make_the_same_offer(
     extra: dict[str, str], metadata: dict[str, str], description: str, quoted: bool
 ) -> None:
     head = written(extra, metadata, description, quoted=quoted)
-    quick = fast_fields(head, "x")
-    if quick is not None and not quick.warned:
-        assert offer_from_fields("/skills/x", 1, 2, quick.fields) == slow_offer(head)
+    fast = fast_fields(head, "x")
+    if fast is not None and not fast.warned:
+        assert offer_from_fields("/skills/x", 1, 2, fast.fields) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_a_head_that_the_quick_road_takes_makes_the_same_offer_as_the_slow_road(
         "name: x\ndescription: D\nunknown:\n  deep: [a, {b: c}]\n",
     ],
 )
-def test_both_roads_agree_on(head: str) -> None:
-    quick = fast_fields(head, "x")
-    assert quick is not None
-    assert offer_from_fields("/skills/x", 1, 2, quick.fields) == slow_offer(head)
+def test_both_parsers_agree_on(head: str) -> None:
+    fast = fast_fields(head, "x")
+    assert fast is not None
+    assert offer_from_fields("/skills/x", 1, 2, fast.fields) == slow_offer(head)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_both_roads_agree_on(head: str) -> None:
 )
 def test_a_list_where_text_belongs_is_read_and_its_problem_is_kept(extra: str) -> None:
     head = f"name: x\ndescription: D\n{extra}"
-    quick = fast_fields(head, "x")
-    assert quick is not None and quick.warned
+    fast = fast_fields(head, "x")
+    assert fast is not None and fast.warned
     parsed = parse(f"---\n{head}---\n".encode(), folder="x")
     entry = entry_of(slow_offer(head))
     assert entry.manifest == parsed.manifest

@@ -63,7 +63,7 @@ def test_every_problem_has_a_place_a_message_and_a_hint() -> None:
         "Automates Coassemble through its API. Always search tools first.",
     ],
 )
-def test_a_description_that_only_says_what_is_told_to_say_when(description: str) -> None:
+def test_a_description_that_only_says_what_gets_advice_to_say_when(description: str) -> None:
     (problem,) = found(skill(description=description), "SK201")
     assert (problem.line, problem.column) == (3, 14)
 

@@ -117,22 +117,22 @@ def test_a_loaded_skill_has_the_values_its_author_wrote(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_quick_road_answers_as_the_slow_one_or_not_at_all(case: Case) -> None:
+def test_the_fast_parser_answers_as_the_slow_one_or_not_at_all(case: Case) -> None:
     data = content(case)
     if data is None:
         return
     parsed = parse_with_positions(split_document(data), case["folder"], Verdict.LENIENT)
-    quick = fast_fields(parsed.document.frontmatter, case["folder"]) if parsed.document.has_frontmatter else None
-    if quick is not None:
-        manifest = manifest_from(quick.fields, name=case["folder"], description=quick.fields["description"].strip())
+    fast = fast_fields(parsed.document.frontmatter, case["folder"]) if parsed.document.has_frontmatter else None
+    if fast is not None:
+        manifest = manifest_from(fast.fields, name=case["folder"], description=fast.fields["description"].strip())
         assert manifest == (parsed.manifest, ())
-        # A byte order mark is a matter of the file, which the caller of the quick road looks at first.
-        assert quick.warned == (parsed.report.problems != parsed.document.problems)
+        # A byte order mark is a matter of the file, which the caller of the fast parser looks at first.
+        assert fast.warned == (parsed.report.problems != parsed.document.problems)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.STRICT, Verdict.LENIENT])
 @pytest.mark.parametrize("case", CASES)
-def test_both_roads_find_the_same(case: Case, verdict: Verdict) -> None:
+def test_both_parsers_find_the_same(case: Case, verdict: Verdict) -> None:
     data = content(case)
     if data is not None:
         assert parse(data, folder=case["folder"], verdict=verdict) == parse_with_positions(

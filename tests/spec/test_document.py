@@ -14,7 +14,7 @@ def codes(document: Document) -> list[str]:
     return [found.code for found in document.problems]
 
 
-def test_the_head_and_the_body_are_what_stands_between_and_after_the_dashes() -> None:
+def test_the_frontmatter_is_between_the_dashes_and_the_body_after_them() -> None:
     document = split_document(b"---\nname: a\n---\n# Title\n")
     assert (document.frontmatter, document.body) == ("name: a\n", "# Title\n")
     assert document.problems == ()
@@ -79,12 +79,12 @@ def test_a_file_without_an_opening_line_says_why(data: bytes, message: str) -> N
     assert (document.has_frontmatter, document.body) == (False, data.decode())
 
 
-def test_a_head_that_is_never_closed_is_all_body() -> None:
+def test_frontmatter_that_is_never_closed_is_all_body() -> None:
     document = split_document(b"---\nname: a\n...\n")
     assert (codes(document), document.has_frontmatter, document.body) == (["SK006"], False, "---\nname: a\n...\n")
 
 
-def test_a_head_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
+def test_frontmatter_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
     line = b"a: " + b"x" * (MAX_FRONTMATTER_BYTES - 4) + b"\n"
     assert codes(split_document(b"---\n" + line + b"---\n")) == []
     assert codes(split_document(b"---\n" + b"x" + line + b"---\nBody\n")) == ["SK007"]

@@ -45,7 +45,7 @@ def slow(extra: str = "", head: str = PLAIN, folder: str = "my-skill") -> Manife
         "homepage: https://example.com\n",
     ],
 )
-def test_a_clean_head_is_answered_as_the_slow_parser_does(extra: str) -> None:
+def test_a_clean_frontmatter_is_answered_as_the_slow_parser_does(extra: str) -> None:
     assert fast(extra) is not None
     assert fast(extra) == slow(extra)
 
@@ -111,7 +111,7 @@ WORDS = st.text(alphabet="abc é.,'-()[]/%@=~", min_size=1, max_size=30)
 
 
 @given(description=WORDS, licence=WORDS, label=WORDS)
-def test_whatever_it_answers_is_what_the_slow_road_answers(description: str, licence: str, label: str) -> None:
+def test_whatever_it_answers_is_what_the_slow_parser_answers(description: str, licence: str, label: str) -> None:
     head = f"name: my-skill\ndescription: {description}\nlicense: {licence}\nmetadata:\n  label: {label}\n"
     answer = fast(head=head)
     assert answer is None or answer == slow(head=head)

@@ -60,7 +60,7 @@ def test_a_plain_relative_path_comes_out_clean(text: str, path: str) -> None:
         (".//./", "names no file"),
     ],
 )
-def test_a_hostile_path_is_refused_and_told_why(text: str, why: str) -> None:
+def test_a_hostile_path_is_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(RefusedError, match=why) as caught:
         resource_path(text)
     assert caught.value.rule == "path-check"

@@ -264,7 +264,7 @@ HEADS = st.text(alphabet="nabcd:-'\"[]{}|>&*!#?%, \n\t~0\u200bé\U000e0041", max
 
 
 @given(HEADS, st.sampled_from(list(Verdict)))
-def test_no_head_makes_it_raise_and_every_problem_is_complete(text: str, verdict: Verdict) -> None:
+def test_no_frontmatter_makes_it_raise_and_every_problem_is_complete(text: str, verdict: Verdict) -> None:
     found = parsed(PLAIN, text + "\n", verdict=verdict)
     for one in found.report:
         assert one.code in CODES

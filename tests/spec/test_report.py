@@ -58,6 +58,6 @@ def test_a_report_can_be_walked_through() -> None:
     assert list(Report.of([found(line=1)])) == [found(line=1)]
 
 
-def test_nobody_may_ask_whether_a_report_is_true() -> None:
+def test_a_report_has_no_truth_value() -> None:
     with pytest.raises(TypeError, match=r"use Report\.ok"):
         bool(Report())

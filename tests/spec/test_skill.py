@@ -104,7 +104,7 @@ def test_what_no_model_could_use_is_an_invalid_skill_with_its_report() -> None:
     assert caught.value.hint == "say what the skill does and when to use it"
 
 
-def test_check_is_strict_unless_told_otherwise() -> None:
+def test_check_is_strict_by_default() -> None:
     files = MemoryFiles({"SKILL.md": SKILL})
     assert not check(files, folder="other").ok
     assert check(files, folder="other", verdict=Verdict.LENIENT).ok
@@ -140,7 +140,7 @@ def test_a_wrong_file_name_is_named() -> None:
     assert (found.file, found.hint) == ("skill.md", "rename it to SKILL.md")
 
 
-def test_a_disk_error_is_told_in_its_own_words() -> None:
+def test_a_disk_error_keeps_its_message() -> None:
     (found,) = check(BrokenFiles(OSError(5, "Input/output error")))
     assert found.message == "SKILL.md cannot be read: Input/output error"
 

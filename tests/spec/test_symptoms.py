@@ -62,7 +62,7 @@ def test_half_a_surrogate_pair_is_no_path() -> None:
     "extra",
     ["metadata:\n  ? [x]\n  : y\n", "? list:\n    - x\n", "allowed-tools:\n  !!str Read\n", "tags: [pdf,:forms]\n"],
 )
-def test_the_quick_road_leaves_odd_yaml_to_the_slow_one(extra: str) -> None:
+def test_the_fast_parser_leaves_odd_yaml_to_the_slow_one(extra: str) -> None:
     assert fast_fields(PLAIN + extra, "a") is None
 
 
@@ -92,10 +92,10 @@ def test_an_odd_spelling_of_a_key_is_reported_on_its_own_line() -> None:
     assert (found.line, found.column) == (4, 17)
 
 
-def test_an_empty_block_at_the_end_of_a_head_is_left_to_the_slow_road() -> None:
+def test_an_empty_block_at_the_end_is_left_to_the_slow_parser() -> None:
     assert fast_fields("name: a\ndescription: d\nmetadata:\n  c: |\n", "a") is None
 
 
 @pytest.mark.parametrize("key", ["requires", "version", "author", "tags"])
-def test_a_word_that_looks_like_a_boolean_is_left_to_the_slow_road(key: str) -> None:
+def test_a_word_that_looks_like_a_boolean_is_left_to_the_slow_parser(key: str) -> None:
     assert fast_fields(f"name: a\ndescription: d\n{key}: true\n", "a") is None

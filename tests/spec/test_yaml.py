@@ -202,7 +202,7 @@ def test_lines_that_need_no_rescue_stay_as_they_are(head: str) -> None:
 
 
 @given(st.text(alphabet="ab: '\"\n-#|>", max_size=60))
-def test_no_head_makes_it_raise_or_changes_the_number_of_lines(head: str) -> None:
+def test_no_text_makes_it_raise_or_changes_the_number_of_lines(head: str) -> None:
     text, changed = quote_colons(head)
     assert text.count("\n") == head.count("\n")
     assert changed or text == head

@@ -43,13 +43,13 @@ def test_a_byte_order_mark_goes() -> None:
     assert fix_skill_file(b"\xef\xbb\xbfno frontmatter").data == b"no frontmatter"
 
 
-def test_blank_lines_before_the_head_go() -> None:
+def test_blank_lines_before_the_frontmatter_are_removed() -> None:
     result = fix_skill_file(b"\r\n  \n" + page("name: pdf\ndescription: d\nmetadata:\n  v: 1\n"))
     assert result.data == page('name: pdf\ndescription: d\nmetadata:\n  v: "1"\n')
     assert [(change.code, change.line) for change in result.changes] == [("SK005", 1), ("SK142", 7)]
 
 
-def test_a_rule_across_a_page_without_frontmatter_is_not_made_a_head() -> None:
+def test_a_rule_across_a_page_without_frontmatter_is_not_made_frontmatter() -> None:
     data = b"\n\n---\nJust text.\n---\nMore.\n"
     assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
@@ -239,7 +239,7 @@ FOLDERS = st.sampled_from([None, "pdf", "forms", "No_Name", "123", "true"])
 
 @given(FILES, FOLDERS)
 @example(b"---\nname: pdf\ndescription: d\nallowed_tools: [a]\nAllowed-Tools: b\n---\n", "pdf")
-def test_promises_hold_for_made_up_heads(data: bytes, folder: str | None) -> None:
+def test_promises_hold_for_made_up_frontmatter(data: bytes, folder: str | None) -> None:
     promises_hold(data, folder)
 
 
