@@ -280,7 +280,7 @@ def test_a_file_swapped_for_a_link_while_we_read_leaks_nothing(skill: Path) -> N
         here.rename(link)
         aside.rename(here)
 
-    leaked, good = leaks_while(swap, DiskFiles(skill), 1.0)
+    leaked, good = leaks_while(swap, DiskFiles(skill))
     assert leaked == 0
     assert good > 0
 
@@ -298,7 +298,7 @@ def test_a_link_that_is_retargeted_while_we_follow_it_leaks_nothing(skill: Path)
             (skill / "next").symlink_to(target)
             (skill / "next").rename(skill / "references")
 
-    leaked, good = leaks_while(swap, DiskFiles(skill), 1.0)
+    leaked, good = leaks_while(swap, DiskFiles(skill))
     assert leaked == 0
     assert good > 0
 
