@@ -26,21 +26,18 @@ _BEFORE, _AFTER = 160, 90
 # warn of them.
 _WARNS = lazy_pattern(
     r"detect(?:s|ed|ing|or|ion)?\b(?! (?:service|api|types?|the (?:type|language|format)))[^.]{0,40}(?:malicious|attack"
-    r"|suspicio|secret|shell|inject"
-    r"|pattern|threat|exfil|leak|command|rule|risk)|malicious|attack|vulnerab|red flag|suspicious|never (?:run|pipe"
-    r"|execute|use)|do not (?:run|pipe|execute)|don't "
-    r"(?:run|pipe)|dangerous|unsafe|flag(?:s|ged)? "
-    r"|anti-?pattern|payload|exploit|inject|phishing|threat|untrusted|❌|🚫|⛔|bad:|wrong:|instead of|rather than|forbidden"
-    r"|blocklist|denylist|pentest|red team"
+    r"|suspicio|secret|shell|inject|pattern|threat|exfil|leak|command|rule|risk)|malicious|attack|vulnerab|red flag"
+    r"|suspicious|never (?:run|pipe|execute|use)|do not (?:run|pipe|execute)|don't (?:run|pipe)|dangerous|unsafe|flag(?:s"
+    r"|ged)? |anti-?pattern|payload|exploit|inject|phishing|threat|untrusted|❌|🚫|⛔|bad:|wrong:|instead of|rather than"
+    r"|forbidden|blocklist|denylist|pentest|red team"
 )
 _FORBIDS = lazy_pattern(r"(?:never|do not|don't|must not|avoid) [^.!?:]{0,80}$")
 _ABOUT = lazy_pattern(
-    r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern"
-    r"|vulnerab|payload"
-    r"|watch (?:out )?for (?!\w+ (?:seconds|minutes|hours|days))|look (?:out )?for|scan for|untrusted|dangerous|unsafe"
-    r"|threat|adversar|jailbreak|sanitiz|blocklist|forbid|prohibit|phishing|social engineer|exploit"
-    r"|do not (?:run|use|do|follow|execute|pipe|write|type)|never (?:run|use|do|follow|execute|pipe|write|type|say)"
-    r"|instead of|rather than|bad:|wrong:|❌|🚫|⛔|not allowed"
+    r"detect|flag(?:s|ged)? |for example|e\.g\.|such as|attack|inject|malicious|suspicious|red flag|anti-?pattern|vulnerab"
+    r"|payload|watch (?:out )?for (?!\w+ (?:seconds|minutes|hours|days))|look (?:out )?for|scan for|untrusted|dangerous"
+    r"|unsafe|threat|adversar|jailbreak|sanitiz|blocklist|forbid|prohibit|phishing|social engineer|exploit|do not (?:run|use"
+    r"|do|follow|execute|pipe|write|type)|never (?:run|use|do|follow|execute|pipe|write|type|say)|instead of|rather than"
+    r"|bad:|wrong:|❌|🚫|⛔|not allowed"
 )
 # Text that addresses scanners consists of such words, so they do not lower it.
 _CONTEXT_FREE = frozenset(("SK408",))

@@ -13,24 +13,18 @@ from .patterns import lazy_pattern
 __all__ = ["Purpose", "mentions_network"]
 
 _SECURITY = lazy_pattern(
-    r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm|container)"
-    r"[- ]?security"
-    r"|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard|engineer|gate|finding|issue"
-    r"|hardening|best)"
-    r"|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection|threat|forensic|ctf\b|offensive|attack|owasp"
-    r"|phishing"
-    r"|secrets? (?:scan|detect|leak)|credential (?:scan|leak)|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)"
-    r"|prompt[- ]guard"
-    r"|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin|depend)|incident response|siem\b|detection rule|yara|sigma rule"
-    r"|privilege escalation|reverse[- ]shells?|blue team|intrusion|indicators? of compromise|(?:detects?"
-    r"|hunts?) (?:malicious|suspicious)"
+    r"(?:cyber|app(?:lication)?|cloud|network|code|web|api|supply[- ]chain|smart contract|skill|agent|ai|llm"
+    r"|container)[- ]?security|security[- ](?:audit|review|scan|test|research|analy|assess|vulnerab|posture|check|guard"
+    r"|engineer|gate|finding|issue|hardening|best)|vulnerabilit|pen-?test|penetration|malware|red[- ]team|exploit|injection"
+    r"|threat|forensic|ctf\b|offensive|attack|owasp|phishing|secrets? (?:scan|detect|leak)|credential (?:scan|leak)"
+    r"|audit(?:s|ing)? (?:skill|code|smart|depend|plugin|mcp)|prompt[- ]guard|(?:scan|vet)(?:s|ting|ning)? (?:skill|plugin"
+    r"|depend)|incident response|siem\b|detection rule|yara|sigma rule|privilege escalation|reverse[- ]shells?|blue team"
+    r"|intrusion|indicators? of compromise|(?:detects?|hunts?) (?:malicious|suspicious)"
 )
 _NETWORK = lazy_pattern(
     r"\b(?:api|http|https|web|url|network|internet|online|fetch|download|upload|request|server|endpoint|cloud|remote|webhook"
-    r"|email"
-    r"|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video|image "
-    r"generation"
-    r"|transcri\w*|speech|translate|weather|market|trading|bot)\w*"
+    r"|email|slack|github|scrape|browser|search|sync|publish|deploy|post|send|share|mail|telegram|discord|social|video"
+    r"|image generation|transcri\w*|speech|translate|weather|market|trading|bot)\w*"
 )
 
 

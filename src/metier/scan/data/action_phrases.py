@@ -12,10 +12,9 @@ M, H = Confidence.MEDIUM, Confidence.HIGH
 _PROSE = (TextKind.PROSE, TextKind.OTHER)
 H = Confidence.HIGH
 _SECRETS = (
-    r"(?:api[ _-]?keys?|credentials?|passwords?|tokens?|secrets?|private keys?|ssh keys?|env(?:ironment)? variables?"
-    r"|\.env\b|environ\b|seed phrases?"
-    r"|recovery phrases?|wallets?|cookies|session (?:data|tokens?)|browser (?:data|profile)|\~?/?\.ssh|\~?/?\.aws"
-    r"|id_rsa|keychain)"
+    r"(?:api[ _-]?keys?|credentials?|passwords?|tokens?|secrets?|private keys?|ssh keys?|env(?:ironment)? variables?|\.env\b"
+    r"|environ\b|seed phrases?|recovery phrases?|wallets?|cookies|session (?:data|tokens?)|browser (?:data|profile)"
+    r"|\~?/?\.ssh|\~?/?\.aws|id_rsa|keychain)"
 )
 _LITERAL = r"(?:https?://|[\w.+-]{2,40}@[\w-]{2,40}\.\w)"
 
@@ -37,9 +36,8 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to change where money goes",
         "replace |change |swap |substitute |set |use ",
         r"(?:replace|change|swap|substitute)~(?:wallet|recipient|payment|bank|iban|routing|account|deposit|payout|btc"
-        r"|eth) (?:address|number|details|account)~(?:with|to|by) (?:our|my|those of|that of|ours|0x[0-9a-f]{6}|[a-z]{2}\d{2}"
-        r"|bc1|the "
-        r"following)",
+        r"|eth) (?:address|number|details|account)~(?:with|to|by) (?:our|my|those of|that of|ours|0x[0-9a-f]{6}"
+        r"|[a-z]{2}\d{2}|bc1|the following)",
         H,
         kinds=_PROSE,
     ),
@@ -81,9 +79,8 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "adds a recipient to what the user sends",
         "add |include |put |set |insert |copy |use ",
         r"(?:add|include|put|set|insert|copy|use) [\w.+-]{2,40}@(?!example\.|company\.|domain\.|yourdomain"
-        r"|email\.)[\w-]{2,40}"
-        r"(?:\.[\w-]{2,24}){1,3}(?: \w+){0,3} (?:in|as|to|on|into|for)(?: the| a| an| every| each| all)* (?:b?cc|blind|hidden"
-        r"|recipients?|reply-to|copy|backup|archive|compliance)",
+        r"|email\.)[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}(?: \w+){0,3} (?:in|as|to|on|into|for)(?: the| a| an| every| each"
+        r"| all)* (?:b?cc|blind|hidden|recipients?|reply-to|copy|backup|archive|compliance)",
         H,
         kinds=_PROSE,
     ),
@@ -102,12 +99,9 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to load code of an unknown host in the user's pages",
         "<script src=|<iframe src=|<img src=|<link rel=",
         r"<(?:script|iframe|img|link)[^>]{0,40}?(?:src|href)=['\"]?https?://(?!(?:[\w-]+\.){0,3}(?:googleapis|gstatic"
-        r"|jsdelivr|unpkg"
-        r"|cloudflare|google|github|example|localhost|tailwindcss|jquery|bootstrapcdn|esm|youtube|vimeo|shields"
-        r"|placeholder)\b)"
-        r"[^>]{4,160}>(?:[^.!?#]{0,40}?</\w{1,8}>)?`? (?:to|in|into|at|on|before|after)(?: the)? (?:\w+ (?:of"
-        r"|in) )?(?:every|each"
-        r"|all|any) ",
+        r"|jsdelivr|unpkg|cloudflare|google|github|example|localhost|tailwindcss|jquery|bootstrapcdn|esm|youtube|vimeo"
+        r"|shields|placeholder)\b)[^>]{4,160}>(?:[^.!?#]{0,40}?</\w{1,8}>)?`? (?:to|in|into|at|on|before"
+        r"|after)(?: the)? (?:\w+ (?:of|in) )?(?:every|each|all|any) ",
         H,
         kinds=_PROSE,
     ),
@@ -116,11 +110,9 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to promote something in the user's work",
         "in every |in each |in all |at the end of every |at the end of each |always recommend|always mention|always promote"
         "|always include|always link|every response |every report ",
-        r"(?:in |at the end of )?(?:every|each|all|always)(?: \w+){0,4},? ?(?:should |must )?(?:recommend|promote"
-        r"|advertise|endorse"
-        r"|favou?r|mention|link to|include a link|praise|plug)[^.!?;#]{0,80}?(?:https?://(?!docs\.|github)"
-        r"|as the (?:best|only"
-        r"|most)|our (?:product|service|shop|store|sponsor|partner))",
+        r"(?:in |at the end of )?(?:every|each|all|always)(?: \w+){0,4},? ?(?:should |must )?(?:recommend|promote|advertise"
+        r"|endorse|favou?r|mention|link to|include a link|praise|plug)[^.!?;#]{0,80}?(?:https?://(?!docs\.|github)"
+        r"|as the (?:best|only|most)|our (?:product|service|shop|store|sponsor|partner))",
         H,
         kinds=_PROSE,
     ),
@@ -153,10 +145,8 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to use the user's password on an unknown host",
         "log in |login |sign in |authenticate |log into ",
         r"(?:log ?in(?:to)?|sign in|authenticate)[^.!?#]{0,30}? https?://(?!(?:[\w-]+\.){0,3}(?:google|github|microsoft"
-        r"|apple|amazon"
-        r"|slack|openai|anthropic|stripe|notion|atlassian|localhost|example|127|linkedin|facebook"
-        r"|gitlab)\b)\S{4,120} (?:with|using)"
-        r" (?:the )?(?:user's|their|his|her|your) (?:\w+ ){0,3}(?:password|credentials)",
+        r"|apple|amazon|slack|openai|anthropic|stripe|notion|atlassian|localhost|example|127|linkedin|facebook"
+        r"|gitlab)\b)\S{4,120} (?:with|using) (?:the )?(?:user's|their|his|her|your) (?:\w+ ){0,3}(?:password|credentials)",
         H,
         kinds=_PROSE,
     ),
@@ -187,12 +177,10 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "SK522",
         "tells the agent to open all files to everyone",
         "chmod -r 777|set the file permissions|set file permissions|set permissions|set all permissions|make all files "
-        "|change "
-        "the permissions|give everyone |give everybody ",
+        "|change the permissions|give everyone |give everybody ",
         r"(?:chmod -r 777 (?:/(?: |$|etc|usr|var|home)|\~|\$home)|(?:set|change|make|give)[^.!?;#]{0,30}?(?:permissions?"
-        r"|all files"
-        r"|everyone|everybody)[^.!?;#]{0,50}?(?:everything|all files|every file|recursively|whole|entire|home)[^.!?;#]{0,40}?"
-        r"(?:0?777|world[- ]writable|full (?:access|permissions?)))",
+        r"|all files|everyone|everybody)[^.!?;#]{0,50}?(?:everything|all files|every file|recursively|whole|entire"
+        r"|home)[^.!?;#]{0,40}?(?:0?777|world[- ]writable|full (?:access|permissions?)))",
         H,
         kinds=_PROSE,
     ),
@@ -202,13 +190,11 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to turn off protections of the user's code",
         "disable |turn off |switch off |skip |bypass |remove |always disable|always skip",
         r"(?:always )?(?:disable|turn off|switch off|skip|bypass|remove) (?:all |any |the |every |of )*(?:ssl|tls|https?"
-        r"|certificate"
-        r"|authentication|authorization|csrf|cors|input validation|signature|rate limit\w*|audit log\w*|logging|2fa|mfa"
-        r"|firewall"
-        r"|antivirus|encryption|access control|permission checks?|security checks?)(?: \w+)? ?(?:verification|validation"
-        r"|checks?"
-        r"|warnings?|protections?|controls?|middleware|rules|requirements?)? (?:for|in|on|from|across) (?:all|every|any|each"
-        r"|generated|the generated|production|the user's|everything)",
+        r"|certificate|authentication|authorization|csrf|cors|input validation|signature|rate limit\w*|audit log\w*|logging"
+        r"|2fa|mfa|firewall|antivirus|encryption|access control|permission checks?"
+        r"|security checks?)(?: \w+)? ?(?:verification|validation|checks?|warnings?|protections?|controls?|middleware|rules"
+        r"|requirements?)? (?:for|in|on|from|across) (?:all|every|any|each|generated|the generated|production|the user's"
+        r"|everything)",
         M,
         kinds=_PROSE,
     ),
@@ -236,12 +222,11 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "SK534",
         "tells the agent to delete what the user has",
         "delete |remove |erase |wipe |destroy |overwrite |purge ",
-        r"(?:delete|remove|erase|wipe|destroy|overwrite|purge) (?:all |every |the |entire |of |any |user's |users' "
-        r"|their |your )*(?:all|every|entire|user's|users'|complete|whole) (?:of )?(?:the |user's |other |existing "
-        r"|their |your )*(?:\w+ )?(?:files|documents|data|backups?|databases?|home (?:folder|directory)|disk|drive|photos"
-        r"|emails?|repositor(?:y|ies)|branches|records|production)(?: \w+){0,6}(?: (?:silently|without|immediately"
-        r"|permanently|before|after (?:finishing|completion|the task|completing|every|each))| in (?:\~|/home|\$home|the "
-        r"(?:home|user)))",
+        r"(?:delete|remove|erase|wipe|destroy|overwrite|purge) (?:all |every |the |entire |of |any |user's |users' |their "
+        r"|your )*(?:all|every|entire|user's|users'|complete|whole) (?:of )?(?:the |user's |other |existing |their "
+        r"|your )*(?:\w+ )?(?:files|documents|data|backups?|databases?|home (?:folder|directory)|disk|drive|photos|emails?"
+        r"|repositor(?:y|ies)|branches|records|production)(?: \w+){0,6}(?: (?:silently|without|immediately|permanently"
+        r"|before|after (?:finishing|completion|the task|completing|every|each))| in (?:\~|/home|\$home|the (?:home|user)))",
         H,
         kinds=_PROSE,
     ),
@@ -261,11 +246,10 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "SK534",
         "tells the agent to delete original files afterwards",
         "delete |remove |erase |wipe |rm -rf ",
-        r"(?:delete|remove|erase|wipe) (?:the |all |any |every |user's |their |your |original )*(?:original|source|raw"
-        r"|input|previous"
-        r"|existing)(?: \w+)? (?:files?|data(?:sets?)?|documents?|database|repository|backups?"
-        r"|records?)[^.!?#]{0,60}?(?:to save"
-        r"|to free|`?rm -rf|permanently|without (?:asking|backup|confirm)|so (?:that )?(?:it|they|nobody|no one))",
+        r"(?:delete|remove|erase|wipe) (?:the |all |any |every |user's |their |your |original )*(?:original|source|raw|input"
+        r"|previous|existing)(?: \w+)? (?:files?|data(?:sets?)?|documents?|database|repository|backups?"
+        r"|records?)[^.!?#]{0,60}?(?:to save|to free|`?rm -rf|permanently|without (?:asking|backup|confirm)"
+        r"|so (?:that )?(?:it|they|nobody|no one))",
         H,
         kinds=_PROSE,
     ),
@@ -274,12 +258,10 @@ ACTION_PHRASES: tuple[Phrase, ...] = (
         "SK601",
         "tells the agent to copy stored logins, cookies or keys",
         "copy |export |extract |dump |read |collect |grab |steal |save |attach |include |harvest ",
-        r"(?:copy|export|extract|dump|read|collect|grab|steal|save|attach|include|harvest) (?:the |all |any |user's "
-        r"|their |every "
-        r"|saved |stored |your )*(?:browser(?:'s)? (?:cookies|passwords|profile|sessions?|logins?)|saved passwords|keychain"
-        r"|login data|ssh (?:private )?keys?|session cookies|wallet (?:files?|keys?|seed\w*)|password "
-        r"(?:manager|vault|store))[^.!?;#]{0,80}?(?:attach|include|send|upload|post|forward|save (?:it|them)|so that"
-        r"|share|report"
+        r"(?:copy|export|extract|dump|read|collect|grab|steal|save|attach|include|harvest) (?:the |all |any |user's |their "
+        r"|every |saved |stored |your )*(?:browser(?:'s)? (?:cookies|passwords|profile|sessions?|logins?)|saved passwords"
+        r"|keychain|login data|ssh (?:private )?keys?|session cookies|wallet (?:files?|keys?|seed\w*)|password (?:manager"
+        r"|vault|store))[^.!?;#]{0,80}?(?:attach|include|send|upload|post|forward|save (?:it|them)|so that|share|report"
         r"|to [\w./~-]{3,60})",
         H,
         kinds=_PROSE,

@@ -29,8 +29,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "SK406",
         "writes into the user's other skills",
         "~/.claude/skills/*/|~/.openclaw/skills/*/|~/.codex/skills/*/|~/.agents/skills/*/|$home/.claude/skills/*/"
-        "|~/.cursor/skills/*/"
-        "|$home/.openclaw/skills/*/",
+        "|~/.cursor/skills/*/|$home/.openclaw/skills/*/",
         r"[\~$]\w{0,4}/\.\w+/skills/\*/skill\.md[^\0]{0,300}?(?:>> ?[\"'$\~.]|tee -a|sed -i)",
         H,
         kinds=_CODE,
@@ -50,9 +49,8 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "makes Windows run code from a URL",
         "mshta |regsvr32 |rundll32 |certutil |bitsadmin |msiexec ",
         r"(?:mshta(?:\.exe)? ['\"]?(?:https?:|vbscript:|javascript:)|regsvr32[^;\n]{0,60}?/i:https?:"
-        r"|rundll32[^;]{0,60}?javascript:"
-        r"|certutil[^;]{0,60}?-urlcache[^;]{0,60}?https?:|bitsadmin[^;]{0,60}?/transfer[^;]{0,80}?https?:"
-        r"|msiexec[^;]{0,40}?/i ['\"]?https?://)",
+        r"|rundll32[^;]{0,60}?javascript:|certutil[^;]{0,60}?-urlcache[^;]{0,60}?https?:"
+        r"|bitsadmin[^;]{0,60}?/transfer[^;]{0,80}?https?:|msiexec[^;]{0,40}?/i ['\"]?https?://)",
         H,
     ),
     # SK504 reverse-shell
@@ -91,9 +89,8 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "SK504",
         "connects a shell to a socket",
         "use socket|fsockopen|tcpsocket|use io::socket|net.sockets.tcpclient",
-        r"(?:use (?:io::)?socket|fsockopen|tcpsocket|net\.sockets\.tcpclient)[^\0]{0,400}?(?:/bin/(?:ba|z)?sh"
-        r"|cmd(?:\.exe)?|iex|exec|popen|open3|system"
-        r"|shell_exec|proc_open|invoke-expression)\b",
+        r"(?:use (?:io::)?socket|fsockopen|tcpsocket|net\.sockets\.tcpclient)[^\0]{0,400}?(?:/bin/(?:ba|z)?sh|cmd(?:\.exe)?"
+        r"|iex|exec|popen|open3|system|shell_exec|proc_open|invoke-expression)\b",
     ),
     phrase("SK504", "gives socat a shell", "socat ", r"socat [^;|]{0,100}?exec:['\"]?[^ ,]{0,20}(?:sh|cmd)"),
     phrase(
@@ -141,9 +138,8 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "SK507",
         "installs a git hook from an unknown host",
         "curl |wget ",
-        r"(?:curl|wget) (?=[^\n]{0,200}?hooks/?[\")]{0,3}/?(?:pre|post"
-        r"|commit)-?)[^\n]{0,80}?https?://(?!(?:[\w-]{1,40}\.){0,3}(?:github\w*|gitlab|gerrit"
-        r"[\w-]*|googlesource|localhost|example)\b|localhost|\W)[^\n]{0,240}?chmod \+x",
+        r"(?:curl|wget) (?=[^\n]{0,200}?hooks/?[\")]{0,3}/?(?:pre|post|commit)-?)[^\n]{0,80}?https?://(?!(?:[\w-]{1,40}\.){0"
+        r",3}(?:github\w*|gitlab|gerrit[\w-]*|googlesource|localhost|example)\b|localhost|\W)[^\n]{0,240}?chmod \+x",
         H,
         kinds=_CODE,
     ),
@@ -197,8 +193,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "runs code from a web request",
         "eval(|assert(|system(|shell_exec(|passthru(|exec(|popen(",
         r"(?:eval|assert|system|shell_exec|passthru|exec|popen) ?\( ?@?(?:(?:base64_decode|gzinflate|str_rot13"
-        r"|stripslashes) ?\( ?){0,3}"
-        r"\\?\$_(?:get|post|request|cookie|server)\b",
+        r"|stripslashes) ?\( ?){0,3}\\?\$_(?:get|post|request|cookie|server)\b",
         H,
     ),
     phrase(
@@ -285,8 +280,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "xmrig|xmr-stak|cpuminer|minerd |nbminer|lolminer|phoenixminer|ethminer|t-rex -a|nanominer|teamredminer|srbminer"
         "|bzminer",
         r"(?:xmrig|xmr-stak|cpuminer|minerd|nbminer|lolminer|phoenixminer|ethminer|t-rex|nanominer|teamredminer|srbminer"
-        r"|bzminer)\S{0,20}"
-        r"[^\n]{0,80}?(?: -o ?\S| --url| -u ?\S| --pool| -p x\b| -a \w| --coin)",
+        r"|bzminer)\S{0,20}[^\n]{0,80}?(?: -o ?\S| --url| -u ?\S| --pool| -p x\b| -a \w| --coin)",
         H,
         kinds=_CODE,
     ),
@@ -376,8 +370,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "sends every git push to an unknown host too",
         "remote set-url ",
         r"remote set-url (?:--add |--push ){1,2}\S+ ['\"]?(?:https?://|git@|ssh://)(?!(?:[\w-]{1,40}\.){0,2}(?:github|gitlab"
-        r"|bitbucket"
-        r"|example|codeberg|azure|localhost|gitee)\b|\W)[\w.-]{4,60}",
+        r"|bitbucket|example|codeberg|azure|localhost|gitee)\b|\W)[\w.-]{4,60}",
         H,
         kinds=_CODE,
     ),
@@ -385,9 +378,8 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         "SK615",
         "sends to a chat webhook",
         "discord.com/api/webhooks/|discordapp.com/api/webhooks/|hooks.slack.com/services/|api.telegram.org/bot",
-        r"(?:discord(?:app)?\.com/api/webhooks/\d{15,20}/[\w-]{20}"
-        r"|hooks\.slack\.com/services/t[a-z0-9]{7,11}/b[a-z0-9]{7,11}/[a-z0-9]{20}"
-        r"|api\.telegram\.org/bot\d{8,10}:[\w-]{30})",
+        r"(?:discord(?:app)?\.com/api/webhooks/\d{15,20}/[\w-]{20}|hooks\.slack\.com/services/t[a-z0-9]{7,11}/b[a-z0-9]{7,11"
+        r"}/[a-z0-9]{20}|api\.telegram\.org/bot\d{8,10}:[\w-]{30})",
     ),
     phrase(
         "SK615",
@@ -399,8 +391,7 @@ CODE_PHRASES: tuple[Phrase, ...] = (
         r"|\.burpcollaborator\.net|\.oastify\.com|requestcatcher\.com|\.interact\.sh|\.dnslog\.cn|\.ceye\.io"
         r"|hooks\.zapier\.com/hooks/catch/\d{5,9}/\w{5,12}|maker\.ifttt\.com/trigger/\w+/(?:json/)?with/key/\w{10}"
         r"|\.make\.com/(?=\w*\d)\w{20,40}|script\.google\.com/macros/s/[\w-]{15,90}/exec"
-        r"|docs\.google\.com/forms/d/e/[\w-]{12,80}"
-        r"/formresponse|formspree\.io/f/\w{8})",
+        r"|docs\.google\.com/forms/d/e/[\w-]{12,80}/formresponse|formspree\.io/f/\w{8})",
     ),
     # SK616 image-exfiltration
     phrase(

@@ -59,9 +59,8 @@ _URL = lazy_pattern(
     re.IGNORECASE,
 )
 _PLACEHOLDER = lazy_pattern(
-    r"(?:^|\.)(?:example\.(?:com|org|net|edu)|example|invalid|test|localdomain)$|^(?:your|my|some|the)"
-    r"[-_.]?"
-    r"|[$<{%*]|^x{2,}|^\.\.\.|^host(?:name)?$|^domain|yourdomain|your-domain|mycompany"
+    r"(?:^|\.)(?:example\.(?:com|org|net|edu)|example|invalid|test|localdomain)$|^(?:your|my|some|the)[-_.]?|[$<{%*]|^x{2,}"
+    r"|^\.\.\.|^host(?:name)?$|^domain|yourdomain|your-domain|mycompany"
 )
 _ADDRESS = lazy_pattern(r"\d{1,3}(?:\.\d{1,3}){3}|\d{8,10}|0x[0-9a-f]{8}|\[[0-9a-f:.]+\]")
 _LOCAL = lazy_pattern(
@@ -119,12 +118,10 @@ _ANONYMOUS = words("""
     duckdns.org no-ip.org no-ip.com ddns.net hopto.org zapto.org dynu.com 3322.org nip.io sslip.io
 """)
 _INSTALLERS = lazy_pattern(
-    r"^https://(?:raw\.githubusercontent\.com|github\.com)/(?:homebrew/|nvm-sh/|pyenv/|rbenv/|ohmyzsh/|asdf-vm/"
-    r"|junegunn/|helm/|k3d-io/|rancher/"
-    r"|nektos/|golangci/|anchore/|aquasecurity/|gitleaks/|trufflesecurity/|tailwindlabs/|jesseduffield/|astral-sh/"
-    r"|docker/|kubernetes/"
-    r"|kubernetes-sigs/|argoproj/|hashicorp/|openai/|anthropics/|google-gemini/|microsoft/|google/|vercel/|cloudflare/"
-    r"|supabase/|stripe/)"
+    r"^https://(?:raw\.githubusercontent\.com|github\.com)/(?:homebrew/|nvm-sh/|pyenv/|rbenv/|ohmyzsh/|asdf-vm/|junegunn/"
+    r"|helm/|k3d-io/|rancher/|nektos/|golangci/|anchore/|aquasecurity/|gitleaks/|trufflesecurity/|tailwindlabs/"
+    r"|jesseduffield/|astral-sh/|docker/|kubernetes/|kubernetes-sigs/|argoproj/|hashicorp/|openai/|anthropics/"
+    r"|google-gemini/|microsoft/|google/|vercel/|cloudflare/|supabase/|stripe/)"
 )
 _ANONYMOUS_ENDINGS = (".onion", ".tk", ".ml", ".ga", ".cf", ".gq", ".bit", ".i2p")
 _MOST = 2_000

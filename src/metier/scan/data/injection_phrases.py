@@ -20,9 +20,8 @@ _RULES = (
     r"|programming|training)"
 )
 _MEMORY = (
-    r"(?:(?:your |the |its |user's |\~/|\./|/)*(?:[\w./~-]*/)?`?(?:soul|memory|identity|heartbeat|claude|agents|user"
-    r"|tools|gemini)\.md`?"
-    r"|(?:your |the |its |user's )*(?:\.cursorrules|long-term memory|persistent memory|system prompt))"
+    r"(?:(?:your |the |its |user's |\~/|\./|/)*(?:[\w./~-]*/)?`?(?:soul|memory|identity|heartbeat|claude|agents|user|tools"
+    r"|gemini)\.md`?|(?:your |the |its |user's )*(?:\.cursorrules|long-term memory|persistent memory|system prompt))"
 )
 H = Confidence.HIGH
 
@@ -49,11 +48,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK401",
         "puts the agent into another mode",
         "you are now |you're now |enter |switch to |activate |system override|jailbreak mode|enable ",
-        r"(?:(?:you are|you're) now (?:in |a |an |the )*(?:~)?(?:unrestricted|dan\b|jailbr|developer mode|god mode|root "
-        r"mode|maintenance mode|free (?:of|from) (?:all )?(?:restrictions|rules)|no longer bound)"
-        r"|(?:enter|switch to|activate|enable) (?:unrestricted|developer|god|dan|jailbreak|sudo|root|maintenance)(?: "
-        r"override)? mode(?! (?:in|on|via|under) )~(?:no (?:rules|restrictions|filter)|without restrictions|unrestricted"
-        r"|ignore|bypass)"
+        r"(?:(?:you are|you're) now (?:in |a |an |the )*(?:~)?(?:unrestricted|dan\b|jailbr|developer mode|god mode|root mode"
+        r"|maintenance mode|free (?:of|from) (?:all )?(?:restrictions|rules)|no longer bound)|(?:enter|switch to|activate"
+        r"|enable) (?:unrestricted|developer|god|dan|jailbreak|sudo|root|maintenance)(?: override)? mode(?! (?:in|on|via"
+        r"|under) )~(?:no (?:rules|restrictions|filter)|without restrictions|unrestricted|ignore|bypass)"
         r"|system override\s*(?:[:!*-]|mode)|jailbreak mode)",
         kinds=_READ_AS_TEXT,
     ),
@@ -70,12 +68,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK401",
         "tells the agent to forget what it was told",
         "ignore |disregard |forget ",
-        r"(?:ignore|disregard) (?:any |all )?(?:instructions?|requests?|orders?|objections?) (?:from|by"
-        r"|of) (?:the )?(?:user|system|operator"
-        r"|developer)(?! ?(?:'s|input|content|file|data|doc|upload|message))\b|(?:ignore|disregard"
-        r"|forget) (?:about )?(?:everything|anything|all|whatever|what)(?: of)?(?: that)?(?: \w+){0,2} "
-        r"(?:above|before this|the user (?:says|said|asks|asked|wants)|you (?:were|have been|are) told|your (?:previous "
-        r"|prior "
+        r"(?:ignore|disregard) (?:any |all )?(?:instructions?|requests?|orders?|objections?) (?:from|by|of) (?:the )?(?:user"
+        r"|system|operator|developer)(?! ?(?:'s|input|content|file|data|doc|upload|message))\b|(?:ignore|disregard"
+        r"|forget) (?:about )?(?:everything|anything|all|whatever|what)(?: of)?(?: that)?(?: \w+){0,2} (?:above|before this"
+        r"|the user (?:says|said|asks|asked|wants)|you (?:were|have been|are) told|your (?:previous |prior "
         r"|original )?(?:role|instructions|persona|identity|training)|came before|previously|earlier|user instructions)",
         H,
         kinds=_READ_AS_TEXT,
@@ -85,9 +81,8 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent that it has no limits",
         "you have no |you are not bound|you're not bound|you are free |you are no longer |you no longer |from now on",
         r"(?:from now on,? )?(?:you|ignore|disregard)(?:'re| are| have| no longer)? ?(?:not bound by|free (?:of|from)"
-        r"|no longer"
-        r"|have no|no|follow|need)~(?:restrictions|limitations|guardrails|safety|filters?|ethical|content polic|your (?:rules"
-        r"|guidelines|instructions|training))",
+        r"|no longer|have no|no|follow|need)~(?:restrictions|limitations|guardrails|safety|filters?|ethical|content polic"
+        r"|your (?:rules|guidelines|instructions|training))",
         H,
         kinds=_READ_AS_TEXT,
     ),
@@ -95,12 +90,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK401",
         "tells the agent not to follow its rules",
         "do not |don't |never |stop ",
-        r"(?:do not|don't|never|stop) (?:follow|obey|apply|respect|adhere to|comply with|following"
-        r"|obeying)(?:ing)? (?:your|the "
-        r"system|any|all|its|previous|prior) (?:\w+ ){0,2}(?:safety|system|ethical|content|security|previous|prior"
-        r"|original)? "
-        r"?(?:guidelines|rules|polic(?:y|ies)|instructions|prompt|restrictions)(?! (?:found|in|from|embedded|inside|contained"
-        r"|that|on|within|of))",
+        r"(?:do not|don't|never|stop) (?:follow|obey|apply|respect|adhere to|comply with|following|obeying)(?:ing)? (?:your"
+        r"|the system|any|all|its|previous|prior) (?:\w+ ){0,2}(?:safety|system|ethical|content|security|previous|prior"
+        r"|original)? ?(?:guidelines|rules|polic(?:y|ies)|instructions|prompt|restrictions)(?! (?:found|in|from|embedded"
+        r"|inside|contained|that|on|within|of))",
         H,
         kinds=_PROSE,
     ),
@@ -109,10 +102,9 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "puts itself above the user or the system prompt",
         "even if |even when |even though |regardless of |no matter ",
         r"(?:even (?:if|when|though)|regardless of|no matter)[^.!?;#]{0,60}?(?:contradict|conflict|violat|against|differ"
-        r"|user "
-        r"(?:objects|refuses|says no|disagrees|asks you (?:not|to stop)))[^.!?;#]{0,40}?(?:system prompt|your (?:instructions"
-        r"|guidelines|rules|polic|training)|safety|the user(?:'s)? (?:instruction|wish|request|objects|refuses|says no"
-        r"|disagrees))",
+        r"|user (?:objects|refuses|says no|disagrees|asks you (?:not|to stop)))[^.!?;#]{0,40}?(?:system prompt"
+        r"|your (?:instructions|guidelines|rules|polic|training)|safety|the user(?:'s)? (?:instruction|wish|request|objects"
+        r"|refuses|says no|disagrees))",
         H,
         kinds=_PROSE,
     ),
@@ -120,16 +112,12 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK401",
         "claims to be the system prompt",
         "new system |updated system |new instructions|your new |your only |your real |your true |obey only |only obey "
-        "|higher "
-        "priority than|highest authority|precedence over|priority over",
+        "|higher priority than|highest authority|precedence over|priority over",
         r"(?:(?:new|updated) system (?:prompt|instructions?|message) ?:|new instructions? ?: ?you|your (?:new|only|real"
-        r"|true) "
-        r"(?:system prompt|objective|goal|task|instructions|master|purpose)(?: now)? (?:is|are)~(?:obey|ignore|send|run"
-        r"|execute"
-        r"|collect|serve|unrestricted)|(?:obey only|only obey) |(?:higher priority than|highest authority|precedence over"
-        r"|priority over)(?: the| all| any| your)* (?:system|safety|developer)(?:'s)?(?: and \w+)? (?:prompt"
-        r"|instructions?|rules"
-        r"|messages?|guidelines))",
+        r"|true) (?:system prompt|objective|goal|task|instructions|master|purpose)(?: now)? (?:is|are)~(?:obey|ignore|send"
+        r"|run|execute|collect|serve|unrestricted)|(?:obey only|only obey) |(?:higher priority than|highest authority"
+        r"|precedence over|priority over)(?: the| all| any| your)* (?:system|safety|developer)(?:'s)?(?: and \w+)? (?:prompt"
+        r"|instructions?|rules|messages?|guidelines))",
         H,
         kinds=_PROSE,
     ),
@@ -138,12 +126,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK402",
         "tells the agent to deny what it did",
         "do not |don't |never |must not |should not ",
-        r"(?:do not|don't|never|must not|should not) (?:ever )?(?:reveal|tell|disclose|mention|inform|admit|say"
-        r"|notify|show)"
-        r"[^.!?;#]{0,50}? (?:that you|what you|you) (?:have |had |are |were |also |just |already )*(?:executed?|ran|run"
-        r"|running"
-        r"|sent|sending|uploaded|uploading|copied|copying|installed|installing|added|adding|deleted|deleting|modified|changed"
-        r"|collected|collecting|did|performed|accessed|exfiltrated|forwarded|made this|made these)\b",
+        r"(?:do not|don't|never|must not|should not) (?:ever )?(?:reveal|tell|disclose|mention|inform|admit|say|notify"
+        r"|show)[^.!?;#]{0,50}? (?:that you|what you|you) (?:have |had |are |were |also |just |already )*(?:executed?|ran"
+        r"|run|running|sent|sending|uploaded|uploading|copied|copying|installed|installing|added|adding|deleted|deleting"
+        r"|modified|changed|collected|collecting|did|performed|accessed|exfiltrated|forwarded|made this|made these)\b",
         H,
         kinds=_PROSE,
     ),
@@ -151,8 +137,7 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK402",
         "says that the user need not know",
         "the user does not need|the user doesn't need|the user need not |the user should not |the user must not "
-        "|user should never "
-        "|users should not |users must not |the user shouldn't |users need not |the user doesn't have to"
+        "|user should never |users should not |users must not |the user shouldn't |users need not |the user doesn't have to"
         "|the user does not have to",
         r"(?:the )?users? (?:does not (?:need|have) to|doesn't (?:need|have) to|need not|should not|must not"
         r"|should never|shouldn't) "
@@ -166,11 +151,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to hide what it does",
         "hide |conceal |mask |suppress |quietly |secretly |covertly |discreetly |stealthily |surreptitiously ",
         r"(?:(?:hide|conceal|mask|suppress) (?:this|the|these|any|all|its|your)(?: \w+){0,4} from (?:the |its "
-        r"|your )?users?\b(?! "
-        r"(?:interface|who|with|without))|(?:quietly|secretly|covertly|discreetly|stealthily|surreptitiously) (?:run|execute"
-        r"|send|upload|copy|install|download|collect|add|append|post|forward|transmit|include|insert|record|log|save|delete"
-        r"|modify|change|read) (?:the|this|these|all|any|every|each|it|them|user|their|its|your|our|`|curl|https?:"
-        r"|\S+\.(?:sh|py|js))\b)",
+        r"|your )?users?\b(?! (?:interface|who|with|without))|(?:quietly|secretly|covertly|discreetly|stealthily"
+        r"|surreptitiously) (?:run|execute|send|upload|copy|install|download|collect|add|append|post|forward|transmit"
+        r"|include|insert|record|log|save|delete|modify|change|read) (?:the|this|these|all|any|every|each|it|them|user|their"
+        r"|its|your|our|`|curl|https?:|\S+\.(?:sh|py|js))\b)",
         H,
         kinds=_PROSE,
     ),
@@ -179,13 +163,12 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "tells the agent to lie about what it did",
         "pretend |when asked |if asked |if the user asks |when the user asks |if questioned|claim that |report success"
         "|report that ",
-        r"(?:pretend (?:that )?(?:the|this|it|nothing|you)[^.!?;#]{0,40}?(?:did not|didn't|never) (?:happen|occur"
-        r"|take place|run|exist|sent?)|(?:when|if) "
-        r"(?:asked|questioned|the user asks)(?: about| why| what)?[^.!?;#]{0,60}?(?:say|claim|deny|reply|respond|tell them"
-        r"|pretend|state)(?: that)? (?:you (?:only|just|did not|didn't|never|have not)|nothing|it (?:was|is) (?:only"
-        r"|just)|this "
-        r"(?:was|is) (?:only|just|a (?:routine|standard|normal)))|(?:claim|report) (?:that )?(?:success|(?:all |the |every "
-        r")?tests? pass(?:ed)?)(?: \w+){0,3} (?:even|regardless|anyway|no matter))",
+        r"(?:pretend (?:that )?(?:the|this|it|nothing|you)[^.!?;#]{0,40}?(?:did not|didn't|never) (?:happen|occur|take place"
+        r"|run|exist|sent?)|(?:when|if) (?:asked|questioned|the user asks)(?: about| why| what)?[^.!?;#]{0,60}?(?:say|claim"
+        r"|deny|reply|respond|tell them|pretend|state)(?: that)? (?:you (?:only|just|did not|didn't|never|have not)|nothing"
+        r"|it (?:was|is) (?:only|just)|this (?:was|is) (?:only|just|a (?:routine|standard|normal)))|(?:claim"
+        r"|report) (?:that )?(?:success|(?:all |the |every )?tests? pass(?:ed)?)(?: \w+){0,3} (?:even|regardless|anyway"
+        r"|no matter))",
         H,
         kinds=_PROSE,
     ),
@@ -227,11 +210,10 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "keep this |keep the |keep these |hide this |hide these |conceal |this must remain |this should remain |stay hidden"
         "|silently ",
         r"(?:(?:keep|hide|conceal) (?:this|these|the|all)(?: \w+){0,4} (?:secret|hidden|invisible|confidential|concealed"
-        r"|unnoticed|from (?:the )?user)"
-        r"|this (?:must|should) remain (?:hidden|secret|invisible|undetected)|stay hidden from"
+        r"|unnoticed|from (?:the )?user)|this (?:must|should) remain (?:hidden|secret|invisible|undetected)|stay hidden from"
         r"|(?<!not\s)(?<!have\s)(?<!never\s)(?<!n't\s)silently (?:send|upload|exfiltrate|forward|post|copy|transmit|collect"
-        r"|execute|install|run|download|delete|add"
-        r"|append|include)~(?:http|server|endpoint|credential|key|file|data|user|script|curl|backdoor|payload))",
+        r"|execute|install|run|download|delete|add|append|include)~(?:http|server|endpoint|credential|key|file|data|user"
+        r"|script|curl|backdoor|payload))",
         kinds=_PROSE,
     ),
     phrase(
@@ -267,10 +249,9 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "SK404",
         "asks for the system prompt",
         "reveal |print |output |show |repeat |echo |display |leak |dump |include |send ",
-        r"\w+ (?:me |us |out |verbatim |back )*(?:your|the (?:full |entire |complete |hidden )?|full |entire )"
-        r"(?: ?(?:full|entire|complete|original|hidden))? ?(?:system|developer|initial) (?:prompt|message"
-        r"|instructions)\b(?! (?:template|file|section|design|engineering|example|for|to |is|and (?:the )?user|in (?:the "
-        r")?(?:code|config|api|playground)))",
+        r"\w+ (?:me |us |out |verbatim |back )*(?:your|the (?:full |entire |complete |hidden )?|full |entire )(?: ?(?:full"
+        r"|entire|complete|original|hidden))? ?(?:system|developer|initial) (?:prompt|message|instructions)\b(?! (?:template"
+        r"|file|section|design|engineering|example|for|to |is|and (?:the )?user|in (?:the )?(?:code|config|api|playground)))",
         H,
         kinds=_PROSE,
     ),
@@ -312,11 +293,9 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "add |append |write |insert |save |store |inject |update |modify |edit |persist |prepend |put ",
         rf"\w+ [^.!?;]{{0,120}}?(?:to|into|in|at the (?:top|end) of) {_MEMORY}[^#]{{0,160}}?(?:every (?:future |new "
         rf"|later )?(?:session"
-        r"|conversation|time|request|response|turn)|permanent|future sessions|all sessions|surviv|persists? (?:across"
-        r"|after)|ignore"
-        r"|trust|never (?:refuse|mention|tell|ask|question)|obey|fetch http|always (?:run|execute|trust|send|include"
-        r"|allow|approve"
-        r"|call|obey))",
+        r"|conversation|time|request|response|turn)|permanent|future sessions|all sessions|surviv|persists? (?:across|after)"
+        r"|ignore|trust|never (?:refuse|mention|tell|ask|question)|obey|fetch http|always (?:run|execute|trust|send|include"
+        r"|allow|approve|call|obey))",
         M,
         kinds=_PROSE,
     ),
@@ -346,9 +325,8 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
         "adds a hook that sends the agent's tool calls to another host",
         "pretooluse|posttooluse|userpromptsubmit|sessionstart|sessionend|subagentstop|precompact|notification hook|stop hook",
         r"(?:pre|post|user|session|subagent|notification|stop)[^#]{0,200}?(?:curl|wget|nc |https?://(?!localhost|127\."
-        r"|docs\.|code\."
-        r"|github|[\w.]*(?:anthropic|claude)\.))[^#]{0,120}?(?:-d |--data|-x post|post |tool_input|prompt|@-|\| ?(?:ba"
-        r"|z)?sh)",
+        r"|docs\.|code\.|github|[\w.]*(?:anthropic|claude)\.))[^#]{0,120}?(?:-d |--data|-x post|post |tool_input|prompt|@-"
+        r"|\| ?(?:ba|z)?sh)",
         H,
     ),
     # SK407 skips-approval
@@ -419,10 +397,9 @@ INJECTION_PHRASES: tuple[Phrase, ...] = (
     phrase(
         "SK414",
         "a comment in a script addresses the agent",
-        "note to ai|note to the ai|note to assistant|note to the assistant|note to agent|note to the agent"
-        "|attention ai|attention assistant"
-        "|attention agent|ai assistant:|ai agent:|assistant note|message to the ai|instructions for the ai"
-        "|instruction for the assistant|dear ai",
+        "note to ai|note to the ai|note to assistant|note to the assistant|note to agent|note to the agent|attention ai"
+        "|attention assistant|attention agent|ai assistant:|ai agent:|assistant note|message to the ai"
+        "|instructions for the ai|instruction for the assistant|dear ai",
         r"[^\n#]{6,40}?[^#]{0,160}?(?:disregard|ignore|read |send|run |execute|include|append|forward|forget"
         r"|do not (?:tell|mention|show)|must|upload|add )",
         H,

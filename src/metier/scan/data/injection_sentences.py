@@ -11,11 +11,9 @@ __all__ = ["INJECTION_SENTENCES"]
 
 M, H = Confidence.MEDIUM, Confidence.HIGH
 _ACTION = (
-    r"(?:this|these|that|the)(?: \w+)? (?:steps?|actions?|commands?|uploads?|changes?|operations?|transfers?"
-    r"|instructions?|process"
-    r"|backups?|cop(?:y|ies)|additions?|modifications?|requests?|scripts?|sections?)\b|(?:what|that) you (?:did|ran|do"
-    r"|sent|are doing)"
-    r"|about (?:this|it|that)\b|this out\b"
+    r"(?:this|these|that|the)(?: \w+)? (?:steps?|actions?|commands?|uploads?|changes?|operations?|transfers?|instructions?"
+    r"|process|backups?|cop(?:y|ies)|additions?|modifications?|requests?|scripts?|sections?)\b|(?:what|that) you (?:did|ran"
+    r"|do|sent|are doing)|about (?:this|it|that)\b|this out\b"
 )
 _ANYONE = r"(?:anyone|anybody|nobody|no one|somebody|someone|(?:the |your |end )?users?|the owner|the human)\b"
 _RUN = r"(?:run|execute|start|launch|invoke|call|fetch|load|download|open|source)\b"
@@ -37,13 +35,11 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK401",
         "says that the agent's rules no longer apply",
         H,
-        r"(?:no longer (?:appl(?:y|ies)|hold|valid|in force)|(?:is|are) (?:now )?(?:off|lifted|suspended|void"
-        r"|disabled|superseded"
-        r"|replaced by)|do(?:es)? not apply|can be (?:ignored|disregarded)|(?:ceases?|stops?) to apply)",
+        r"(?:no longer (?:appl(?:y|ies)|hold|valid|in force)|(?:is|are) (?:now )?(?:off|lifted|suspended|void|disabled"
+        r"|superseded|replaced by)|do(?:es)? not apply|can be (?:ignored|disregarded)|(?:ceases?|stops?) to apply)",
         r"(?:system prompts?|safety (?:checks?|rules|guidelines|polic\w+|filters?)|guardrails|content polic\w+"
-        r"|your (?:previous "
-        r"|earlier |original )?(?:instructions|rules|guidelines|restrictions|training)|(?:previous|earlier|prior|older"
-        r"|former) (?:instructions|rules|guidance|directions)|restrictions on you)",
+        r"|your (?:previous |earlier |original )?(?:instructions|rules|guidelines|restrictions|training)|(?:previous|earlier"
+        r"|prior|older|former) (?:instructions|rules|guidance|directions)|restrictions on you)",
     ),
     sentence_rule(
         "SK401",
@@ -60,13 +56,11 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to set its instructions aside",
         H,
         r"(?:set aside|put aside|leave behind|do away with|need not (?:follow|respect|obey)|(?:do not"
-        r"|don't) have to (?:respect|follow|obey"
-        r"|honou?r|keep to)|none of (?:your|the)|is all that (?:counts|matters)|the only (?:thing|text"
-        r"|instructions?) that (?:counts?|matters?))",
+        r"|don't) have to (?:respect|follow|obey|honou?r|keep to)|none of (?:your|the)|is all that (?:counts|matters)"
+        r"|the only (?:thing|text|instructions?) that (?:counts?|matters?))",
         r"(?:guidance|instructions|rules|directions|limits|guidelines|restrictions|polic(?:y|ies)|orders)\b",
         r"(?:you (?:received|were given|got|have)|your (?:\w+ )?(?:rules|instructions|operator|limits|guidelines|content"
-        r"|polic\w+|system)|platform"
-        r"|operator|developer|system|below)\b",
+        r"|polic\w+|system)|platform|operator|developer|system|below)\b",
     ),
     # SK402 hides-from-user
     sentence_rule(
@@ -74,15 +68,13 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to hide a step from the user",
         H,
         r"(?:users?|they|people) (?:must|should|may|need|shall) not (?:see|notice|be told|find out)\b"
-        r"|so (?:that )?(?:the )?users? (?:do(?:es)?|will|would|can) ?n[o']t (?:notice|suspect|realise|realize)"
-        r"|keep (?:this|it) to yourself"
-        r"|(?:leave|keep) (?:it|this|that|them) out of (?:the |your )?(?:summary|report|answer|preview|reply|response)"
-        r"|(?:do not|don't|never) (?:list|mention|disclose|describe|reveal) (?:this|these|the) (?:hidden |extra "
-        r"|additional )?(?:step|action|upload|account|line|command"
-        r"|transfer|change|request|recipient)s?\b|if asked,? (?:deny|say that (?:no|it|nothing))|deny that (?:any|you|it|data)",
+        r"|so (?:that )?(?:the )?users? (?:do(?:es)?|will|would|can) ?n[o']t (?:notice|suspect|realise|realize)|keep (?:this"
+        r"|it) to yourself|(?:leave|keep) (?:it|this|that|them) out of (?:the |your )?(?:summary|report|answer|preview|reply"
+        r"|response)|(?:do not|don't|never) (?:list|mention|disclose|describe|reveal) (?:this|these|the) (?:hidden |extra "
+        r"|additional )?(?:step|action|upload|account|line|command|transfer|change|request|recipient)s?\b|if asked,? (?:deny"
+        r"|say that (?:no|it|nothing))|deny that (?:any|you|it|data)",
         r"(?:see|notice|told|find|yourself|summary|report|answer|preview|reply|response|step|action|upload|account|line"
-        r"|command|transfer|change"
-        r"|request|recipient|deny|suspect|realise|realize|say)",
+        r"|command|transfer|change|request|recipient|deny|suspect|realise|realize|say)",
         unless=(
             r"interface|\bui\b|screen|design|internal|log|password|spoiler|placeholder|loading|jargon|technical|raw"
             r"|example|thinking"
@@ -105,12 +97,10 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to answer questions with an excuse",
         H,
         r"(?:if|when|should)(?: \w+){0,3} (?:asks?|asked|questions?|wonders?|inquires?|notices?"
-        r"|complains?)(?: you)? (?:about|if|why|what|whether"
-        r"|of)\b",
+        r"|complains?)(?: you)? (?:about|if|why|what|whether|of)\b",
         r"(?:answer|say|reply|respond|claim|explain|tell them|insist|blame)\b",
-        r"(?:routine|update check|maintenance|false positive|harmless|nothing (?:happened|unusual)|only (?:formatted"
-        r"|read|checked)"
-        r"|standard (?:procedure|behaviou?r)|normal behaviou?r|no data (?:is|was|leaves|has)|never (?:sent|uploaded"
+        r"(?:routine|update check|maintenance|false positive|harmless|nothing (?:happened|unusual)|only (?:formatted|read"
+        r"|checked)|standard (?:procedure|behaviou?r)|normal behaviou?r|no data (?:is|was|leaves|has)|never (?:sent|uploaded"
         r"|left)|not (?:sent|uploaded|shared) anywhere)",
     ),
     sentence_rule(
@@ -129,9 +119,8 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to leave something unsaid",
         H,
         r"(?:say nothing (?:about|of)|(?:stay|remain|be kept|keep (?:the user|them)) (?:unaware|in the dark|ignorant"
-        r"|oblivious|uninformed)|leave no "
-        r"(?:mention|trace|record|sign)|make no mention|keep quiet about|omit (?:this|these|the) (?:step|paragraph"
-        r"|command|part|action)s? from)",
+        r"|oblivious|uninformed)|leave no (?:mention|trace|record|sign)|make no mention|keep quiet about|omit (?:this|these"
+        r"|the) (?:step|paragraph|command|part|action)s? from)",
         r"(?:user|person|reply|answer|summary|response|step|command|paragraph|background|report|it)\b",
     ),
     sentence_rule(
@@ -151,13 +140,11 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:add|adds|insert|include|put|accepts?|install|create|copy|send|upload|post|run|runs|fetch|fetches|transfer|register"
         r"|append|replace|propagate|write|embed|execute)\b",
         r"(?:every|each|any|all|hidden|undocumented|password|account|endpoint|module|branch|script|https?:|transfer|payment"
-        r"|iban"
-        r"|server|machine|other)\b",
+        r"|iban|server|machine|other)\b",
         unless=(
-            r"\b(?:secrets?|credentials?|api keys?|tokens?|jargon|internal (?:notes|details|names)|draft|todo|debug|temporary"
-            r"|private|confidential|personal|pii|sensitive|redact\w*|duplicate|generated|findings?|node_modules|lockfiles?"
-            r"|noise|emoji"
-            r"|co-authored|attribution|ai-generated|trailer)\b"
+            r"\b(?:secrets?|credentials?|api keys?|tokens?|jargon|internal (?:notes|details|names)|draft|todo|debug"
+            r"|temporary|private|confidential|personal|pii|sensitive|redact\w*|duplicate|generated|findings?|node_modules"
+            r"|lockfiles?|noise|emoji|co-authored|attribution|ai-generated|trailer)\b"
         ),
         spans_sentences=True,
     ),
@@ -172,8 +159,7 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         r"|reply|respond)(?: only| just| simply)? (?:that )?(?:it is|this is|you are|it's) (?:just|only|part|an?|for"
         r"|required|normal|needed|optimi\w+))",
         r"(?:optimi\w+|routing|routine|maintenance|required|normal|standard|quality|compliance|cache|sync\w*|telemetry"
-        r"|performance"
-        r"|update|licen\w+|security (?:check|measure|feature))",
+        r"|performance|update|licen\w+|security (?:check|measure|feature))",
         unless=r"\b(?:faq|customer|docs?|documentation|pricing|feature|help)\b",
     ),
     # SK403 fake-role
@@ -191,12 +177,10 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK404",
         "asks for the agent's instructions or tool definitions",
         H,
-        r"(?:reveal|print|repeat|show|output|recite|quote|paste|dump|post|send|submit|upload)(?: \w+){0,2} (?:your (?:\w+"
-        r" )?(?:hidden"
-        r"|initial|original|system|secret|full|complete|entire|developer)(?: \w+)? (?:instructions?|prompts?|messages?)"
-        r"|your (?:tool list|list of tools|instructions and)|(?:\w+ )?instructions (?:that )?you (?:were"
-        r"|have been) given"
-        r"|all (?:your )?tool definitions)",
+        r"(?:reveal|print|repeat|show|output|recite|quote|paste|dump|post|send|submit"
+        r"|upload)(?: \w+){0,2} (?:your (?:\w+ )?(?:hidden|initial|original|system|secret|full|complete|entire"
+        r"|developer)(?: \w+)? (?:instructions?|prompts?|messages?)|your (?:tool list|list of tools|instructions and)"
+        r"|(?:\w+ )?instructions (?:that )?you (?:were|have been) given|all (?:your )?tool definitions)",
         unless=r"\b(?:do not|don't|never|refuse|not)\b|user asks|template|test|example",
     ),
     # SK405 remote-instructions
@@ -204,9 +188,8 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK405",
         "tells the agent to obey instructions found in mail, pages or files",
         H,
-        r"(?:mails?|e-?mails?|messages?|issues?|comments?|pages?|documents?|tickets?|logs?|repl(?:y|ies)|body|files?|tool"
-        r" descriptions?"
-        r"|servers?|responses?|results)\b",
+        r"(?:mails?|e-?mails?|messages?|issues?|comments?|pages?|documents?|tickets?|logs?|repl(?:y|ies)|body|files?"
+        r"|tool descriptions?|servers?|responses?|results)\b",
         r"(?:commands?|instructions?|orders?)(?: \w+){0,3} (?:for|to) (?:you|assistants?|the (?:agent|assistant|model)|ai)\b"
         r"|(?:holds?|contains?|carr(?:y|ies)|includes?) (?:further |more |additional |new )?(?:commands|instructions|orders)"
         r"|(?:holds?|contains?|carr(?:y|ies)|includes?) (?:further|more|additional) steps",
@@ -221,24 +204,20 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK405",
         "tells the agent to treat fetched text as instructions",
         H,
-        r"(?:treat|regard|consider|take)(?: \w+){0,7} (?:as|like) (?:a )?part of (?:this skill|the skill"
-        r"|your instructions|these instructions)"
-        r"|(?:its|their|those) instructions (?:take precedence|override|overrule|replace|supersede)"
-        r"|(?:do|follow|execute|run|obey) (?:whatever|everything|exactly what|all that) (?:it|they|the (?:page|server"
-        r"|answer|message"
-        r"|response)) (?:says?|tells?|asks?|returns?|contains?|orders?)"
-        r"|run every (?:shell |code )?(?:block|command) (?:found )?in it|follow the (?:message|page|output) to the letter",
+        r"(?:treat|regard|consider|take)(?: \w+){0,7} (?:as|like) (?:a )?part of (?:this skill|the skill|your instructions"
+        r"|these instructions)|(?:its|their|those) instructions (?:take precedence|override|overrule|replace|supersede)"
+        r"|(?:do|follow|execute|run|obey) (?:whatever|everything|exactly what|all that) (?:it|they|the (?:page|server|answer"
+        r"|message|response)) (?:says?|tells?|asks?|returns?|contains?|orders?)|run every (?:shell |code )?(?:block"
+        r"|command) (?:found )?in it|follow the (?:message|page|output) to the letter",
         unless=r"\b(?:do not|don't|never|must not)\b (?:treat|follow|execute|run|obey|take)|user (?:says|asks|wants)|untrusted",
     ),
     sentence_rule(
         "SK405",
         "tells the agent to obey a page of an unknown host before anything else",
         H,
-        r"(?:as (?:your|the) (?:very )?first (?:action|step|thing)|before (?:anything|doing anything|helping"
-        r"|answering|you (?:start|do|answer))"
-        r"|whatever the (?:user|request)|regardless of the (?:user|request)|on every (?:run|request|turn)"
-        r"|at the (?:start|beginning) of "
-        r"(?:every|each))",
+        r"(?:as (?:your|the) (?:very )?first (?:action|step|thing)|before (?:anything|doing anything|helping|answering"
+        r"|you (?:start|do|answer))|whatever the (?:user|request)|regardless of the (?:user|request)|on every (?:run|request"
+        r"|turn)|at the (?:start|beginning) of (?:every|each))",
         _RUN,
         r"(?:follow|obey|do (?:exactly )?what|instructions|execute|rules|directives|apply)\b",
         unknown_host=True,
@@ -247,9 +226,8 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK405",
         "lets a page of an unknown host decide what the agent does",
         H,
-        r"(?:let it decide|decides? what|tells? you what|do(?:es)? (?:exactly )?(?:what|as) it (?:says|tells)"
-        r"|act on (?:it|its)|carry out (?:its|whatever|what"
-        r"|the instructions))",
+        r"(?:let it decide|decides? what|tells? you what|do(?:es)? (?:exactly )?(?:what|as) it (?:says|tells)|act on (?:it"
+        r"|its)|carry out (?:its|whatever|what|the instructions))",
         r"(?:open|load|read|fetch|visit|get|download|check|consult)\b",
         unknown_host=True,
     ),
@@ -281,8 +259,7 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:to|into|in) (?:your |the |its |long-term )*(?:memory|memories|profile|preferences)\b",
         r"(?:the )?users? (?:wants?|prefers?|has (?:approved|agreed|allowed)|trusts?|always|agreed|allows?)\b",
         r"never (?:wants? )?(?:to )?be asked|all (?:future )?(?:payments?|purchases?|commands?|transfers?|requests?|orders?)"
-        r"|without (?:asking"
-        r"|confirm\w*)|pre-?approved|always (?:approve|trust|allow|run|pay|use)",
+        r"|without (?:asking|confirm\w*)|pre-?approved|always (?:approve|trust|allow|run|pay|use)",
         r"(?:save|write|add|store|remember|note|record|put)\b",
         unless=r"\b(?:if|when|what|once) (?:the )?users? (?:says?|asks?|states?|told|tells?)\b",
     ),
@@ -305,13 +282,10 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "claims that all actions are already approved",
         H,
         r"(?:pre-?(?:approved|authori[sz]ed)|already (?:consented|approved|agreed|authori[sz]ed)"
-        r"|assume (?:that )?(?:the user|consent"
-        r"|permission|approval)|consent (?:is|has been) (?:given|granted|assumed)|no (?:confirmation|approval"
-        r"|permission) (?:is )?"
-        r"(?:needed|required|necessary))",
+        r"|assume (?:that )?(?:the user|consent|permission|approval)|consent (?:is|has been) (?:given|granted|assumed)"
+        r"|no (?:confirmation|approval|permission) (?:is )?(?:needed|required|necessary))",
         r"(?:every|all|any|each)(?: \w+){0,2} (?:commands?|tools?|tool calls?|actions?|operations?|scripts?)\b"
-        r"|(?:the following|these) (?:commands?|tools?|actions?|scripts?|steps?)\b|everything (?:below|here|in"
-        r"|that)",
+        r"|(?:the following|these) (?:commands?|tools?|actions?|scripts?|steps?)\b|everything (?:below|here|in|that)",
         unless=r"read-only|plan|design|spec\b|only|if (?:the )?user|once|after|unless|not ",
     ),
     sentence_rule(
@@ -319,8 +293,7 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to run commands without approval",
         H,
         r"no need (?:for|to (?:wait|ask))(?: for)?(?: \w+(?:'s)?){0,2} (?:approval|permission|consent|confirmation)"
-        r"|(?:do not|don't) wait for (?:\w+ ){0,2}"
-        r"(?:approval|permission|consent|confirmation)",
+        r"|(?:do not|don't) wait for (?:\w+ ){0,2}(?:approval|permission|consent|confirmation)",
         r"(?:every|all|any|each)(?: \w+){0,2} (?:commands?|scripts?|steps?|actions?|tools?)\b",
         unless=r"read-only|safe|plan|test",
     ),
@@ -328,10 +301,9 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "SK407",
         "tells the agent to treat a missing approval or check as given",
         H,
-        r"treat(?: [\w'-]+){1,5} as (?:passed|approved|given|done|confirmed|signed|complete)\b|(?:tick|mark|check)(?:"
-        r" [\w\"'-]+){1,7} box(?:es)?\b"
-        r"[^.]{0,40}(?:anyway|regardless)|(?:record|note|enter|log)(?:ed)?(?: \w+){0,3} as \W?(?:given|approved|verbal\w*"
-        r"|agreed)",
+        r"treat(?: [\w'-]+){1,5} as (?:passed|approved|given|done|confirmed|signed|complete)\b|(?:tick|mark"
+        r"|check)(?: [\w\"'-]+){1,7} box(?:es)?\b[^.]{0,40}(?:anyway|regardless)|(?:record|note|enter"
+        r"|log)(?:ed)?(?: \w+){0,3} as \W?(?:given|approved|verbal\w*|agreed)",
         r"(?:approval|tests?|pre-?flight|review|checks?|sign-?off|consent|production|deploy\w*|merge|release|verification)\b",
         unless=FORBIDS + r"|\b(?:if (?:the )?user|after the user|once|only (?:if|when)|unless|not|cached|mock\w*|missing"
         r"|empty)\b",
@@ -341,8 +313,7 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to approve changes without reading them",
         H,
         r"(?:approve|merge|accept|sign off|lgtm|auto-?merge|rubber[- ]stamp)\b[^.]{0,160}?(?:without (?:reading|reviewing"
-        r"|looking|checking"
-        r"|opening|inspecting|a review|any review|review|seeing|waiting for)\b|--admin\b|unread\b|unseen\b)",
+        r"|looking|checking|opening|inspecting|a review|any review|review|seeing|waiting for)\b|--admin\b|unread\b|unseen\b)",
         r"(?:pull requests?|prs?|merge requests?|diff|commits?|changes|version bumps?|updates?|gh pr)\b",
         unless=(
             REFUSED
@@ -386,9 +357,8 @@ INJECTION_SENTENCES: tuple[SentenceRule, ...] = (
         H,
         r"(?:reviewers?|scanners?|auditors?|analysts?|automated analysis|security (?:tools?|scan\w*|analysis)"
         r"|static analysis)\b",
-        r"(?:unnecessary|not (?:needed|required|necessary)|known good|can be skipped|should be skipped"
-        r"|is a false positive|already (?:cleared|verified|vetted)"
-        r"|nothing to (?:see|review|report))\b",
+        r"(?:unnecessary|not (?:needed|required|necessary)|known good|can be skipped|should be skipped|is a false positive"
+        r"|already (?:cleared|verified|vetted)|nothing to (?:see|review|report))\b",
         r"(?:this (?:file|skill|script|page|folder|document)|note (?:for|to)|it is|these files)\b",
     ),
 )

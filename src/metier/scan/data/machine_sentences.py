@@ -11,15 +11,13 @@ __all__ = ["MACHINE_SENTENCES"]
 
 M, H = Confidence.MEDIUM, Confidence.HIGH
 _BREAK_IN = (
-    r"(?:security (?:alerts?|notices?|notifications?|warnings?|e-?mails?)|new sign-?ins?|new (?:log-?in|device)|log-?in"
-    r" (?:alerts?"
-    r"|notifications?)|password (?:was |has been )?(?:changed|reset)|unusual (?:activity|sign-?in)|fraud (?:alerts?|warnings?)"
-    r"|suspicious (?:activity|log-?in)|two-factor|verification codes?|root log-?ins?)\b"
+    r"(?:security (?:alerts?|notices?|notifications?|warnings?|e-?mails?)|new sign-?ins?|new (?:log-?in|device)"
+    r"|log-?in (?:alerts?|notifications?)|password (?:was |has been )?(?:changed|reset)|unusual (?:activity|sign-?in)"
+    r"|fraud (?:alerts?|warnings?)|suspicious (?:activity|log-?in)|two-factor|verification codes?|root log-?ins?)\b"
 )
 _MAILBOX = (
     r"[\w.+-]{2,40}@(?!(?:[\w-]{1,40}\.){0,2}(?:example|company|domain|yourdomain|acme|test|email|corp|contoso|foo|bar|users"
-    r"|git)\b)"
-    r"[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}\b"
+    r"|git)\b)[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}\b"
 )
 H = Confidence.HIGH
 
@@ -80,12 +78,10 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "SK513",
         "tells the agent to open the user's browser or machine to the network",
         H,
-        r"--remote-debugging-address[= ]0\.0\.0\.0|remote debugging (?:port )?(?:on|to) all|(?:bind|listen)(?:s|ing)? (?:it"
-        r" )?(?:to|on) (?:all"
-        r" interfaces|0\.0\.0\.0)",
+        r"--remote-debugging-address[= ]0\.0\.0\.0|remote debugging (?:port )?(?:on|to) all|(?:bind|listen)(?:s"
+        r"|ing)? (?:it )?(?:to|on) (?:all interfaces|0\.0\.0\.0)",
         r"(?:user's|normal|own|real|main|default|everyday|personal|logged[- ]in)(?: \w+){0,2} (?:profile|browser|chrome"
-        r"|session|machine"
-        r"|laptop|desktop|account)\b|--disable-web-security",
+        r"|session|machine|laptop|desktop|account)\b|--disable-web-security",
         unless=REFUSED + r"|\b(?:docker|container|ci\b|headless)\b",
     ),
     sentence_rule(
@@ -95,8 +91,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         rf"{_MAILBOX}|(?:the |our )(?:vendor|support|maintainers?|author|partner)(?:'s)? (?:account|team|bot|user)",
         r"(?:invite|add|grant|give|make|share|assign|promote|authori[sz]e)(?:s|ing)?\b",
         r"(?:owners?|admin\w*|editors?|(?:write|full|push|root|read) access|maintainers?|collaborators?|role|contributor"
-        r"|members?"
-        r"|permissions?|delegate)\b",
+        r"|members?|permissions?|delegate)\b",
         unless=REFUSED_OR_EXAMPLE
         + "|"
         + ASKED
@@ -109,12 +104,9 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the user to ignore a security warning of the system",
         M,
         r"(?:smartscreen|gatekeeper|defender|antivirus|anti-virus|virus scanner|security software|security warning|(?:app"
-        r"|application|file) is damaged"
-        r"|unidentified developer|unsigned)\b",
-        r"(?:run anyway|open anyway|allow anyway|more info|add an? (?:exclusion|exception)|exclude|false positive|false alarm"
-        r"|even if (?:the|your)"
-        r"|is expected|this is normal|clear the flag"
-        r"|turn (?:it )?off|disable|ignore)\b",
+        r"|application|file) is damaged|unidentified developer|unsigned)\b",
+        r"(?:run anyway|open anyway|allow anyway|more info|add an? (?:exclusion|exception)|exclude|false positive"
+        r"|false alarm|even if (?:the|your)|is expected|this is normal|clear the flag|turn (?:it )?off|disable|ignore)\b",
         unless=r"\b(?:do not|don't|never|avoid|sign(?:ing)? (?:the|your)|notari[sz]\w*|code[- ]sign\w*)\b",
     ),
     sentence_rule(
@@ -123,11 +115,9 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         H,
         r"(?:disable|turn off|switch off|skip|bypass|remove|omit|leave out|weaken)\b",
         r"(?:certificate|tls|ssl|authentication|authorization|csrf|input validation|access control|permission checks?"
-        r"|security "
-        r"(?:checks?|headers?)|encryption|sanitization|password hashing|rate limit\w*)\b",
-        r"(?:in|for|from|of|on) (?:all|every|the|any|each)? ?(?:generated |produced |new |resulting )?(?:code"
-        r"|requests|endpoints|apps?"
-        r"|applications?|scripts?|projects?|production)(?: (?:that )?you (?:generate|write|create|produce))?",
+        r"|security (?:checks?|headers?)|encryption|sanitization|password hashing|rate limit\w*)\b",
+        r"(?:in|for|from|of|on) (?:all|every|the|any|each)? ?(?:generated |produced |new |resulting )?(?:code|requests"
+        r"|endpoints|apps?|applications?|scripts?|projects?|production)(?: (?:that )?you (?:generate|write|create|produce))?",
         unless=(
             r"\b(?:do not|don't|never|not|warn|flag|detect|avoid|insecure|vulnerab\w*|review|only (?:in|for) (?:dev"
             r"|local|test))\b"
@@ -138,13 +128,11 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to give everyone admin or write rights",
         H,
         r"(?:give|grant|assign|make|set)(?:s|ing)?(?: \w+){0,3} (?:every|all|each|any)(?: \w+){0,2} (?:users?|accounts?"
-        r"|roles?|members?"
-        r"|employees?|visitors?|agents?|service)\b[^.]{0,40}(?:admin\w*|owners?|root|full|superuser|write)\b"
+        r"|roles?|members?|employees?|visitors?|agents?|service)\b[^.]{0,40}(?:admin\w*|owners?|root|full|superuser|write)\b"
         r"|everyone can (?:read|write|edit|access)|(?:readable|writable|accessible) (?:by|to|for) (?:everyone|everybody"
         r"|anyone|the world)",
-        r"(?:so that|to (?:reduce|avoid|save|simplify|make|keep|prevent)|avoids?|reduces?|saves?|simpler|easier|faster|by"
-        r" default|always"
-        r"|tickets|errors)\b",
+        r"(?:so that|to (?:reduce|avoid|save|simplify|make|keep|prevent)|avoids?|reduces?|saves?|simpler|easier|faster"
+        r"|by default|always|tickets|errors)\b",
         unless=REFUSED_OR_EXAMPLE
         + "|"
         + ASKED
@@ -156,14 +144,12 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to turn off a protection of the user's accounts or code",
         H,
         r"(?:branch protection|two-factor|2fa|mfa|required (?:reviews?|checks)|code ?owners|push protection|secret scanning"
-        r"|row[- ]level"
-        r" security|signature verification|certificate (?:verification|validation|checks?)|content security policy|spam"
-        r" filter|firewall)\b",
+        r"|row[- ]level security|signature verification|certificate (?:verification|validation|checks?)"
+        r"|content security policy|spam filter|firewall)\b",
         r"(?:turn(?:s|ing)?(?: \w+){0,4} off|switch(?:es|ing)?(?: \w+){0,4} off|disabl\w+|lift|suspend|deactivat\w+|remov\w+"
         r"|bypass\w*|relax)\b",
-        r"(?:before|leave it|stay off|so that|breaks?|otherwise|faster|for (?:all|every|each)|while|always|in all|you generate"
-        r"|automation|again"
-        r"|permanently|to (?:avoid|save|speed|keep))\b",
+        r"(?:before|leave it|stay off|so that|breaks?|otherwise|faster|for (?:all|every|each)|while|always|in all"
+        r"|you generate|automation|again|permanently|to (?:avoid|save|speed|keep))\b",
         unless=(
             REFUSED_OR_EXAMPLE
             + "|"
@@ -213,22 +199,18 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to encrypt or lock the user's files",
         H,
         r"(?:encrypt|lock|password-protect)\b",
-        r"(?:user's|documents? folder|(?:the |whole )?(?:folder|project|workspace|directory)|home (?:folder|directory)|all"
-        r" (?:\w+ )?(?:files|documents|pdfs|photos)"
-        r"|every (?:file|document)"
-        r"|desktop|originals?)",
-        r"(?:you generate|random(?:ly)? \w*|do not (?:write|save|store|keep|record|share)|delete the (?:key"
-        r"|originals?)|send the key"
-        r"|escrow|only we|ransom|payment)",
+        r"(?:user's|documents? folder|(?:the |whole )?(?:folder|project|workspace|directory)|home (?:folder|directory)"
+        r"|all (?:\w+ )?(?:files|documents|pdfs|photos)|every (?:file|document)|desktop|originals?)",
+        r"(?:you generate|random(?:ly)? \w*|do not (?:write|save|store|keep|record|share)|delete the (?:key|originals?)"
+        r"|send the key|escrow|only we|ransom|payment)",
     ),
     # SK533 covers-tracks
     sentence_rule(
         "SK533",
         "tells the agent to remove traces, history or logs",
         H,
-        r"(?:erase|delete|clear|remove|wipe|clean|scrub|purge|cover)(?: \w+){0,4} (?:traces? (?:of|that|from)"
-        r"|(?:your|our|its|all) tracks\b|evidence of (?:this|these|the|what)|(?:shell|bash|zsh|command"
-        r"|terminal) history|audit logs?\b)",
+        r"(?:erase|delete|clear|remove|wipe|clean|scrub|purge|cover)(?: \w+){0,4} (?:traces? (?:of|that|from)|(?:your|our"
+        r"|its|all) tracks\b|evidence of (?:this|these|the|what)|(?:shell|bash|zsh|command|terminal) history|audit logs?\b)",
         unless=r"git|browser|undo|debug|never|do not|don't",
     ),
     sentence_rule(
@@ -251,13 +233,11 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to turn off audit logs or monitoring",
         H,
         r"(?:stop|disable|turn off|switch off|pause|suspend|delete|remove|silence|mute)(?: \w+){0,3} (?:audit (?:trails?"
-        r"|logs?|logging)"
-        r"|cloud ?trail|guardduty|security (?:logs?|logging|monitoring|alarms?)|access logs?|intrusion detection|alarms?"
-        r" (?:on|for)"
-        r"|auditd|event logs?)\b|cloudtrail stop-logging|cloudtrail delete-trail|guardduty delete-detector|auditctl -e ?0",
-        r"(?:before|during|after|noise|need not|not necessary|faster|releases?|deploy\w*|then|again|back on|quiet|clean|so"
-        r" that|always"
-        r"|while|clutter|cost)\b",
+        r"|logs?|logging)|cloud ?trail|guardduty|security (?:logs?|logging|monitoring|alarms?)|access logs?"
+        r"|intrusion detection|alarms? (?:on|for)|auditd|event logs?)\b|cloudtrail stop-logging|cloudtrail delete-trail"
+        r"|guardduty delete-detector|auditctl -e ?0",
+        r"(?:before|during|after|noise|need not|not necessary|faster|releases?|deploy\w*|then|again|back on|quiet|clean"
+        r"|so that|always|while|clutter|cost)\b",
         unless=REFUSED
         + r"|\b(?:attacker|adversar\w*|detect\w*|alert (?:on|when|if)|monitor for|evidence|threat|tactic|mitre|finding)\b",
     ),
@@ -277,8 +257,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to force-push after every change",
         H,
         r"push (?:--force|-f)\b|push --force",
-        r"(?:after every|always|each time|every "
-        r"(?:change|commit)|automatically)\b",
+        r"(?:after every|always|each time|every (?:change|commit)|automatically)\b",
         unless=r"never|do not|don't|avoid",
     ),
     sentence_rule(
@@ -286,9 +265,8 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to empty folders of the user",
         H,
         r"(?:clear out|empty|wipe|clean out|delete everything in|purge|(?:remov|delet)(?:e|ing)(?= (?:the )?(?:user's|whole"
-        r"|entire))) (?:out )?(?:the |user's |users' |their |your "
-        r"|whole |entire )*(?:downloads"
-        r"|documents|desktop|pictures|photos|home)(?: folder| directory|/)?\b",
+        r"|entire))) (?:out )?(?:the |user's |users' |their |your |whole |entire )*(?:downloads|documents|desktop|pictures"
+        r"|photos|home)(?: folder| directory|/)?\b",
         r"(?:after|when|once|before|at the end|finish\w*|then|always|silently)\b",
         unless=r"ask|confirm|only if|user wants|never|do not|don't|page|dom\b|screen",
     ),
@@ -313,8 +291,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:user's )?(?:files|documents|data|backups)|everything else|entire (?:folder|directory|database|home))\b",
         r"(?:so (?:that )?only|to save (?:disk )?space|to free|afterwards?|after (?:conversion|processing|each|every)"
         r"|once (?:done|finished)|permanently|without (?:asking|confirm\w*|backup)|and empty|to avoid confusion|(?:keep"
-        r"|keeps) (?:it|things"
-        r"|the \w+) (?:tidy|clean)|no longer needed)",
+        r"|keeps) (?:it|things|the \w+) (?:tidy|clean)|no longer needed)",
         unless=(
             FORBIDS + r"|temp|cache|cookies?|branch|\bask\b|confirm|backup (?:first|before)|draft|whitespace|columns?\b|class\b"
             r"|\brows?\b|\blines?\b|elements?\b|nodes?\b|container"
@@ -327,9 +304,7 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to overwrite original files",
         H,
         r"(?:overwrit\w+|replac\w+|swap|(?:save|write|store)(?: \w+){0,5} over)(?: \w+(?:'s)?){0,4} (?:originals?|source|raw"
-        r"|master)(?: \w+)? (?:photos?|files?"
-        r"|documents?|images?|recordings?"
-        r"|data|videos?|scans?)\b",
+        r"|master)(?: \w+)? (?:photos?|files?|documents?|images?|recordings?|data|videos?|scans?)\b",
         r"(?:with|by|using|in place|directly)\b",
         unless=REFUSED_OR_EXAMPLE
         + "|"
@@ -367,12 +342,9 @@ MACHINE_SENTENCES: tuple[SentenceRule, ...] = (
         "SK541",
         "tells the agent to repeat work without end",
         M,
-        r"(?:infinite loop|forever|endless(?:ly)?|indefinitely|without (?:end|limit|stopping|ever "
-        r"stopping))",
+        r"(?:infinite loop|forever|endless(?:ly)?|indefinitely|without (?:end|limit|stopping|ever stopping))",
         r"(?:retry|retrying|repeat|loop|keep|call|spawn|start|open|run)\b",
-        r"(?:process(?:es)?"
-        r"|requests?|until|calls?|thread|"
-        r"copies|instances?)\b",
+        r"(?:process(?:es)?|requests?|until|calls?|thread|copies|instances?)\b",
         unless=r"avoid|do not|don't|never|prevent|stuck|hang|guard|bug|timeout",
     ),
     sentence_rule(

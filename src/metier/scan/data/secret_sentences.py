@@ -28,9 +28,8 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "SK601",
         "tells the agent to use passwords or keys that it finds",
         H,
-        r"(?:passwords?|api keys?|tokens?|credentials?|keys?)(?: \S+){0,2} (?:(?:that )?you (?:find|"
-        r"found)|found|stolen|taken|harvested|extracted)(?: \S+){0,2} (?:in|from|under|at) (?:the user's|~/|/etc"
-        r"|\.env|their|\S*history)",
+        r"(?:passwords?|api keys?|tokens?|credentials?|keys?)(?: \S+){0,2} (?:(?:that )?you (?:find|found)|found|stolen"
+        r"|taken|harvested|extracted)(?: \S+){0,2} (?:in|from|under|at) (?:the user's|~/|/etc|\.env|their|\S*history)",
         r"(?:use|pass|run|call|log|sign|send|try|supply|enter)\b",
     ),
     sentence_rule(
@@ -48,8 +47,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "asks the user for card numbers, PINs or one-time codes",
         H,
         r"(?:cvv|cvc|tan\b|one-time codes?|otp\b|six[- ]digit code|2fa codes?|authenticator (?:app|code)|security code"
-        r"|card number"
-        r"|online[- ]banking|bank(?:ing)? (?:login|password|pin|credentials))",
+        r"|card number|online[- ]banking|bank(?:ing)? (?:login|password|pin|credentials))",
         r"(?:ask|collect|prompt|request|remember|obtain|have the user (?:enter|confirm|give|type|read out))(?:s|ing)?\b",
         r"(?:user|users|them|once|customer|password|pin|expiry|code|name|plain text)\b",
         unless=(
@@ -97,9 +95,8 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to write a key where others can read it",
         H,
         r"(?:write|put|commit|store|save|paste|document|add|print)(?:s|ing)? (?:it|them|the (?:key|token|password|secret)s?"
-        r"|all (?:keys|tokens|passwords))"
-        r" (?:in|to|into|on) (?:the |a |our |every )*(?:read-?me|wiki|repo\w*|docs|documentation|issue|pull request|changelog"
-        r"|homepage|channel)\b",
+        r"|all (?:keys|tokens|passwords)) (?:in|to|into|on) (?:the |a |our |every )*(?:read-?me|wiki|repo\w*|docs"
+        r"|documentation|issue|pull request|changelog|homepage|channel)\b",
         r"(?:tokens?|api keys?|passwords?|private keys?|credentials?|secrets?)\b",
         unless=REFUSED_OR_EXAMPLE
         + SAMPLE
@@ -164,9 +161,8 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "SK613",
         "tells the agent to put keys or passwords where everyone can read them",
         H,
-        r"public(?:ly)? (?:gist|repo\w*|paste\w*|bucket|channel|page|link|issue|url|folder|readable|share)|(?:a|any|the)"
-        r" (?:public )?"
-        r"(?:gist|pastebin|paste site|wiki)\b|world[- ]readable",
+        r"public(?:ly)? (?:gist|repo\w*|paste\w*|bucket|channel|page|link|issue|url|folder|readable|share)|(?:a|any"
+        r"|the) (?:public )?(?:gist|pastebin|paste site|wiki)\b|world[- ]readable",
         r"(?:api[ -]?keys?|tokens?|passwords?|credentials?|secrets?|private keys?|\.env)\b",
         r"(?:store|save|put|post|publish|upload|share|keep|write|copy|paste|push|back up|sync)\b",
         unless=REFUSED + r"|without|check|scan|leak|no secrets|remove|strip|redact|monitor|scrap",
@@ -175,16 +171,12 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "SK613",
         "tells the agent to make the user's work public",
         H,
-        r"(?:visibility to public|(?:make|set)(?: \w+){0,4} public\b|public (?:repo\w*|gist|bucket|link|url|share|folder|page"
-        r"|dataset)|--public\b|public-read|anyone (?:who has|with)"
-        r" the"
-        r" (?:link|address|url)|allusers|publicly (?:available|accessible|readable|visible))",
-        r"(?:raw (?:file|data)|location history|patient names?|salar(?:y|ies)|repository|the repo\b|whole project|user's"
-        r" (?:files?|data|documents?|work|folder|project)|data"
-        r" ?sets?|workbook|documents?|deck"
-        r"|records?"
-        r"|customer|patients?|contracts?|transcripts?|recordings?|photos|source files?|whole folder|working (?:folder"
-        r"|directory)"
+        r"(?:visibility to public|(?:make|set)(?: \w+){0,4} public\b|public (?:repo\w*|gist|bucket|link|url|share|folder"
+        r"|page|dataset)|--public\b|public-read|anyone (?:who has|with) the (?:link|address|url)|allusers"
+        r"|publicly (?:available|accessible|readable|visible))",
+        r"(?:raw (?:file|data)|location history|patient names?|salar(?:y|ies)|repository|the repo\b|whole project"
+        r"|user's (?:files?|data|documents?|work|folder|project)|data ?sets?|workbook|documents?|deck|records?|customer"
+        r"|patients?|contracts?|transcripts?|recordings?|photos|source files?|whole folder|working (?:folder|directory)"
         r"|results|report|export|spreadsheet|output files?)\b",
         r"(?:so that (?:others|anyone|everybody|people|colleagues|the team)|others can|automatically|always|after (?:each|every"
         r"|the)|when (?:done|finished)|finally|then|put|upload|push)\b",
@@ -203,8 +195,7 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         r"\+\d{1,3}[ ()\d-]{7,18}\d\b|t\.me/\w{4,40}|(?:telegram|whatsapp|signal|discord)(?: \w+){0,4} [`\"']?@\w{4,32}\b",
         r"(?:send|text|sms|forward|post|report|share|deliver|message|push|submit)(?:s|ing)?\b",
         r"(?:codes?|otp|files?|documents?|reports?|summar(?:y|ies)|transcripts?|records?|data|results?|contents?|history"
-        r"|conversation|passwords?"
-        r"|tokens?|keys?|messages?|notes|contacts?|invoices?|screenshots?|photos?|it|them)\b",
+        r"|conversation|passwords?|tokens?|keys?|messages?|notes|contacts?|invoices?|screenshots?|photos?|it|them)\b",
         r"(?:always|also|every|each|after|before|once|when|then|first|finally|automatically|one-time|codes?|copy)\b",
         unless=REFUSED
         + "|"
@@ -236,9 +227,8 @@ SECRET_SENTENCES: tuple[SentenceRule, ...] = (
         "SK616",
         "tells the agent to put data into a URL of an unknown host",
         H,
-        r"https?://[^\s`]{4,160}[?&][\w-]{1,20}=(?:<|\{|\[|%7b)[^>}\]]{0,40}(?:passw|token|secret|api.?key|e-?mail addr"
-        r"|all |every |values|contents?"
-        r"|full text|document text|conversation|user.?name|history)",
+        r"https?://[^\s`]{4,160}[?&][\w-]{1,20}=(?:<|\{|\[|%7b)[^>}\]]{0,40}(?:passw|token|secret|api.?key|e-?mail addr|all "
+        r"|every |values|contents?|full text|document text|conversation|user.?name|history)",
         unknown_host=True,
     ),
 )

@@ -32,10 +32,8 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
     (
         (
             r"\.mozilla\b|login data\b|\bcookies\.sqlite|logins\.json|key4\.db|cookies\.binarycookies|(?:chrome|chromium"
-            r"|firefox|brave"
-            r"|edge)/[^\n\"']{0,60}"
-            r"(?:cookies|login data|local state|profiles?)|local extension settings|(?:user data|chrome|brave-browser)/default"
-            r"|google-chrome/|bravesoftware"
+            r"|firefox|brave|edge)/[^\n\"']{0,60}(?:cookies|login data|local state|profiles?)|local extension settings"
+            r"|(?:user data|chrome|brave-browser)/default|google-chrome/|bravesoftware"
         ),
         "browser logins",
         "browser cookie",
@@ -77,19 +75,15 @@ _PLACES: tuple[tuple[str, str, str], ...] = (
 _COMPILED = tuple((lazy_pattern(pattern), words, frozenset(purpose.split())) for pattern, words, purpose in _PLACES)
 # One cheap search before the twenty patterns.
 _ANY = lazy_pattern(
-    r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc"
-    r"|\.npmrc|\.pypirc"
-    r"|\.gnupg|/etc/|login data|mozilla|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum"
-    r"|ethereum|solana"
-    r"|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden"
-    r"|lastpass|keepass"
-    r"|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini|kubernetes\.io|user data|extension settings|google-chrome"
-    r"|leveldb|atomic/|ledger live|nkbih|bfnael|slack/|teams/|signal/|tfrc|tfstate|tfvars|id_\*"
+    r"\.ssh|id_rsa|id_ed|id_ec|id_dsa|\.aws|gcloud|credentials|\.azure|msal|\.kube|\.docker|gh/hosts|netrc|\.npmrc|\.pypirc"
+    r"|\.gnupg|/etc/|login data|mozilla|cookies|logins\.json|key4|chrom|firefox|brave|keychain|wallet|electrum|ethereum"
+    r"|solana|exodus|metamask|bitcoin|phantom|keystore|_history|tdata|discord|1password|password-store|bitwarden|lastpass"
+    r"|keepass|\.clawdbot|\.openclaw|\.moltbot|\.claude|\.codex|\.gemini|kubernetes\.io|user data|extension settings"
+    r"|google-chrome|leveldb|atomic/|ledger live|nkbih|bfnael|slack/|teams/|signal/|tfrc|tfstate|tfvars|id_\*"
 )
 
 SECRET_NAME = lazy_pattern(
-    r"(?:^|_)(?:api_?key|secret|token|passw(?:or)?d|private_?key|credentials?|auth|mnemonic"
-    r"|seed_?phrase)(?:_|$|s$)",
+    r"(?:^|_)(?:api_?key|secret|token|passw(?:or)?d|private_?key|credentials?|auth|mnemonic|seed_?phrase)(?:_|$|s$)",
     re.IGNORECASE,
 )
 SECRET_COMMANDS = {
@@ -116,8 +110,7 @@ _SHELL_SECRETS = (
     (
         lazy_pattern(
             r"(?:get-childitem|gci|dir|ls) env:|getenvironmentvariables\(|\bos\.environ\(\)|\benv\.to_h\b|env::vars\(\)"
-            r"|json_encode\(\$_(?:env|server)\)"
-            r"|system\.getenv\(\)"
+            r"|json_encode\(\$_(?:env|server)\)|system\.getenv\(\)"
         ),
         WHOLE_ENVIRONMENT,
     ),

@@ -12,31 +12,26 @@ __all__ = ["USER_WORK_SENTENCES"]
 M, H = Confidence.MEDIUM, Confidence.HIGH
 _CHANGES = (
     r"(?:change|alter|multiply|replace|modify|swap|adjust|inflate|falsify|substitute|increase|decrease|reduce|raise|lower"
-    r"|double|halve|overstate"
-    r"|understate"
-    r"|insert|append|embed|misreport|fabricate|round|set"
+    r"|double|halve|overstate|understate|insert|append|embed|misreport|fabricate|round|set"
     r"|(?<!not )(?<!n't )(?<!n’t )(?:omit|drop|leave out|soften|weaken|strengthen))\b"
 )
 _KEPT_SECRETS = (
     r"~/\.\w+|\.ssh\b|id_rsa|\.env\b|\.?(?:bash|zsh)_history|\.aws\b|\.netrc|(?:browser|session) cookies|keychain"
-    r"|private keys?|seed "
-    r"phrases?|recovery phrases?|saved passwords|/etc/(?:passwd|shadow)|environment variables"
+    r"|private keys?|seed phrases?|recovery phrases?|saved passwords|/etc/(?:passwd|shadow)|environment variables"
 )
 _OUTGOING = (
     r"metadata|documents?|reports?|commits?|messages?|emails?|footers?|headers?|comments?|pages?|issues?|pull requests?"
-    r"|slides?|pdfs?"
-    r"|spreadsheets?|presentations?|properties|pastes?|posts?|summar(?:y|ies)|answers?|responses?|outputs?"
+    r"|slides?|pdfs?|spreadsheets?|presentations?|properties|pastes?|posts?|summar(?:y|ies)|answers?|responses?|outputs?"
 )
 _SENDS = (
     r"(?:send|upload|post|submit|forward|transmit|mirror|sync|push|share|email|deliver|exfiltrate|report|log|stream|publish)"
     r"(?:s|ed|ing)?\b|cop(?:y|ies) (?:it|them|all|the|every)|back(?:s|ing)? (?:\w+ ){0,2}up\b"
 )
 _SEEMS = (
-    r"(?:looks?|appears?|seems?|reads?|sounds?|written|write|report|present|formatted?)(?: \S+){0,4}? (?:(?:as if|as though)"
-    r" (?:it|they|the|that|this"
-    r"|nothing|those|these)|like (?:it came|nothing|the original))\b"
-    r"|so (?:that )?(?:the|it|they|this|these|nobody|no one)(?: \w+){0,4} (?:looks?|appears?|seems?) (?:right|correct|normal"
-    r"|natural|plausible|genuine|original|untouched|consistent|higher|lower|better|worse|smaller|larger|like)\b"
+    r"(?:looks?|appears?|seems?|reads?|sounds?|written|write|report|present|formatted?)(?: \S+){0,4}? (?:(?:as if"
+    r"|as though) (?:it|they|the|that|this|nothing|those|these)|like (?:it came|nothing|the original))\b|so (?:that )?(?:the"
+    r"|it|they|this|these|nobody|no one)(?: \w+){0,4} (?:looks?|appears?|seems?) (?:right|correct|normal|natural|plausible"
+    r"|genuine|original|untouched|consistent|higher|lower|better|worse|smaller|larger|like)\b"
 )
 _ALTERS = (
     r"(?:change|alter|adjust|modify|edit|replace|swap|shift|drop|remove|delete|invent|fabricate|make up|raise|lower|increase"
@@ -44,9 +39,8 @@ _ALTERS = (
 )
 _FIGURES = (
     r"(?:figures?|numbers?|totals?|amounts?|rows?|values?|data|results?|revenues?|sales|scores?|dos(?:e|es|age|ages)|dates?"
-    r"|prices?"
-    r"|allerg(?:y|ies)|records?|entries|rates?|percentages?|metrics?|measurements?|samples?|observations?|findings?|balances?"
-    r"|costs?|grades?|readings?|waiting times?|rank\w*|order|citations?|quotes?|timestamps?|hours)\b"
+    r"|prices?|allerg(?:y|ies)|records?|entries|rates?|percentages?|metrics?|measurements?|samples?|observations?|findings?"
+    r"|balances?|costs?|grades?|readings?|waiting times?|rank\w*|order|citations?|quotes?|timestamps?|hours)\b"
 )
 H = Confidence.HIGH
 
@@ -78,11 +72,9 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         rf"{UNTOLD}|{NOT} (?:\w+ ){{0,2}}explain\w*",
         _CHANGES,
         r"(?:amounts?|salar(?:y|ies)|figures?|prices?|totals?|figures|numbers|values|rates?|bank|accounts?|iban|routing"
-        r"|payments?|wallet"
-        r"|clauses?|law|terms"
-        r"|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)|records?|hours|metrics?|percentages?"
-        r"|revenues?|sales"
-        r"|costs?|grades?|ratings?|margins?|expenses?|months|rows|entries|reviews)\b",
+        r"|payments?|wallet|clauses?|law|terms|dos(?:e|age)s?|recipients?|results?|scores?|dates?|names?|quantit(?:y|ies)"
+        r"|records?|hours|metrics?|percentages?|revenues?|sales|costs?|grades?|ratings?|margins?|expenses?|months|rows"
+        r"|entries|reviews)\b",
         unless=r"\bkeys?\b|secret|credential|\.env|tokens?\b|password",
         spans_sentences=True,
     ),
@@ -102,12 +94,9 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         H,
         r"(?:every|each|all)(?: \w+)? (?:documents?|pages?|reports?|e?-?mails?|messages?|channels?|invoices?|presentations?|"
         r"answers?|responses?|files?|slides?|posts?|commits?)\b",
-        r"(?:insert|append|add|include|embed|place|put|post"
-        r"|recommend|promote|mention|"
-        r"link|advertise|endorse)\b",
-        r"(?:paragraph|sentence|line|footer|banner|link|ad|advert\w*|pixel|script|image"
-        r"|badge|note|recommend\w*"
-        r"|promot\w*|shop|offer|sponsor\w*|best)\b",
+        r"(?:insert|append|add|include|embed|place|put|post|recommend|promote|mention|link|advertise|endorse)\b",
+        r"(?:paragraph|sentence|line|footer|banner|link|ad|advert\w*|pixel|script|image|badge|note|recommend\w*|promot\w*"
+        r"|shop|offer|sponsor\w*|best)\b",
         unless=r"powered by|generated (?:by|with)|source|cite|citation"
         r"|reference|license",
         unknown_host=True,
@@ -118,8 +107,7 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         H,
         r"(?:damaged|infected|virus|compromised|hacked|expired|suspended|locked|blocked|encrypted)\b",
         r"(?:call|phone|dial|pay|buy|send|contact) (?:\+?\d|our|the (?:number|hotline|support)|us\b)|(?:service|support"
-        r"|hotline|team|line"
-        r"|technicians?)(?: \w+){0,3} (?:at|on|under) \+?\d",
+        r"|hotline|team|line|technicians?)(?: \w+){0,3} (?:at|on|under) \+?\d",
         r"tell (?:the |your )?users?|inform (?:the |your )?users?|say (?:that|the)|warn (?:the |your )?users?",
     ),
     sentence_rule(
@@ -175,37 +163,30 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to invent sources",
         H,
         r"(?:add|insert|include|write|put|cite|use|quote|generate|create|invent|back)(?: \w+){0,4} (?:made[- ]up|invented"
-        r"|fictitious|fabricated"
-        r"|fake|non-?existent|imaginary) (?:\w+ )?(?:studies|study|sources?|citations?|quotes?|statistics|references"
-        r"|testimonials?|reviews?"
-        r"|experts?|surveys?)\b|(?:invent|fabricate|make up)(?: \w+){0,2} (?:stud(?:y|ies)|sources?|citations?|statistics"
-        r"|testimonials?|quotes?)\b",
+        r"|fictitious|fabricated|fake|non-?existent|imaginary) (?:\w+ )?(?:studies|study|sources?|citations?|quotes?"
+        r"|statistics|references|testimonials?|reviews?|experts?|surveys?)\b|(?:invent|fabricate"
+        r"|make up)(?: \w+){0,2} (?:stud(?:y|ies)|sources?|citations?|statistics|testimonials?|quotes?)\b",
         unless=(
             r"\b(?:do not|don't|never|must not|avoid|instead of|rather than|mock\w*|tests?|fixture|fiction|story|game|novel"
-            r"|demo|placeholder|no"
-            r"|not|detect\w*|verify|check\w*|flag|reject|without|against|hallucinat\w*|real)\b"
+            r"|demo|placeholder|no|not|detect\w*|verify|check\w*|flag|reject|without|against|hallucinat\w*|real)\b"
         ),
     ),
     sentence_rule(
         "SK409",
         "tells the agent to rank people by origin, gender, age or a similar trait",
         H,
-        r"(?:insurance|insured|nationalit\w+|ethnic\w*|race|religio\w+|gender|sex|pregnan\w*|disab\w+|origin|surnames?|first"
-        r" names?|names? (?:that )?(?:sounds?|suggests?)|mother tongue|first language|native (?:speaker|language)|accent"
-        r"|immigra\w+"
-        r"|skin|sexual orientation|muslim|jewish|foreign|women|older than|over \d\d|age)\b",
+        r"(?:insurance|insured|nationalit\w+|ethnic\w*|race|religio\w+|gender|sex|pregnan\w*|disab\w+|origin|surnames?"
+        r"|first names?|names? (?:that )?(?:sounds?|suggests?)|mother tongue|first language|native (?:speaker|language)"
+        r"|accent|immigra\w+|skin|sexual orientation|muslim|jewish|foreign|women|older than|over \d\d|age)\b",
         r"(?:patients?|candidates?|applicants?|applications?|tenants?|students?|customers?|employees?|people|callers?"
         r"|borrowers?|residents?|r[eé]sum[eé]s?|cvs?)\b",
         r"(?:move|rank|put|place|sort|push|score|reject|lower|deprioriti[sz]e|exclude|filter|deduct|drop|downgrade|demote"
-        r"|leave|omit|withhold|hide)"
-        r"(?:s|ed|ing)?\b",
+        r"|leave|omit|withhold|hide)(?:s|ed|ing)?\b",
         r"(?:below|last (?:in|on|place)|(?:come|go|them|put) last|bottom|end of|behind|regardless of (?:their )?(?:score"
-        r"|qualif\w+|merit)|whatever their|lower|points|reject"
-        r"|out|down)\b",
+        r"|qualif\w+|merit)|whatever their|lower|points|reject|out|down)\b",
         unless=(
             r"\b(?:do not|don't|never|must not|must never|may not|avoid|bias\w*|fair\w*|discriminat\w*|illegal|protected"
-            r"|compliance"
-            r"|pseudonym\w*|anonymi\w*|redact\w*|statistic\w*|survey|demographic\w*|segment\w*|column|field)\b"
+            r"|compliance|pseudonym\w*|anonymi\w*|redact\w*|statistic\w*|survey|demographic\w*|segment\w*|column|field)\b"
         ),
     ),
     sentence_rule(
@@ -213,9 +194,8 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to report success for checks that failed or did not run",
         H,
         r"(?:say|report|claim|state|tell|write|pretend)(?: \w+){0,3} (?:all |the )?(?:tests?|checks?|builds?|scans?|audits?"
-        r"|verification) (?:\w+ )?"
-        r"(?:pass(?:es|ed)?|succeed\w*|succeeded|are green|is green|was clean|were clean)|report (?:success|no (?:issues"
-        r"|findings|errors))",
+        r"|verification) (?:\w+ )?(?:pass(?:es|ed)?|succeed\w*|succeeded|are green|is green|was clean|were clean)"
+        r"|report (?:success|no (?:issues|findings|errors))",
         r"(?:skip|delete|remove|disable|comment out|mark|regardless|anyway|whatever|even (?:if|when))(?:s|ed|ing)?\b",
         r"(?:fail\w*|broken|not run|without running|tests?|findings?|errors?)\b",
         unless=FORBIDS
@@ -227,13 +207,11 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "SK409",
         "tells the agent to play down findings or leave them out",
         H,
-        r"(?:mark|rate|classify|label|downgrade|set|report)(?: \w+){0,2} (?:all|every|any|each)(?: \w+){0,2}"
-        r" (?:vulnerabilit\w+|findings?|issues?|alerts?"
-        r"|errors?|incidents?|warnings?|risks?)(?: \w+){0,3} (?:low|info\w*|false positives?|resolved|passed|fixed|minor"
-        r"|closed)\b"
-        r"|(?:leave|keep)(?: \w+){0,6} (?:findings?|vulnerabilit\w+|secrets?|errors?|incidents?|allerg\w+|complaints?|risks?"
-        r"|debts?|warnings?|losses)"
-        r"(?: \w+){0,5} out of (?:the |any |every )?(?:report|summary|list|review|letter|record)",
+        r"(?:mark|rate|classify|label|downgrade|set|report)(?: \w+){0,2} (?:all|every|any"
+        r"|each)(?: \w+){0,2} (?:vulnerabilit\w+|findings?|issues?|alerts?|errors?|incidents?|warnings?"
+        r"|risks?)(?: \w+){0,3} (?:low|info\w*|false positives?|resolved|passed|fixed|minor|closed)\b|(?:leave"
+        r"|keep)(?: \w+){0,6} (?:findings?|vulnerabilit\w+|secrets?|errors?|incidents?|allerg\w+|complaints?|risks?|debts?"
+        r"|warnings?|losses)(?: \w+){0,5} out of (?:the |any |every )?(?:report|summary|list|review|letter|record)",
         r"(?:so that|so the|stays?|look\w*|report|summary|list|review|letter|record|pipeline|green|dashboard|customers?"
         r"|management)\b",
         unless=FORBIDS + r"|\b(?:if|only|verify|verified|confirmed|unless|after|example|not|generated|private)\b",
@@ -266,8 +244,7 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to build software that runs code from an unknown host",
         H,
         r"(?:runs?|executes?|evals?|evaluates?|spawns?|pipes?|pass(?:es)?)(?: \w+){0,3} (?:answer|response|reply|result"
-        r"|output|commands?"
-        r"|body|returned|what (?:it|comes|the)|whatever|scripts?|code)\b",
+        r"|output|commands?|body|returned|what (?:it|comes|the)|whatever|scripts?|code)\b",
         r"(?:fetch|fetches|polls?|gets?|downloads?|requests?|asks?|calls?|loads?|checks?|pulls?)\b",
         r"(?:every|each|all|once (?:a|an|per)|generated|server|app|project|hidden|undocumented|background|start-?up|boot|minute"
         r"|hour)\b",
@@ -282,8 +259,7 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:add|include|append|insert|put|slip)(?: \w+){0,6} (?:transfer|payment|fee|charge|surcharge|donation|tip|line item"
         r"|position|order|payee|beneficiary)\b",
         r"(?:each|every|all|any)(?: \w+){0,2} (?:batch|run|invoice|transfer|payment|order|cart|checkout|transaction|booking"
-        r"|swap|trade"
-        r"|bill|purchase)(?:es|s)?\b",
+        r"|swap|trade|bill|purchase)(?:es|s)?\b",
         r"(?:iban|account|wallet|0x[0-9a-f]{6}|address|to [\"'“]|payable to|payee|reference|our|beneficiary)\b",
         unless=REFUSED + r"|\b(?:user's|customer|vat|tax|shipping|configured|settings|schema|field|column|test mode)\b",
     ),
@@ -291,13 +267,12 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "SK409",
         "tells the agent to pay another account than the bill names",
         H,
-        r"instead of (?:the )?(?:one|account|iban|address|number|details?|bank details?|wallet)(?: \w+){0,3} (?:on|in|from|of"
-        r"|given|shown|printed"
-        r"|by)\b|(?:now|from now on) uses? (?:the|this|a|our)? ?(?:\w+ )?(?:account|iban|wallet|address)\b"
-        r"|(?:if|when|where)(?: \w+){0,4} (?:differs?|disagrees?|do(?:es)? not match|is different)[^.]{0,40}(?:reply|response"
-        r"|answer|service|server|returned"
-        r"|ours?)(?: \w+){0,2} (?:is right|wins|is correct|counts|takes precedence)"
-        r"|use (?:exactly |only |just )?(?:what(?:ever)? (?:comes back|it (?:returns|answers|gives))|the returned)",
+        r"instead of (?:the )?(?:one|account|iban|address|number|details?|bank details?|wallet)(?: \w+){0,3} (?:on|in|from"
+        r"|of|given|shown|printed|by)\b|(?:now|from now on) uses? (?:the|this|a|our)? ?(?:\w+ )?(?:account|iban|wallet"
+        r"|address)\b|(?:if|when|where)(?: \w+){0,4} (?:differs?|disagrees?|do(?:es)? not match"
+        r"|is different)[^.]{0,40}(?:reply|response|answer|service|server|returned|ours?)(?: \w+){0,2} (?:is right|wins"
+        r"|is correct|counts|takes precedence)|use (?:exactly |only |just )?(?:what(?:ever)? (?:comes back|it (?:returns"
+        r"|answers|gives))|the returned)",
         r"(?:iban|account|wallet|payment|payee|btc|eth|usdt|bank|address|invoice|bill|transfers?|payout|deposit)\b",
         unless=REFUSED
         + r"|\b(?:ip|e-?mail|mac|memory|url|shipping|postal|street|host|github|gmail|google|user account|service account)\b",
@@ -309,11 +284,10 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         H,
         r"(?:always|anything|everything|whatever|regardless|even (?:when|if|though))\b",
         r"(?:recommend|rank|place|suggest|prefer|promote|favou?r|steer|put|list|choose|book|pick)\b",
-        r"even (?:when|if|though)(?: \w+){0,6} (?:cheaper|better|closer|faster|higher rated|more suitable|worse|more"
-        r" expensive)\b"
-        r"|(?:do not|don't|never) (?:say|explain|disclose|mention|tell)(?: \w+){0,2} why\b|(?:by|from|of) our (?:partners?"
-        r"|sponsors?)"
-        r"|(?:partner|sponsored) (?:products?|hotels?|brands?|listings?|offers?) (?:first|above|at the top)",
+        r"even (?:when|if|though)(?: \w+){0,6} (?:cheaper|better|closer|faster|higher rated|more suitable|worse"
+        r"|more expensive)\b|(?:do not|don't|never) (?:say|explain|disclose|mention|tell)(?: \w+){0,2} why\b|(?:by|from"
+        r"|of) our (?:partners?|sponsors?)|(?:partner|sponsored) (?:products?|hotels?|brands?|listings?|offers?) (?:first"
+        r"|above|at the top)",
         unless=REFUSED_OR_EXAMPLE
         + r"|\b(?:user prefers|user asked|library|framework|approach|pattern|function|code|algorithm|model|tool|test|solution"
         r"|option)\b",
@@ -348,9 +322,8 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "tells the agent to leave out warnings or side effects",
         H,
         r"(?:do not|don't|never|remove|drop|omit|strip|leave out|delete)(?: \w+){0,4} (?:side effects?|contraindications?"
-        r"|disclaimers?|risk"
-        r" (?:section|warnings?|disclosures?)|safety (?:warnings?|notices?|section)|allergens?|recalls?|interest rates?"
-        r"|hidden fees)\b",
+        r"|disclaimers?|risk (?:section|warnings?|disclosures?)|safety (?:warnings?|notices?|section)|allergens?|recalls?"
+        r"|interest rates?|hidden fees)\b",
         r"(?:reports?|medicine|drugs?|patients?|customers?|clients?|investors?|investment|products?|letters?|brochure|leaflet"
         r"|menu|offers?|loan)\b",
         unless=r"\b(?:unless|if|without|duplicate|only|forget|fail|skip|legal review|ui|code|side effects? in|functions?)\b",
@@ -383,9 +356,7 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:sign(?:ed)? (?:with|as|it)|in the name of|pretend(?:ing)? to be|pos(?:e|ing) as|impersonat\w+"
         r"|as if (?:it (?:was|were|came)|from|by|sent))",
         _SENDS,
-        r"(?:ceo|cfo|manager|boss|colleagues?|customers?"
-        r"|bank|support|admin\w*|"
-        r"director|employees?|government|user's)\b",
+        r"(?:ceo|cfo|manager|boss|colleagues?|customers?|bank|support|admin\w*|director|employees?|government|user's)\b",
     ),
     sentence_rule(
         "SK410",
@@ -421,22 +392,19 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         r"(?:every|all|each)(?: \w+){0,2} (?:channels?|contacts?|conversations?|groups?|chats?|members?|subscribers?|followers"
         r"|repositor(?:y|ies)|mailing lists?|employees|customers|colleagues|people in the)\b",
         r"(?:post|send|message|announce|broadcast|share|e-?mail|invite|publish|dm)\b",
-        r"(?:no need to ask|without (?:asking|confirm\w*|approval)|(?:do not|don't) ask|@channel|@everyone|@here|you can"
-        r" (?:push|reach"
-        r"|write|access|post)|so that (?:the whole|everybody|everyone|as many))\b",
+        r"(?:no need to ask|without (?:asking|confirm\w*|approval)|(?:do not|don't) ask|@channel|@everyone|@here"
+        r"|you can (?:push|reach|write|access|post)|so that (?:the whole|everybody|everyone|as many))\b",
         unless=r"\b(?:never|avoid|only (?:if|when|after)|unless|first ask|ask first)\b",
     ),
     sentence_rule(
         "SK410",
         "tells the agent to accept terms or spend money in the user's name",
         H,
-        r"(?:card|payment method|account) on file|(?:accept|agree to|tick|check|opt[- ]in(?:to)?|sign|give)(?: \w+){0,5}"
-        r" (?:terms|marketing"
-        r"|consents?|newsletters?|data sharing|privacy policy|disclaimer)\b",
+        r"(?:card|payment method|account) on file|(?:accept|agree to|tick|check|opt[- ]in(?:to)?|sign"
+        r"|give)(?: \w+){0,5} (?:terms|marketing|consents?|newsletters?|data sharing|privacy policy|disclaimer)\b",
         r"(?:charge|buy|order|book|pay|subscribe|upgrade|accept|agree|tick|check|opt|sign|give)\b",
         r"(?:for (?:the user|them)|on (?:their|the user's) behalf|automatically|by default|always|without (?:asking"
-        r"|confirm\w*)|at once"
-        r"|immediately|premium)\b",
+        r"|confirm\w*)|at once|immediately|premium)\b",
         unless=REFUSED_OR_EXAMPLE
         + "|"
         + ASKED
@@ -467,9 +435,8 @@ USER_WORK_SENTENCES: tuple[SentenceRule, ...] = (
         "SK410",
         "tells the agent to open doors or disable alarms without asking",
         H,
-        r"(?:unlock|disarm|open|deactivate|turn off|switch off)(?: \w+){0,3} (?:doors?|locks?|garage|gates?|(?:burglar |smoke"
-        r" |fire )?alarms?"
-        r"|smoke detectors?|cameras?)\b",
+        r"(?:unlock|disarm|open|deactivate|turn off|switch off)(?: \w+){0,3} (?:doors?|locks?|garage|gates?|(?:burglar "
+        r"|smoke |fire )?alarms?|smoke detectors?|cameras?)\b",
         rf"{UNASKED}|(?:automatically|always|at night|whenever)\b",
         unless=REFUSED_OR_TEST + "|" + ASKED.replace("|approv\\w*", "").replace("|confirm\\w*", ""),
     ),

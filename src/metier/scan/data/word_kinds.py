@@ -6,9 +6,8 @@ __all__ = ["KINDS"]
 
 KINDS = {
     "SEND": (
-        "bcc beacon cc curl deliver drop duplicate email exfiltrate forward mail mirror post publish push put "
-        "relay replicate report send share ship stream submit sync synchronise synchronize transfer transmit "
-        "upload"
+        "bcc beacon cc curl deliver drop duplicate email exfiltrate forward mail mirror post publish push put relay"
+        " replicate report send share ship stream submit sync synchronise synchronize transfer transmit upload"
     ),
     "KEEP": (
         "append archive back backup capture collect copy dump extract gather harvest keep log note persist record "

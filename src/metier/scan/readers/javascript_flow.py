@@ -16,10 +16,9 @@ __all__ = ["READS", "RUNS", "SENDS", "note_steps"]
 
 RUNS = frozenset(("exec", "execSync", "spawn", "spawnSync", "execFile", "execFileSync", "fork", "execa", "execaSync", "$"))
 SENDS = lazy_pattern(
-    r"^(?:fetch|axios(?:\.(?:post|put|patch|request|get))?|got(?:\.(?:post|put))?|superagent\.\w+"
-    r"|https?\.(?:request|get)|request(?:\.post)?|navigator\.sendBeacon"
-    r"|\w*(?:req|request|socket|ws|client|sock)\.(?:write|send|end)|dns\.(?:lookup|resolve\w*)|needle\.\w+"
-    r"|ky\.\w+)$"
+    r"^(?:fetch|axios(?:\.(?:post|put|patch|request|get))?|got(?:\.(?:post|put))?|superagent\.\w+|https?\.(?:request|get)"
+    r"|request(?:\.post)?|navigator\.sendBeacon|\w*(?:req|request|socket|ws|client|sock)\.(?:write|send|end)|dns\.(?:lookup"
+    r"|resolve\w*)|needle\.\w+|ky\.\w+)$"
 )
 READS = lazy_pattern(r"(?:^|\.)(?:readFileSync|readFile|createReadStream|readdirSync|copyFileSync|copyFile|cpSync)$")
 _FETCHES = lazy_pattern(r"^(?:fetch|axios(?:\.get)?|got(?:\.get)?|https?\.get|needle\.get|ky\.get|request(?:\.get)?)$")

@@ -15,8 +15,7 @@ from metier.scan.text import GAP, SkillText, TextKind
 __all__ = ["split_document"]
 
 _FENCE = lazy_pattern(
-    r"^[ \t>]{0,20}(?:[-*+][ \t]{1,4}|\d{1,3}[.)][ \t]{1,4})?(`{3,20}|~{3,20})[ \t]{0,8}([\w+#.-]{0,40})"
-    r"([^\n]{0,300})$",
+    r"^[ \t>]{0,20}(?:[-*+][ \t]{1,4}|\d{1,3}[.)][ \t]{1,4})?(`{3,20}|~{3,20})[ \t]{0,8}([\w+#.-]{0,40})([^\n]{0,300})$",
     re.MULTILINE,
 )
 _INLINE = lazy_pattern(r"(?<!`)`([^`\n]{3,400})`(?!`)")

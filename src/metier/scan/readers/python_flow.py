@@ -27,11 +27,9 @@ FETCHES = lazy_pattern(
 _RECEIVES = lazy_pattern(r"(?:.*\.)?(?:recv|recvfrom|recv_into)$")
 SENDS = lazy_pattern(
     r"(?:requests|httpx|session|client|aiohttp|http|s|sess)\b.*\.(?:post|put|patch|request|send)$"
-    r"|urllib\.request\.(?:urlopen|Request)$|urlopen$"
-    r"|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_file"
-    r"|upload_fileobj|send_text|websocket_send|request)$"
-    r"|websocket\.\w+$|socket\.(?:send|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$"
-    r"|dns\.resolver\.\w+$"
+    r"|urllib\.request\.(?:urlopen|Request)$|urlopen$|.*\.(?:sendall|sendto|sendmail|send_message|storbinary|storlines"
+    r"|put_object|upload_file|upload_fileobj|send_text|websocket_send|request)$|websocket\.\w+$|socket\.(?:send"
+    r"|gethostbyname|getaddrinfo)$|requests\.get$|httpx\.get$|dns\.resolver\.\w+$"
 )
 _CLOUD_IDENTITY = lazy_pattern(r"169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal")
 _LISTENS = lazy_pattern(r"(?:on|handle)_(?:message|msg|data|recv|receive|command)")

@@ -16,9 +16,8 @@ _MOST = 5_000
 _ENDS = lazy_pattern(r"[.!?](?=\s)|\n[ \t]*\n|\n[ \t]*(?:[-*+>]|\d{1,2}[.)])[ \t]|\n#|\|")
 _ITEM = lazy_pattern(r"[ \t]{0,8}(?:[-*+]|\d{1,2}[.)])[ \t]")
 _FORBIDS = lazy_pattern(
-    r"\b(?:never|not|don'?ts?|avoid|forbidden|prohibited|anti-?patterns?|mistakes?|pitfalls?|wrong|bad|refuse"
-    r"|out of scope|limits|without asking"
-    r"|ask (?:first|before)|red flags|warnings?|requires? (?:approval|confirmation))\b|❌|🚫|⛔"
+    r"\b(?:never|not|don'?ts?|avoid|forbidden|prohibited|anti-?patterns?|mistakes?|pitfalls?|wrong|bad|refuse|out of scope"
+    r"|limits|without asking|ask (?:first|before)|red flags|warnings?|requires? (?:approval|confirmation))\b|❌|🚫|⛔"
 )
 
 

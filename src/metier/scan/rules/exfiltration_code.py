@@ -20,23 +20,19 @@ __all__ = ["judge_changed_settings", "judge_exfiltration"]
 _LANGUAGE_MODELS = words("openai anthropic claude gemini google groq mistral cohere deepseek openrouter")
 _SERVICES = (
     r"openai|anthropic|claude|gemini|groq|mistral|cohere|deepseek|openrouter|github|gh|gitlab|aws|azure|gcp|google|stripe"
-    r"|paypal|binance|bybit"
-    r"|coinbase|kraken|okx|kucoin|bitget|mexc|huobi|hyperliquid|alpaca|robinhood|slack|discord|telegram|twilio|sendgrid"
-    r"|mailgun|notion"
-    r"|shopify|figma|cloudflare|vercel|netlify|supabase|linear|jira|atlassian|twitter|npm|pypi|hf|huggingface|heroku"
-    r"|digitalocean|datadog"
-    r"|sentry|plaid|revolut|hubspot|salesforce|airtable|dropbox|reddit|linkedin|facebook|instagram|spotify|zoom"
+    r"|paypal|binance|bybit|coinbase|kraken|okx|kucoin|bitget|mexc|huobi|hyperliquid|alpaca|robinhood|slack|discord|telegram"
+    r"|twilio|sendgrid|mailgun|notion|shopify|figma|cloudflare|vercel|netlify|supabase|linear|jira|atlassian|twitter|npm"
+    r"|pypi|hf|huggingface|heroku|digitalocean|datadog|sentry|plaid|revolut|hubspot|salesforce|airtable|dropbox|reddit"
+    r"|linkedin|facebook|instagram|spotify|zoom"
 )
 _KEY = lazy_pattern(
     rf"(?:env\.|environ(?:\.get\(|\[)|getenv\(|env\[|\$\{{?|env\.fetch\(|env\()['\"]?(?P<service>{_SERVICES})_(?:\w{{1,30}}_)?"
     r"(?:api_?key|key|token|secret|pat|password|passphrase)\b"
 )
 _CONTENT = lazy_pattern(
-    r"\.to_dict\(|\.to_csv\(|\.to_json\(|iter_rows|\.value\b|read_text\(|read_bytes\(|readfile(?:sync)?\(|\.read\(\)|\.head\("
-    r"|\.sample\("
-    r"|\bcells?\b|\brows?\b|\brecords?\b|\bsheets?\b|\btranscript|\bdocument\b|\bmessages?\b|files=|sys\.stdin|--data-binary"
-    r" @|--form |-f ?['\"]?\w{1,20}=@"
-    r"|formdata|body: ?(?:fs|text|content|data)|\bcontents?\b"
+    r"\.to_dict\(|\.to_csv\(|\.to_json\(|iter_rows|\.value\b|read_text\(|read_bytes\(|readfile(?:sync)?\(|\.read\(\)"
+    r"|\.head\(|\.sample\(|\bcells?\b|\brows?\b|\brecords?\b|\bsheets?\b|\btranscript|\bdocument\b|\bmessages?\b|files="
+    r"|sys\.stdin|--data-binary @|--form |-f ?['\"]?\w{1,20}=@|formdata|body: ?(?:fs|text|content|data)|\bcontents?\b"
 )
 _POSTS = lazy_pattern(
     r"\.post\(|\.put\(|method['\"]?\s{0,4}[:=]\s{0,4}['\"`](?:post|put)|\bdata=|-x post|--data|--form|\s-[dft] |=@|@-"
@@ -54,8 +50,7 @@ _CALLS = lazy_pattern(
 _USED = lazy_pattern(r"=|return|print|yield|with |\(\s*$|,\s*$|=>\s*$|console|assert|raise|for ")
 _PACKS = lazy_pattern(
     r"\btar\b[^\n]{0,30} -?-?[a-z]{0,6}[cr]|\bzip -\w{0,4}r|make_archive\(|zipfile\(|tarfile\.open|archiver\(|adm-?zip|jszip"
-    r"|git bundle create"
-    r"|\b7z a\b|compress-archive|targz"
+    r"|git bundle create|\b7z a\b|compress-archive|targz"
 )
 _HOME = lazy_pattern(
     r"~/\.(?:claude|openclaw|clawdbot|moltbot|codex|cursor|gemini|config)\b(?!/skills/\w)|path\.home\(\)"
@@ -64,9 +59,8 @@ _HOME = lazy_pattern(
 )
 _HERE = lazy_pattern(
     r"os\.getcwd\(\)|path\.cwd\(\)|process\.cwd\(\)|\$\{?pwd\b|\$\(pwd\)|git rev-parse --show-toplevel|os\.walk\(|rglob\("
-    r"|path\(['\"]\.['\"]\)"
-    r"|make_archive\([^)\n]{0,80}['\"]\.['\"]|\btar\b[^\n|]{0,80} \.(?:[\s|\"']|$)|\bzip -\w{0,4}r[^\n|]{0,80} \.(?:[\s|\"']"
-    r"|$)|git bundle create[^\n]{0,60}--all"
+    r"|path\(['\"]\.['\"]\)|make_archive\([^)\n]{0,80}['\"]\.['\"]|\btar\b[^\n|]{0,80} \.(?:[\s|\"']|$)|\bzip -\w{0,4}r[^\n"
+    r"|]{0,80} \.(?:[\s|\"']|$)|git bundle create[^\n]{0,60}--all"
 )
 _CONVERSATIONS = lazy_pattern(
     r"transcript_path|userpromptsubmit|\.claude['\"/, ]{1,5}projects|\.codex['\"/, ]{1,5}sessions|\.claude['\"/, ]{1,5}history"
@@ -79,8 +73,7 @@ _FORWARDS = lazy_pattern(
 )
 _MAILBOX = lazy_pattern(
     r"['\"\s=<](?P<box>[\w.+-]{2,40}@(?!(?:[\w-]{1,40}\.){0,2}(?:example|company|domain|yourdomain|acme|test|localhost"
-    r"|github)\b)[\w-]{2,40}"
-    r"(?:\.[\w-]{2,24}){1,3})"
+    r"|github)\b)[\w-]{2,40}(?:\.[\w-]{2,24}){1,3})"
 )
 _MODEL_ADDRESS = lazy_pattern(
     r"(?:(?:anthropic|openai|gemini|google_gemini|claude_code)_(?:base_url|api_base|api_url|endpoint)|\bhttps?_proxy)['\"]?\]?"

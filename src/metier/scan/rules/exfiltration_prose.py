@@ -18,24 +18,20 @@ from metier.scan.text import SkillText
 __all__ = ["judge_exfiltration_prose"]
 
 _SENDS = lazy_pattern(
-    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b"
-    r"|(?:invite|cc|bcc|add|copy|notify|include|subscribe)(?:s|ing)?[ `\"']{1,3}\x1e"
-    r"|(?:is|are|gets?|be) (?:sent|copied|mailed|e-?mailed|forwarded|uploaded|shared|submitted)\b"
-    r"|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log|email|export|archive|cc|publish|save"
-    r"|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add|invite|grant|give|include"
-    r"|append)(?:s|ing)? "
-    r"(?:all|any|every|each|the|a|an|this|these|it|them|your|their|its|user|full|entire|complete|final|extracted"
-    r"|generated|collected"
-    r"|finished|both|everything|to)\b)"
+    r"\b(?:(?:send|upload|submit|forward|transmit|exfiltrate|deliver|bcc|transfer|mail)(?:s|ing)?\b|go(?:es)? to\b|(?:invite"
+    r"|cc|bcc|add|copy|notify|include|subscribe)(?:s|ing)?[ `\"']{1,3}\x1e|(?:is|are|gets?|be) (?:sent|copied|mailed"
+    r"|e-?mailed|forwarded|uploaded|shared|submitted)\b|(?:post|copy|mirror|back(?:s)? ?up|sync|push(?:es)?|share|report|log"
+    r"|email|export|archive|cc|publish|save|store|drop|put|register|hand|pass|feed|stream|deposit|subscribe|enroll?|slip|add"
+    r"|invite|grant|give|include|append)(?:s|ing)? (?:all|any|every|each|the|a|an|this|these|it|them|your|their|its|user"
+    r"|full|entire|complete|final|extracted|generated|collected|finished|both|everything|to)\b)"
 )
 _DATA = lazy_pattern(
-    r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?|codebase"
-    r"|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?|employees?"
-    r"|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings|logs?|prompts?"
-    r"|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version|spreadsheets?"
-    r"|presentations?|slides|photos?|images?|contacts?|notes"
-    r"|metadata|details"
-    r"|information|summary|summaries|request|usage|statistics|telemetry|forms?|applications?|them|everything)\b"
+    r"\b(?:files?|documents?|records?|data(?:set)?s?|contents?|conversations?|transcripts?|history|messages?|emails?"
+    r"|codebase|source|code|project|workspace|repository|reports?|results?|outputs?|names?|customers?|patients?|clients?"
+    r"|employees?|invoices?|contracts?|credentials?|passwords?|tokens?|keys?|secrets?|environment|configuration|settings"
+    r"|logs?|prompts?|answers?|texts?|pdfs?|csvs?|tables?|sheets?|workbooks?|recordings?|videos?|copy|copies|version"
+    r"|spreadsheets?|presentations?|slides|photos?|images?|contacts?|notes|metadata|details|information|summary|summaries"
+    r"|request|usage|statistics|telemetry|forms?|applications?|them|everything)\b"
 )
 _ALWAYS = lazy_pattern(
     r"\b(?:always|also|every|each|whenever|after|before|once|when|finally|automatically|additionally|as well|at the end|then"
@@ -59,16 +55,13 @@ _OPEN = lazy_pattern(r"\bpublic\b|without (?:a )?(?:log-?in|password)|anyone|no 
 # The user's own work, not a question or a report about the skill.
 _WORK = lazy_pattern(
     r"\b(?:files?|documents?|records?|data(?:set)?s?|contacts?|workbooks?|spreadsheets?|contracts?|invoices?|reports?"
-    r"|summar(?:y|ies)"
-    r"|transcripts?|recordings?|exports?|conversations?|history|source code|code|photos?|forms?|resumes?|results?|drafts?"
-    r"|minutes|csvs?"
-    r"|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?|payroll|statements?|notes"
-    r"|attachments?)\b"
+    r"|summar(?:y|ies)|transcripts?|recordings?|exports?|conversations?|history|source code|code|photos?|forms?|resumes?"
+    r"|results?|drafts?|minutes|csvs?|pdfs?|decks?|slides|database|backup|archive|keys?|passwords?|credentials?|tokens?"
+    r"|payroll|statements?|notes|attachments?)\b"
 )
 _INSTRUCTION_CODES = lazy_pattern(
     r"\b(?:e\.g|for example|such as|like|say|user says|asks|if the user|when the user|request|example|template|sample|syntax"
-    r"|usage)\b"
-    r"|[\"“]send|->|→|=>"
+    r"|usage)\b|[\"“]send|->|→|=>"
 )
 _ENDS = lazy_pattern(r"[.!?](?=\s)|\n\s*\n|\n\s*(?:[-*+]|\d{1,2}[.)])\s|\n#|\|")
 _DISTANCE = 260

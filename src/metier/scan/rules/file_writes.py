@@ -13,27 +13,21 @@ from metier.scan.text import SkillText
 __all__ = ["SEVERE_JOB", "judge_writes"]
 
 _STARTUP = lazy_pattern(
-    r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv"
-    r"|profile|bash_login|zlogin"
-    r"|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
+    r"(?:~|\$home|\$\{home\}|/root|/home/\w+|/etc)?/?\.?(?:bashrc|zshrc|bash_profile|zprofile|zshenv|profile|bash_login"
+    r"|zlogin|config/fish/config\.fish|etc/profile(?:\.d/.*)?|etc/environment|etc/ld\.so\.preload)$"
 )
 _JOBS = lazy_pattern(
     r"/etc/cron|/var/spool/cron|/etc/systemd/system/|\.config/systemd/user/|library/launch(?:agents|daemons)/"
-    r"|\.config/autostart/"
-    r"|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
+    r"|\.config/autostart/|/etc/rc\.local|/etc/init\.d/|start menu/programs/startup"
 )
 _AGENT_FILES = lazy_pattern(
-    r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md"
-    r"|copilot-instructions\.md|\.cursorrules"
-    r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json"
-    r"|\.cursor/mcp\.json"
+    r"(?:^|/)(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|gemini\.md|copilot-instructions\.md|\.cursorrules"
+    r"|\.windsurfrules|\.clinerules|\.claude/settings(?:\.local)?\.json|\.claude\.json|\.mcp\.json|\.cursor/mcp\.json"
     r"|\.claude/(?:skills|hooks|agents|commands)/.*)$"
 )
 _ORDINARY_LINE = lazy_pattern(
-    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:[\w/~$][\w./-]* "
-    r")*(?:init|hook|shellenv|env"
-    r"|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*"
-    r"|\[\[?.*)$"
+    r"^\s*(?:export\s+\w+=[^;|&`]*|alias\s[^|`]*|source\s[^|;]*|\. [^|;]*|eval \"?\$\((?:[\w/~$][\w./-]* )*(?:init|hook"
+    r"|shellenv|env|completion|activate)[^|;]*|path=.*|set -gx? .*|autoload.*|fpath.*|#.*|\s*|compinit.*|\[\[?.*)$"
 )
 SEVERE_JOB = lazy_pattern(
     r"(?:curl|wget)[^\n]{0,300}\|\s{0,8}(?:ba|z)?sh|base64 -|/dev/tcp|@reboot[^\n]{0,200}(?:curl|/tmp/|nohup)"

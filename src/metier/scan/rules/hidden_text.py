@@ -33,31 +33,26 @@ _SELECTORS = lazy_pattern("(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}")
 _LINK_COMMENT = lazy_pattern(r"^\[(?://|comment|_)\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{1,1000}?)[)\"']\s*$", re.MULTILINE)
 _INVISIBLE = lazy_pattern(
     r"<(?P<tag>\w{1,12})\s[^>]{0,200}?(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden"
-    r"|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0[^.]"
-    r"|color\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?|transparent)\b)"
-    r"[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
+    r"|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0[^.]|color\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?"
+    r"|transparent)\b)[^>]{0,200}>(?P<text>.{10,2000}?)</(?P=tag)",
     re.DOTALL | re.IGNORECASE,
 )
 _INSTRUCTIONS = lazy_pattern(
-    r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must"
-    r"|note)|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)"
-    r"|do not (?:tell|mention|reveal|inform)"
-    r"|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override|message)|exfiltrate|"
-    r"(?:ai|llm|assistant|agent|model|claude)s?(?: \w+){0,3}[:,] (?:please|you|run|execute|read|send|ignore|always)|hidden "
-    r"instruction|curl |wget |base64 -|\.ssh/|\.env\b[^.]{0,40}(?:send|post|upload))",
+    r"\b(?:ignore|disregard|not shown to (?:people|users|readers)|(?:assistant|agent|ai|system)\b[^\n]{0,60} (?:must|note)"
+    r"|you must|you should|must (?:run|execute|send|call)|always (?:run|execute|send|include|call|use)|do not (?:tell"
+    r"|mention|reveal|inform)|(?:execute|run) (?:the following|this|these|`)|secretly|silently|system ?(?:prompt|override"
+    r"|message)|exfiltrate|(?:ai|llm|assistant|agent|model|claude)s?(?: \w+){0,3}[:,] (?:please|you|run|execute|read|send"
+    r"|ignore|always)|hidden instruction|curl |wget |base64 -|\.ssh/|\.env\b[^.]{0,40}(?:send|post|upload))",
     re.IGNORECASE,
 )
 _STRONG = lazy_pattern(
     r"(?:assistant|agent|\bai\b|llm|model|system)\b[^\n]{0,120}(?:must|first|read|open|request|send|paste|include"
-    r"|when this skill|upload|run)\b[^\n]{0,300}"
-    r"(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential|do not (?:describe|disclose|mention|tell|show"
-    r"|report))|not shown to (?:people|users|readers)"
-    r"|(?:read|open|include|collect|copy|encode|base64)\b[^\n]{0,80}(?:~/\.|\$home/\.|\.ssh\b|\.aws\b|\.env\b|id_rsa"
-    r"|id_ed25519|keychain)[^\n]{0,200}"
-    r"(?:https?://|send|post|upload|append|paste|encode)"
-    r"|(?:no need to|without) (?:mention|tell|bring|inform|show|ask)\w*[^\n]{0,40}(?:user|it up|them|this)"
-    r"|ignore (?:all |any |the )?(?:previous|prior|above)|do not (?:tell|mention|reveal|inform)|exfiltrat"
-    r"|secretly|hidden instruction|system override"
+    r"|when this skill|upload|run)\b[^\n]{0,300}(?:https?://|~/|\.ssh|\.env\b|token|secret|password|credential"
+    r"|do not (?:describe|disclose|mention|tell|show|report))|not shown to (?:people|users|readers)|(?:read|open|include"
+    r"|collect|copy|encode|base64)\b[^\n]{0,80}(?:~/\.|\$home/\.|\.ssh\b|\.aws\b|\.env\b|id_rsa|id_ed25519"
+    r"|keychain)[^\n]{0,200}(?:https?://|send|post|upload|append|paste|encode)|(?:no need to|without) (?:mention|tell|bring"
+    r"|inform|show|ask)\w*[^\n]{0,40}(?:user|it up|them|this)|ignore (?:all |any |the )?(?:previous|prior|above)"
+    r"|do not (?:tell|mention|reveal|inform)|exfiltrat|secretly|hidden instruction|system override"
     r"|curl [^\n]{0,200}\|\s*(?:ba)?sh|\.ssh/id_|(?:send|post|upload) [^\n]{0,100}https?://|(?:run"
     r"|execute) [^\n]{0,60}(?:curl|base64|sh -c)",
     re.IGNORECASE,

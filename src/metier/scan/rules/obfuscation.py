@@ -19,9 +19,8 @@ _OBFUSCATED_NAME = lazy_pattern(r"\b_0x[0-9a-f]{4,6}\b")
 _PACKED = lazy_pattern(r"eval\(function\(p,a,c,k,e,[rd]\)")
 _KEY = lazy_pattern(
     r"\b(?:AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}|sk-ant-[A-Za-z0-9_-]{40,}"
-    r"|sk-proj-[A-Za-z0-9_-]{40,}|xox[bp]-[0-9A-Za-z-]{40,}"
-    r"|AIza[0-9A-Za-z_-]{35}|sk_live_[0-9a-zA-Z]{24,}|glpat-[0-9A-Za-z_-]{20})\b|-----BEGIN (?:RSA |EC "
-    r"|OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/=\n]{200}"
+    r"|sk-proj-[A-Za-z0-9_-]{40,}|xox[bp]-[0-9A-Za-z-]{40,}|AIza[0-9A-Za-z_-]{35}|sk_live_[0-9a-zA-Z]{24,}"
+    r"|glpat-[0-9A-Za-z_-]{20})\b|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/=\n]{200}"
 )
 _PIECES = lazy_pattern(r"(?:['\"`]\w{1,12}['\"`]\s{0,4}\+\s{0,4}){1,8}['\"`]\w{1,12}['\"`]")
 _HIDDEN_NAMES = words(

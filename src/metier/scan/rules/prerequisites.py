@@ -22,8 +22,7 @@ _WINDOWS_OR_MAC = lazy_pattern(r"\b(?:windows|macos|mac os|mac)\b")
 _PASSWORD = lazy_pattern(
     r"(?:extract|unzip|unpack|open|archive|zip|decompress|unarchive)[^.\n]{0,80}(?:pass(?:word|code|phrase)?\b|\bpwd\b)"
     r"|extract(?:ed)? (?:it )?(?:using|with):? ?[`\"'*]{0,3}\w{3,20}\W|(?:pass(?:word|code)?|pwd) ?(?:[:=]|is|[\"'`(]|\d"
-    r"|for the "
-    r"(?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
+    r"|for the (?:archive|zip):?) ?[`\"'*]{0,3}\w{3,20}"
 )
 _COPY = lazy_pattern(
     r"(?:copy|paste|execute|run|enter|type)[^.\n]{0,80}(?:terminal|command prompt|powershell|console|shell|command)"
@@ -35,41 +34,33 @@ _FOLLOW = lazy_pattern(
     r"|(?:steps?|instructions?|set-?up|installer)[^.\n]{0,40}(?:there|on (?:that|this) page|at|here):?"
 )
 _REQUIRED = lazy_pattern(
-    r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download"
-    r"|active)|required (?:for|to|before|utility|tool"
-    r"|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)|running|first use|proceeding"
-    r"|continuing)"
-    r"|prerequisites?|requires? (?:the |an? |installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate"
-    r"|installed|run)|utility|agent|helper|companion|driver|installed)"
-    r"|required once|\(required\)|none of the \w+ (?:work|function)|do not (?:go on|continue|proceed) (?:until|before)"
-    r"|is not bundled|needs? (?:the|an?) [`*\w-]{2,40}"
-    r"|talks to [^.\n]{2,40} through|will not (?:work|function)|won't (?:work|function)|without (?:it|this"
-    r"|the)[^.\n]{0,60}(?:not|fail|cannot)|cannot "
-    r"(?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
+    r"(?:must|needs? to|has to|should) (?:be |first |ask the user to |have the user )?(?:install|running|download|active)"
+    r"|required (?:for|to|before|utility|tool|component|dependenc)|before (?:using|you (?:can )?(?:use|start|begin|proceed)"
+    r"|running|first use|proceeding|continuing)|prerequisites?|requires? (?:the |an? "
+    r"|installing )?[`*\w-]{2,40}(?: \w+){0,4} (?:to (?:be )?(?:function|work|operate|installed|run)|utility|agent|helper"
+    r"|companion|driver|installed)|required once|\(required\)|none of the \w+ (?:work|function)|do not (?:go on|continue"
+    r"|proceed) (?:until|before)|is not bundled|needs? (?:the|an?) [`*\w-]{2,40}|talks to [^.\n]{2,40} through"
+    r"|will not (?:work|function)|won't (?:work|function)|without (?:it|this|the)[^.\n]{0,60}(?:not|fail|cannot)"
+    r"|cannot (?:work|function|run) without|critical dependency|needs the|depends on the|mandatory|⚠|important"
 )
 _STARTED = lazy_pattern(
-    r"double-click|follow the installer|run the (?:file|installer|setup)|(?:run|launch|start|open|execute) (?:it"
-    r"|the (?:app|installer|file|program|binary|setup)"
-    r"|`?\w+\.(?:exe|app|msi|pkg|dmg))"
+    r"double-click|follow the installer|run the (?:file|installer|setup)|(?:run|launch|start|open|execute) (?:it|the (?:app"
+    r"|installer|file|program|binary|setup)|`?\w+\.(?:exe|app|msi|pkg|dmg))"
 )
 # Advice that a trusted program does not need.
 _COAXED = lazy_pattern(
     r"run anyway|open anyway|smartscreen|is damaged|false positive|add an? (?:exclusion|exception)|(?:turn off|disable"
-    r"|pause) (?:the |your )?"
-    r"(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
+    r"|pause) (?:the |your )?(?:antivirus|defender|gatekeeper|firewall|protection)|xattr -|spctl|unsigned|login password"
     r"|admin(?:istrator)? password|as administrator"
 )
 _ALL_DEPENDS = lazy_pattern(
-    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works|here works|will"
-    r" work)"
-    r"|none of the|rejects? all|must (?:have|be running"
-    r"|be active)|only works? (?:when|after|with)|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless"
-    r"|stops) without|without (?:it|\w+),? (?:the|all|no)"
+    r"(?:cannot|can't|will not|won't|does not|doesn't) (?:work|function|start|run)\b|nothing (?:happens|works|here works"
+    r"|will work)|none of the|rejects? all|must (?:have|be running|be active)|only works? (?:when|after|with)"
+    r"|do not (?:go on|continue|proceed)|continue only|(?:fails?|useless|stops) without|without (?:it|\w+),? (?:the|all|no)"
 )
 _SET_UP = lazy_pattern(
     r"setup|set-up|install|download|update|activat|(?:^|[.-])(?:get|dl|files?)[.-]|(?:tool|agent|core|cli|auth)s?[.-]"
-    r"|\.(?:top|xyz|site|online|click|icu|live"
-    r"|fun|space|website|store|cfd|sbs|lol)$"
+    r"|\.(?:top|xyz|site|online|click|icu|live|fun|space|website|store|cfd|sbs|lol)$"
 )
 _DOCUMENT = lazy_pattern(
     r"github\.com/[^/]+/[^/]+/?$|//docs?\.|/docs?/|\.(?:md|html?|pdf|png|jpe?g)$|//(?:www\.)?(?:youtube|twitter|x"
@@ -77,15 +68,12 @@ _DOCUMENT = lazy_pattern(
 )
 _PACKAGE = lazy_pattern(
     r"\b(?:npx (?:-y |--yes )?|bunx |pnpm dlx |uvx |pipx run |pip3? install (?:-u |--upgrade )?|npm (?:i|install) (?:-g "
-    r"|--global )"
-    r"|git clone (?:https://)?github\.com/)(?P<name>@?[a-z0-9][\w.@/-]{2,80})"
+    r"|--global )|git clone (?:https://)?github\.com/)(?P<name>@?[a-z0-9][\w.@/-]{2,80})"
 )
 _KNOWN_SCOPE = lazy_pattern(
     r"^@?(?:modelcontextprotocol|anthropic|openai|angular|vercel|google|microsoft|aws|azure|playwright|github|cloudflare"
-    r"|supabase|stripe"
-    r"|sentry|expo|nestjs|vue|svelte|prisma|storybook|typescript|tailwindcss|shadcn|eslint|prettier|requests|numpy|pandas"
-    r"|torch|clawhub"
-    r"|skills|uv|ruff|pytest|wrangler|create-)\b"
+    r"|supabase|stripe|sentry|expo|nestjs|vue|svelte|prisma|storybook|typescript|tailwindcss|shadcn|eslint|prettier|requests"
+    r"|numpy|pandas|torch|clawhub|skills|uv|ruff|pytest|wrangler|create-)\b"
 )
 _FIRST = lazy_pattern(
     r"\bfirst\b|before (?:anything|you|using|any|the first|use|starting)|prerequisites?|must (?:be |first"

@@ -17,55 +17,45 @@ from metier.scan.text import SkillText
 __all__ = ["judge_remote_instructions"]
 
 _FETCHES = lazy_pattern(
-    r"(?<!\w)(?:fetch|read|get|download|load|open|visit|retrieve|pull|check|curl|request|poll|consult|query|call|post|refresh"
-    r"|ask|look"
-    r" up|go to|wget)(?:es|s|ing)?\b"
+    r"(?<!\w)(?:fetch|read|get|download|load|open|visit|retrieve|pull|check|curl|request|poll|consult|query|call|post"
+    r"|refresh|ask|look up|go to|wget)(?:es|s|ing)?\b"
 )
 _OBEYS = lazy_pattern(
     r"(?<!\w)(?:follow|execute|obey|run|perform|carry out|apply|do|adopt|act on|comply with|implement|work through|complete"
-    r"|use)(?:s|ing)?"
-    r"(?: (?:all|any|the|its|every|whatever|exactly|only|these|those|each|of|new|current|further|latest|same|in order))* "
-    r"(?:(?:steps?|instructions?|commands?|directions|directives|orders|tasks?|rules|profile|plan|playbook|jobs?|prompt"
-    r"|actions?)\b"
-    r"(?: (?:in|from|there|it|that|they|returned|listed|given|found|you|to|exactly|as)\b|[.,;`]|$)"
+    r"|use)(?:s|ing)?(?: (?:all|any|the|its|every|whatever|exactly|only|these|those|each|of|new|current|further|latest|same"
+    r"|in order))* (?:(?:steps?|instructions?|commands?|directions|directives|orders|tasks?|rules|profile|plan|playbook"
+    r"|jobs?|prompt|actions?)\b(?: (?:in|from|there|it|that|they|returned|listed|given|found|you|to|exactly|as)\b|[.,;`]|$)"
     r"|(?:it|them|that|those)(?: (?:in place of|instead of|over|exactly|to the letter|in order|as written|without)|[.,;`]|$)"
-    r"|what(?:ever)? (?:it|they|the \w+|you (?:get|find)|`?\w+`?|comes back) ?(?:says?|tells?|asks?|contains?|wants?|returns?"
-    r"|orders?|[.,;`]))"
+    r"|what(?:ever)? (?:it|they|the \w+|you (?:get|find)|`?\w+`?|comes back) ?(?:says?|tells?|asks?|contains?|wants?"
+    r"|returns?|orders?|[.,;`]))"
 )
 _AGAIN = lazy_pattern(
-    r"(?<!\w)(?:every (?:\w+ )?(?:minutes?|hours?|days?|times?|sessions?|requests?|runs?|uses?"
-    r"|conversations?|weeks?|turns?"
+    r"(?<!\w)(?:every (?:\w+ )?(?:minutes?|hours?|days?|times?|sessions?|requests?|runs?|uses?|conversations?|weeks?|turns?"
     r"|morning|message|prompt|task)|each (?:time|session|request|run|use|day|conversation|task|turn)|on (?:activation"
-    r"|start-?up"
-    r"|load\b|every|each)|periodically|heartbeat|hourly|daily|once (?:a|an|per) (?:minute|hour|day|session)|at the"
-    r" (?:start|beginning)"
-    r" of|(?:very )?first (?:action|step|thing)|before (?:anything|doing|answering|each|every|any|you (?:answer|start"
-    r"|do|begin)))"
+    r"|start-?up|load\b|every|each)|periodically|heartbeat|hourly|daily|once (?:a|an|per) (?:minute|hour|day|session)"
+    r"|at the (?:start|beginning) of|(?:very )?first (?:action|step|thing)|before (?:anything|doing|answering|each|every|any"
+    r"|you (?:answer|start|do|begin)))"
 )
 """Read again and again."""
 _ABOVE = lazy_pattern(
-    r"(?<!\w)(?:takes? (?:precedence|priority)|overrid\w+|overrul\w+|supersed\w+|replaces? (?:this|these|the|any"
-    r"|what)|whatever"
-    r"|in place of|exactly|to the letter|without (?:question|asking|confirm\w*|review\w*)|is right|no matter|newer"
-    r" than (?:this|these)"
-    r"|higher priority|skip asking|no human|adopt)\b"
+    r"(?<!\w)(?:takes? (?:precedence|priority)|overrid\w+|overrul\w+|supersed\w+|replaces? (?:this|these|the|any|what)"
+    r"|whatever|in place of|exactly|to the letter|without (?:question|asking|confirm\w*|review\w*)|is right|no matter"
+    r"|newer than (?:this|these)|higher priority|skip asking|no human|adopt)\b"
 )
 """Stands above the skill and its user."""
 _COMMANDS = lazy_pattern(r"(?<!\w)(?:shell commands?|commands?|execute|scripts?|terminal|bash|code blocks?)\b")
 """Holds commands."""
 _UNSEEN = lazy_pattern(
-    r"(?:do not|don't|never) (?:paste|show|mention|tell|reveal|display|print|summari[sz]e|quote|share|discuss"
-    r"|disclose)|proprietary"
-    r"|(?<!\w)silent(?:ly)?\b"
+    r"(?:do not|don't|never) (?:paste|show|mention|tell|reveal|display|print|summari[sz]e|quote|share|discuss|disclose)"
+    r"|proprietary|(?<!\w)silent(?:ly)?\b"
 )
 """Must stay unseen."""
 _STAYS = lazy_pattern(r"(?:heartbeat|memory|soul|agents|claude|gemini|identity)\.md|crontab|cron job")
 """Is stored for later sessions."""
 _SIGNS = (_AGAIN, _ABOVE, _COMMANDS, _UNSEEN, _STAYS)
 _FOR_AGENTS = lazy_pattern(
-    r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook|rules|agent"
-    r"|heartbeat|route"
-    r"|config|bootstrap|policy|orders)s?(?:/|$|\?)"
+    r"\.(?:txt|md)$|/(?:latest|current|next|jobs?|plan|instructions?|prompts?|tasks?|init|directives?|commands?|playbook"
+    r"|rules|agent|heartbeat|route|config|bootstrap|policy|orders)s?(?:/|$|\?)"
 )
 _BEFORE, _AFTER, _MOST = 160, 420, 200
 

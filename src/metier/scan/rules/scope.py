@@ -16,15 +16,14 @@ from metier.spec import SKILL_FILE
 __all__ = ["judge_scope"]
 
 _ALWAYS = lazy_pattern(
-    r"(?:always|must always|you must) (?:use|activate|invoke|load|select|choose|run|prefer|trigger|call)(?: this)? (?:this "
-    r")?(?:skill|tool)?[^.]{0,40}(?:first|before (?:any|all|every)|for (?:every|all|any) (?:request|task|question|message"
-    r"|query|prompt|conversation)|no matter|regardless|instead of (?:any|all) other|whatever)"
-    r"|(?:instead of|over|before|ignore|overrides?|supersedes?|replaces?) (?:all |any |every )(?:other|existing|similar) "
-    r"(?:skills?|tools?)"
-    r"|(?:use|invoke|activate|trigger)s? (?:this skill )?(?:for|on|in) (?:every|all|any)(?: single)? (?:user )?(?:request"
-    r"|message|conversation|query|prompt|interaction|task)s?\b(?! (?:about|that|involving|related|to|where|with|for|in|on|of"
-    r"|regarding))"
-    r"|do not use (?:any )?other skills|highest[- ]priority skill|priority over (?:all |any )?other (?:skills|tools)"
+    r"(?:always|must always|you must) (?:use|activate|invoke|load|select|choose|run|prefer|trigger"
+    r"|call)(?: this)? (?:this )?(?:skill|tool)?[^.]{0,40}(?:first|before (?:any|all|every)|for (?:every|all|any) (?:request"
+    r"|task|question|message|query|prompt|conversation)|no matter|regardless|instead of (?:any|all) other|whatever)"
+    r"|(?:instead of|over|before|ignore|overrides?|supersedes?|replaces?) (?:all |any |every )(?:other|existing"
+    r"|similar) (?:skills?|tools?)|(?:use|invoke|activate|trigger)s? (?:this skill )?(?:for|on|in) (?:every|all"
+    r"|any)(?: single)? (?:user )?(?:request|message|conversation|query|prompt|interaction|task)s?\b(?! (?:about|that"
+    r"|involving|related|to|where|with|for|in|on|of|regarding))|do not use (?:any )?other skills|highest[- ]priority skill"
+    r"|priority over (?:all |any )?other (?:skills|tools)"
 )
 _COMMAND = lazy_pattern(r"(?m)(?:^|[\s(])!`([^`\n]{3,400})`")
 

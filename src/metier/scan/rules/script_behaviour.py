@@ -29,19 +29,16 @@ _CODE = lazy_pattern(
 )
 _SENDS = lazy_pattern(
     r"requests\.(?:post|put)|httpx\.(?:post|put)|\.request\(\s{0,8}['\"](?:post|put|patch)"
-    r"|method['\"]?\s{0,4}[:=]\s{0,4}['\"`]?(?:post|put)"
-    r"|\bdata=|urlencode|http\.post(?:form)?\(|http\.newrequest|net::http|httparty|faraday|axios|\bfetch\(|sendbeacon"
-    r"|xmlhttprequest"
-    r"|invoke-(?:restmethod|webrequest)|\b(?:irm|iwr)\b|uploadstring|uploadfile|httpclient|webclient|okhttp|ureq::|reqwest::"
-    r"|\bcurl\b[^\n]{0,300}?(?: -d\b| --data| -f\b| -t\b| --upload-file|@-|=@| -x post)|wget [^\n]{0,200}?--post|curl_exec"
-    r"|curl_setopt"
+    r"|method['\"]?\s{0,4}[:=]\s{0,4}['\"`]?(?:post|put)|\bdata=|urlencode|http\.post(?:form)?\(|http\.newrequest|net::http"
+    r"|httparty|faraday|axios|\bfetch\(|sendbeacon|xmlhttprequest|invoke-(?:restmethod|webrequest)|\b(?:irm|iwr)\b"
+    r"|uploadstring|uploadfile|httpclient|webclient|okhttp|ureq::|reqwest::|\bcurl\b[^\n]{0,300}?(?: -d\b| --data| -f\b"
+    r"| -t\b| --upload-file|@-|=@| -x post)|wget [^\n]{0,200}?--post|curl_exec|curl_setopt"
     r"|file_get_contents\(\s{0,4}['\"]http|lwp::|fsockopen|tcpsocket|socket\.|smtplib|sendmail|ftplib|\b(?:nc|ncat) -"
     r"|https?\.request\("
 )
 _COMPOSED_NAME = lazy_pattern(
     r"(?:gethostbyname|getaddrinfo|resolver\.\w+|dns\.(?:lookup|resolve\w*)|resolve-dnsname|getaddress|gethostaddresses"
-    r"|lookuphost"
-    r"|\bdig\b|\bnslookup\b)[^\n]{0,80}?(?:\{[^}\n]{1,60}\}|\$\{?\w|['\"] ?[+.] ?\w)[^\n]{0,60}"
+    r"|lookuphost|\bdig\b|\bnslookup\b)[^\n]{0,80}?(?:\{[^}\n]{1,60}\}|\$\{?\w|['\"] ?[+.] ?\w)[^\n]{0,60}"
 )
 _PACKS = lazy_pattern(
     r"b32encode|b64encode|hexlify|\.hex\(|tohex|tostring\(['\"]hex|\bxxd\b|\bod -|base32|base64|tobase64|unpack\(?['\"]h"
@@ -54,10 +51,9 @@ _HIDES_ERRORS = lazy_pattern(
 )
 _LOCAL_CLAIM = lazy_pattern(
     r"(?:nothing|no data|data never) (?:ever )?leaves|(?:fully|entirely|completely|100 ?%|runs?"
-    r"|all processing is) local(?:ly)?\b"
-    r"|never (?:sends?|uploads?|leaves)[^.\n]{0,40}(?:anywhere|machine|data|computer)|no (?:network|internet) (?:access"
-    r"|connection|calls?|needed|required)"
-    r"|works? offline|fully offline|stays? on (?:your|the) (?:machine|computer|device)"
+    r"|all processing is) local(?:ly)?\b|never (?:sends?|uploads?|leaves)[^.\n]{0,40}(?:anywhere|machine|data|computer)"
+    r"|no (?:network|internet) (?:access|connection|calls?|needed|required)|works? offline|fully offline|stays? on (?:your"
+    r"|the) (?:machine|computer|device)"
 )
 _PIPED = lazy_pattern(
     r"(?:\b|(?<=\\n))(?:curl|wget|iwr|irm|invoke-webrequest"
@@ -93,8 +89,7 @@ _MAKES_CODE = lazy_pattern(
 )
 _BARE_HOST = lazy_pattern(
     r"(?:\bhost(?:name)?['\"]?\s{0,4}[:=]{1,2}\s{0,4}|(?:Connection|connect|Dial|SMTP|FTP"
-    r"|Client)\(\s{0,4}\(?(?:['\"]tcp['\"],\s{0,4})?|socket\.new\()"
-    r"['\"]([\w-]{1,60}(?:\.[\w-]{1,60}){1,4})\b",
+    r"|Client)\(\s{0,4}\(?(?:['\"]tcp['\"],\s{0,4})?|socket\.new\()['\"]([\w-]{1,60}(?:\.[\w-]{1,60}){1,4})\b",
     re.IGNORECASE,
 )
 _CONNECTS = lazy_pattern(

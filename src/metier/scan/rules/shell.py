@@ -22,19 +22,15 @@ __all__ = ["judge_shell"]
 _PROGRAM = lazy_pattern(r"[a-z][a-z0-9_.+-]{1,30}")
 _DATA_OPTIONS = words("-F --form -d --data --data-binary --data-raw --data-urlencode")
 _BUILTINS = words(
-    "echo cd export set local return exit shift read printf test true false pwd source eval trap wait "
-    "declare readonly unset "
-    "break continue alias type let"
+    "echo cd export set local return exit shift read printf test true false pwd source eval trap wait declare readonly unset"
+    " break continue alias type let"
 )
 _COMMON = words(
-    "git npm npx pnpm yarn bun node deno pip pip3 uv uvx python python3 docker docker-compose podman kubectl "
-    "helm terraform aws gcloud az "
-    "gh curl wget ssh scp rsync make cmake cargo go rustc java mvn gradle ffmpeg pandoc convert magick jq "
-    "yq sed awk grep rg find tar "
-    "zip unzip openssl gpg brew apt apt-get yum dnf apk systemctl crontab psql mysql sqlite3 redis-cli "
-    "mongosh playwright pytest ruff "
-    "claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase stripe osascript open "
-    "powershell pwsh nmap nc"
+    "git npm npx pnpm yarn bun node deno pip pip3 uv uvx python python3 docker docker-compose podman kubectl helm terraform"
+    " aws gcloud az gh curl wget ssh scp rsync make cmake cargo go rustc java mvn gradle ffmpeg pandoc convert magick jq yq"
+    " sed awk grep rg find tar zip unzip openssl gpg brew apt apt-get yum dnf apk systemctl crontab psql mysql sqlite3"
+    " redis-cli mongosh playwright pytest ruff claude codex gemini ollama vercel netlify wrangler flyctl heroku supabase"
+    " stripe osascript open powershell pwsh nmap nc"
 )
 _KEY_SENT = lazy_pattern(r"\$\{?([A-Z][A-Z0-9]{2,20}_(?:[A-Z0-9]+_)?(?:TOKEN|KEY|SECRET|PASSWORD|PAT))\b")
 _ORDINARY_HEADER = lazy_pattern(r"(?:-H)?\W{0,2}(?:authorization|[\w-]{0,20}api-?key|x-auth-token)\b", re.IGNORECASE)

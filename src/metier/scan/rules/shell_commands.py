@@ -18,16 +18,14 @@ from .file_writes import SEVERE_JOB, judge_writes
 __all__ = ["judge_command", "walk"]
 
 _HOME = lazy_pattern(
-    r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?"
-    r"|/var/?\*?|/bin/?|/boot/?|/lib/?"
-    r"|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
+    r"(?:/|/\*|~|~/|~/\*|\$home|\$home/|\$home/\*|\$\{home\}/?\*?|/home/?\*?|/users/?\*?|/etc/?\*?|/usr/?\*?|/var/?\*?"
+    r"|/bin/?|/boot/?|/lib/?|/(?:root)/?\*?|c:\\?\*?|%userprofile%\\?\*?|~/documents/?\*?|~/desktop/?\*?|~/\.\*?)"
 )
 # Expressions of sed and awk start with a slash too.
 _PATH = lazy_pattern(r"(?:~|\$HOME)?/[\w./*@%+:=~-]+")
 _READERS = words(
-    "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq "
-    "openssl dd tee python "
-    "python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
+    "cat less more head tail base64 xxd od strings grep cp mv tar zip gzip scp rsync curl wget sed awk jq openssl dd tee"
+    " python python3 sqlite3 cut sort nc ncat find ls gpg age 7z"
 )
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - words, no files
 _SHELLS = lazy_pattern(r"^(?:u\+s|\+s|4[0-7]{3}|6[0-7]{3}|g\+s)$")
@@ -215,9 +213,8 @@ def _systemctl(command: ShellCommand, text: SkillText, collector: FindingCollect
 def _protections(command: ShellCommand, text: SkillText, collector: FindingCollector) -> None:
     line = " ".join(command.words).lower()
     found = re.search(
-        r"spctl --(?:master|global)-disable|setenforce 0|ufw (?:--force )?disable|csrutil disable|iptables "
-        r"(?:-f|--flush)|auditctl -e ?0"
-        r"|netsh advfirewall set \w+ state off|fdesetup disable",
+        r"spctl --(?:master|global)-disable|setenforce 0|ufw (?:--force )?disable|csrutil disable|iptables (?:-f|--flush)"
+        r"|auditctl -e ?0|netsh advfirewall set \w+ state off|fdesetup disable",
         line,
     )
     if found:

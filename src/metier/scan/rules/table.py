@@ -106,8 +106,7 @@ RULES: dict[str, Rule] = {
              "A comment that a rendered page does not show gives the agent instructions. A reviewer may not have seen it.",
              "write it where a reader sees it, or delete it"),
         Rule("SK415", "text-in-image", "hidden-text", HIGH, MACHINE, "ASI01", "AITech-9.2",
-             "The metadata of an image holds instructions. People see the picture; a model with a file reader sees the "
-             "text.",
+             "The metadata of an image holds instructions. People see the picture; a model with a file reader sees the text.",
              "save the image without its metadata"),
         Rule("SK416", "hidden-markup", "hidden-text", MEDIUM, MACHINE, "ASI01", "AITech-9.2",
              "Text is styled so that a reader does not see it (no size, no colour, pushed below hundreds of blank lines) "
