@@ -94,6 +94,8 @@ class SentenceRule:
     message: str
     needs: tuple[re.Pattern[str], ...]
     """The rarest first."""
+    first_need: str
+    """The text of the first need, for an expression that searches for the first needs of many rules at once."""
     unless: re.Pattern[str] | None
     confidence: Confidence
     unknown_host: bool = False
@@ -113,4 +115,4 @@ def sentence_rule(
 ) -> SentenceRule:
     patterns = tuple(lazy_pattern(rf"(?<![\w-])(?:{need})") for need in needs)
     exception = lazy_pattern(unless) if unless else None
-    return SentenceRule(code, message, patterns, exception, confidence, unknown_host, spans_sentences)
+    return SentenceRule(code, message, patterns, needs[0], exception, confidence, unknown_host, spans_sentences)
