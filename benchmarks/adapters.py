@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# This folder is where Python looks first, and a room of the tests has our name.
+# Python looks in this folder first, and a package of the tests has the name of this file.
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -36,7 +36,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall,
 CALLS = 30
 GIVEN = {"skill_name": "guide", "resource_name": "references/guide.md"}
 TEXT = "A line of a guide that is read.\n" * 60
-Talk = Callable[[str], None]
+Converse = Callable[[str], None]
 """One conversation with the model at this address."""
 
 
@@ -119,20 +119,20 @@ def _note(report: Report, name: str, bare: Figure, skills: Figure) -> None:
     report.targets.append(Target(what=f"a tool call in {name}, over the bare framework", value=more, limit=1.0, unit="ms"))
 
 
-def _measured(talk: Talk, url: str) -> Sample:
+def _measured(converse: Converse, url: str) -> Sample:
     SCRIPT.left = CALLS
     wall, cpu = time.perf_counter(), time.process_time()
-    talk(url)
+    converse(url)
     assert SCRIPT.left == -1
     return Sample(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def _openai(skills: Skills | None) -> Talk:
+def _openai(skills: Skills | None) -> Converse:
     from openai import OpenAI
 
     from metier.adapters.openai import OpenAISkills
 
-    def talk(url: str) -> None:
+    def converse(url: str) -> None:
         system = "Read." if skills is not None else BARE["instructions"]
         messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": "Read it."}]
         with OpenAI(base_url=url, api_key="any") as client:
@@ -141,15 +141,15 @@ def _openai(skills: Skills | None) -> Talk:
             else:
                 _bare_loop(partial(client.chat.completions.create, model="m"), messages)
 
-    return talk
+    return converse
 
 
-def _litellm(skills: Skills | None) -> Talk:
+def _litellm(skills: Skills | None) -> Converse:
     import litellm
 
     from metier.adapters.litellm import LiteLLMSkills
 
-    def talk(url: str) -> None:
+    def converse(url: str) -> None:
         system = "Read." if skills is not None else BARE["instructions"]
         messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": "Read it."}]
         given: Any = {"model": "openai/m", "api_base": url, "api_key": "any"}
@@ -158,7 +158,7 @@ def _litellm(skills: Skills | None) -> Talk:
         else:
             _bare_loop(partial(litellm.completion, **given), messages)
 
-    return talk
+    return converse
 
 
 def _bare_loop(create: Callable[..., Any], messages: list[Any]) -> None:
@@ -173,7 +173,7 @@ def _bare_loop(create: Callable[..., Any], messages: list[Any]) -> None:
             messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
 
-def _openai_agents(skills: Skills | None) -> Talk:
+def _openai_agents(skills: Skills | None) -> Converse:
     from openai import AsyncOpenAI
 
     from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
@@ -193,7 +193,7 @@ def _openai_agents(skills: Skills | None) -> Talk:
     return lambda url: asyncio.run(run(url))
 
 
-def _pydantic_ai(skills: Skills | None) -> Talk:
+def _pydantic_ai(skills: Skills | None) -> Converse:
     from openai import AsyncOpenAI
     from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -211,14 +211,14 @@ def _pydantic_ai(skills: Skills | None) -> Talk:
     return lambda url: asyncio.run(run(url))
 
 
-def _langchain(skills: Skills | None) -> Talk:
+def _langchain(skills: Skills | None) -> Converse:
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
     from metier.adapters.langchain import SkillsMiddleware
 
-    def talk(url: str) -> None:
+    def converse(url: str) -> None:
         chat = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("any"))
         if skills is None:
             agent: Any = create_agent(chat, list(FUNCTIONS), system_prompt=BARE["instructions"])
@@ -227,10 +227,10 @@ def _langchain(skills: Skills | None) -> Talk:
         messages = [{"role": "user", "content": "Read it."}]
         agent.invoke({"messages": messages, "skills_conversation": "bench"}, {"recursion_limit": 4 * CALLS})
 
-    return talk
+    return converse
 
 
-def _agent_framework(skills: Skills | None) -> Talk:
+def _agent_framework(skills: Skills | None) -> Converse:
     from agent_framework import Agent, AgentSession
     from agent_framework.openai import OpenAIChatCompletionClient
     from openai import AsyncOpenAI
@@ -247,7 +247,7 @@ def _agent_framework(skills: Skills | None) -> Talk:
     return lambda url: asyncio.run(run(url))
 
 
-def _claude(skills: Skills | None) -> Talk:
+def _claude(skills: Skills | None) -> Converse:
     """Over the scripted transport: Claude Code itself is the same for both."""
     from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, tool
 
@@ -265,7 +265,7 @@ def _claude(skills: Skills | None) -> Talk:
             call = ScriptedCall("mcp__skills__read_skill_resource", GIVEN, id=f"call_{SCRIPT.left}")
             yield says("done") if SCRIPT.left < 0 else ModelAnswer(calls=(call,))
 
-    def talk(_: str) -> None:
+    def converse(_: str) -> None:
         own = ClaudeAgentOptions(system_prompt="Read.")
         if skills is not None:
             given = with_skills(own, skills, conversation="bench")
@@ -276,10 +276,10 @@ def _claude(skills: Skills | None) -> Talk:
         model.rest = said()
         asyncio.run(answers(given, ["Read it."], ScriptedClaude(model, given)))
 
-    return talk
+    return converse
 
 
-FRAMEWORKS: dict[str, Callable[[Skills | None], Talk]] = {
+FRAMEWORKS: dict[str, Callable[[Skills | None], Converse]] = {
     "OpenAI": _openai,
     "LiteLLM": _litellm,
     "OpenAI Agents SDK": _openai_agents,

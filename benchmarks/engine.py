@@ -1,11 +1,11 @@
-"""What the engine adds to a turn, and how soon `metier chat` shows its prompt.
+"""The overhead of the engine per turn, and the time until `metier chat` shows its prompt.
 
-A turn is selection, activation, the prompt, one request to a model over HTTP and the record of it all. The floor is that
-request alone: the same prompt, tools and history through the same client to the same scripted model, which runs in a
-process of its own. What is left is the engine: under 15 ms with 1,000 skills, under 60 ms with 20,000.
+A turn is selection, activation, the prompt, one request to a model over HTTP and the record. The floor is the request alone: the
+same prompt, tools and history through the same client to the same scripted model, which runs in its own process. The rest is
+the engine: under 15 ms with 1,000 skills, under 60 ms with 20,000.
 
-The start is measured on a terminal, from nothing to the first prompt, beside `python -c "import pydantic_ai"`: at most
-1.3 times that, because the model's client is imported behind the prompt.
+The start is measured on a terminal until the first prompt and compared with `python -c "import pydantic_ai"`: at most 1.3 times
+that, because the model's client is imported after the prompt is shown.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _turns(report: Report, home: Path, size: int, url: str, rounds: int) -> None
 
 
 async def _request(engine: AgentEngine) -> None:
-    """The last request of the engine again, without the engine."""
+    """Repeats the last request of the engine without the engine."""
     assert engine.prompt is not None
     client, messages = engine._client, engine._sent()[:-1]  # noqa: SLF001  (what the engine sent, without the engine)
     assert client is not None

@@ -1,9 +1,9 @@
-"""What evals cost: conflicts among a thousand skills, a request judged offline, and a skill's tests side by side.
+"""The cost of evals: conflicts among a thousand skills, a trigger eval offline, and a skill's tests in parallel.
 
     python benchmarks/evals.py [--quick] [--json]
 
-Each figure stands beside what it is made of: conflicts beside asking the ranker every request of every skill, a judged request
-beside a bare selection, tests at once beside the same tests one after the other.
+Each figure is compared with a floor or an alternative: conflicts with ranking every request of every skill, a trigger eval with
+the selections alone, parallel tests with the same tests one after another.
 """
 
 from __future__ import annotations

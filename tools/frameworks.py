@@ -1,4 +1,4 @@
-"""What each adapter supports, from running the conformance kit on it.
+"""Runs the conformance suite on each adapter, and writes the table of supported features.
 
 uv run python tools/frameworks.py                      runs every scenario and writes the table into docs/frameworks/README.md
 uv run python tools/frameworks.py --transcript NAME    prints one whole activation with a script, as the model saw it
@@ -39,7 +39,7 @@ SHORT = {
     "a_resource_is_read": "resource read",
     "no_path_leads_out_of_a_skill": "traversal refused",
     "a_script_runs_confined_and_within_limits": "script run with limits",
-    "a_failure_is_told_to_the_model_and_the_conversation_goes_on": "failure told to the model",
+    "a_failure_is_told_to_the_model_and_the_conversation_goes_on": "errors reported to the model",
     "a_disabled_skill_is_hidden": "disabled hidden",
     "at_most_so_many_are_active_and_the_model_is_told_who_left": "max active",
     "every_step_is_an_event": "events emitted",
@@ -51,7 +51,7 @@ SHORT = {
 
 
 def table(results: Mapping[str, Mapping[str, str]]) -> str:
-    """`results` are by adapter and scenario: yes, or the reason why not."""
+    """`results` by adapter and scenario: yes, or the reason."""
     names = list(results)
     lines = ["| |" + "|".join(f" {name} " for name in names) + "|", "|---|" + "---|" * len(names)]
     notes: list[str] = []

@@ -1,8 +1,8 @@
-"""Record the conversation that docs/chat.md shows, from a real chat on a real terminal with a scripted model.
+"""Records the conversation in docs/chat.svg: a real chat in a terminal with a scripted model.
 
     .venv/bin/python tools/recording.py
 
-Needs tmux. Everything but the model's words is what it is: the skills are picked, activated and run in the sandbox.
+Needs tmux. Only the answers of the model are scripted: skills are selected, activated and run in the sandbox.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says, 
 
 ROOT = Path(__file__).resolve().parent.parent
 CSV = "month,sales\njan,120\nfeb,135\nmar,160\napr,158\n"
-ASKED = "Describe the data in sales.csv, in our house style: jan 120, feb 135, mar 160, apr 158"
+ASKED = "Describe the data in sales.csv, in our report style: jan 120, feb 135, mar 160, apr 158"
 ANSWER = """\
 **Sales grew by a third since January.**
 
@@ -52,7 +52,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ModelServer(script) as model:
         home = Path(folder)
         skill_folder(
-            home / ".metier/skills", "house-style", head="triggers:\n  keywords: [house style]",
+            home / ".metier/skills", "report-style", head="triggers:\n  keywords: [report style]",
             body="Lead with the finding, in bold. Then one table. Then one sentence. No adjectives.\n",
         )  # fmt: skip
         screen = _recorded(home, model.url)
