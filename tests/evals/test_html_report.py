@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 from metier.evals.charts import Bar, bars
-from metier.evals.grading import Grade
+from metier.evals.grades import Grade
 from metier.evals.html_report import render_html
 from metier.evals.outputs import OutputReport
 from metier.evals.run_task import TaskResult

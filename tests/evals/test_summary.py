@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metier.evals.grading import Grade
+from metier.evals.grades import Grade
 from metier.evals.run_task import TaskResult
 from metier.evals.summary import FlagKind, GradedRun, find_flags, spread, summarize
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .conflicts import ConflictReport, SkillConflict, find_conflicts
     from .files import Assertion, EvalCase, EvalFileError, TriggerQuery, balance, meant_for_others, read_cases, read_queries
-    from .grading import Grade, grade
+    from .grades import Grade, grade
     from .html_report import render_html
     from .interpreters import interpreters_with
     from .judges import judge_factory
@@ -43,7 +43,7 @@ _EXPORTS = {
         "read_cases",
         "read_queries",
     ),
-    "metier.evals.grading": (
+    "metier.evals.grades": (
         "Grade",
         "grade",
     ),

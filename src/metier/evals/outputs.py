@@ -12,7 +12,7 @@ from metier.runtime import Limits, Permissions, ScriptRunner
 from metier.values import dataclass
 
 from .files import EvalCase
-from .grading import grade
+from .grades import grade
 from .parallel import run_parallel
 from .results_folder import ResultsFolder
 from .run_task import Variant, run_task

@@ -9,7 +9,7 @@ from typing import Any
 
 from metier.values import dataclass
 
-from .grading import Grade
+from .grades import Grade
 from .run_task import TaskResult
 
 __all__ = ["EvalFlag", "FlagKind", "GradedRun", "Spread", "find_flags", "spread", "summarize"]
