@@ -1,8 +1,8 @@
 """The overhead of the engine per turn, and the time until `metier chat` shows its prompt.
 
-A turn is selection, activation, the prompt, one request to a model over HTTP and the record. The floor is the request alone: the
-same prompt, tools and history through the same client to the same scripted model, which runs in its own process. The rest is
-the engine: under 15 ms with 1,000 skills, under 60 ms with 20,000.
+A turn is selection, activation, the prompt, one request to a model over HTTP and the record. The floor is the request alone:
+the same prompt, tools and history through the same client to the same scripted model, which runs in its own process. The
+rest is the engine: under 15 ms with 1,000 skills, under 60 ms with 20,000.
 
 The start is measured on a terminal until the first prompt and compared with `python -c "import pydantic_ai"`: at most 1.3 times
 that, because the model's client is imported after the prompt is shown.
