@@ -77,7 +77,7 @@ def get(job: FetchJob, url: str, *, limit: int, named: str, via: str | None = No
 
 
 def _direct(url: str, job: FetchJob, key: str) -> Fetched:
-    """Fetches an archive or a SKILL.md, told apart by its bytes."""
+    """Fetches an archive or a SKILL.md, distinguished by its bytes."""
     job.report(FetchStage.FETCHING)
     record = (job.access.cache.recall(key) if job.access.cache else None) or {}
     known = job.recalled(key) if record.get("etag") else None

@@ -1,6 +1,6 @@
 """Plans an installation: wanted, locked and on disk -> steps. Pure: it looks nothing up.
 
-The rules: what is up to date stays. What metier installed and nobody edited is replaced. What was edited is replaced only by a
+The rules: what is up to date stays. An unedited skill is replaced. What was edited is replaced only by a
 newer version, and only if the user chose how. What metier did not install, or installed from another origin, is a conflict.
 """
 
