@@ -305,7 +305,7 @@ def test_a_policy_that_forbids_scripts_holds_here_too(tmp_path: Path) -> None:
         async with serving(tmp_path, scripts=True) as client:
             told = await client.call_tool("run_skill_script", {"skill_name": "greet", "script_name": "hello.sh"})
             assert told.is_error
-            assert "not allowed" in text_of(told)
+            assert "may not use" in text_of(told)
 
     run(main())
 

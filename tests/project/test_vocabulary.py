@@ -26,7 +26,7 @@ SOURCE = ROOT / "src" / "metier"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # (a) Options that are always written with their package: `runtime.Limits`.
-REPEATED_CLASSES = {"SkillsSelected"}
+REPEATED_CLASSES: set[str] = set()
 
 # (b) Commands that do not live in the file of their name.
 MISPLACED_COMMANDS: set[str] = set()

@@ -76,8 +76,8 @@ class App:
         from .skills import LocalSkills
 
         return LocalSkills(
-            paths=self.paths, settings=self.settings, environment=self.environment, is_trusted=self.is_trusted,
-            installation=self.installation, remote_servers=self.remote_servers,
+            paths=self.paths, settings=self.settings, user_settings=self.user_settings, environment=self.environment,
+            is_trusted=self.is_trusted, installation=self.installation,
         )  # fmt: skip
 
     @cached_property
@@ -118,13 +118,9 @@ class App:
 
         return Registries(paths=self.paths, settings=self.settings, environment=self.environment)
 
-    @cached_property
+    @property
     def remote_servers(self) -> RemoteServers:
-        """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
-        from metier.mcp import RemoteServers
-
-        table = self.user_settings["skills.mcp"].value
-        return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
+        return self.skills.remote_servers
 
     @cached_property
     def sessions(self) -> Sessions:

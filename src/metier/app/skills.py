@@ -28,10 +28,10 @@ __all__ = ["LocalSkills"]
 class LocalSkills:
     paths: Paths
     settings: Settings
+    user_settings: Settings
     environment: Mapping[str, str]
     is_trusted: bool
     installation: Installation
-    remote_servers: RemoteServers
 
     @cached_property
     def filters(self) -> CatalogFilters:
@@ -46,6 +46,14 @@ class LocalSkills:
             allow=strings("skills.allow"),
             deny=strings("skills.deny"),
         )
+
+    @cached_property
+    def remote_servers(self) -> RemoteServers:
+        """MCP servers that offer skills. Only the user's settings name them, because a project could name any program."""
+        from metier.mcp import RemoteServers
+
+        table = self.user_settings["skills.mcp"].value
+        return RemoteServers(table, cache=self.paths.cache("mcp"), environment=self.environment)
 
     @cached_property
     def machine(self) -> LocalMachine:

@@ -6,7 +6,6 @@ that file. A listing is bound to the command or URL it came from: after a change
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -239,6 +238,9 @@ class RemoteServers:
 
         A server that fails does not keep the others from being asked; the error is raised only if all of them fail.
         """
+        # Imported here: a catalog needs none of it.
+        import asyncio
+
         servers = self._named(names)
         done: list[ServerListing] = []
         failed: dict[str, MetierError] = {}

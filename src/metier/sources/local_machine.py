@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import sys
 
 __all__ = ["LocalMachine"]
@@ -30,6 +29,9 @@ class LocalMachine:
 
     def has_command(self, name: str) -> bool:
         if name not in self.commands:
+            # Imported here: it loads every compression library, and few skills need a command.
+            import shutil
+
             self.commands[name] = shutil.which(name, path=self._path)
         return self.commands[name] is not None
 
