@@ -42,7 +42,7 @@ FOREIGN_VARIABLES: set[str] = set()
 
 # (e) Modules that end in -ing and are nouns, and identifiers that are metaphors.
 NOUNS = {
-    "metier.disclosure.escaping", "metier.evals.grading", "metier.install.refs.parsing", "metier.registry.server.routing",
+    "metier.disclosure.escaping", "metier.install.refs.parsing", "metier.registry.server.routing",
     "metier.testing",
 }  # fmt: skip
 PARTICIPLES: set[str] = set()
