@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import anthropic
 import openai
 import pytest
 
+from guards import eventually
 from metier.testing import ModelAnswer, ModelRequest, ModelServer, ScriptedCall, StreamFault, calls, fails, says
 
 TOOL: Any = {"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}
@@ -142,11 +142,14 @@ def test_messages_carry_text_calls_and_usage(streamed: bool) -> None:
     assert (seen.system, seen.user, seen.tools, seen.results) == ("Be brief.", "Add", ("add",), ("3",))
 
 
-def test_a_rate_limit_says_how_long_to_wait_and_the_client_waits() -> None:
-    with ModelServer([fails(429, "slow down", retry_after=0.3), says("ok")]) as model:
-        start = time.monotonic()
+def test_a_rate_limit_says_how_long_to_wait_and_the_client_retries() -> None:
+    limited = fails(429, "slow down", retry_after=0.3)
+    with ModelServer([limited, limited, says("ok")]) as model:
+        with pytest.raises(openai.RateLimitError) as raised:
+            ask(model, retries=0)
+        assert float(raised.value.response.headers["retry-after"]) == 0.3
         assert ask(model, retries=1).choices[0].message.content == "ok"
-        assert time.monotonic() - start >= 0.3
+        assert len(model.requests) == 3
 
 
 def test_errors_arrive_as_the_api_words_them() -> None:
@@ -201,10 +204,11 @@ def test_a_whole_answer_may_be_broken_too(fault: StreamFault) -> None:
 
 
 def test_chunks_arrive_one_by_one() -> None:
-    with ModelServer([says("one two three", pause=0.1)]) as model, openai.OpenAI(base_url=model.url, api_key="x") as client:
-        start = time.monotonic()
-        times = [time.monotonic() - start for _ in streaming(client)]
-    assert times[-1] - times[0] >= 0.3
+    # The second chunk would come in a day: the first arrives without it.
+    model = ModelServer([says("one two three", pause=86_400)])
+    with openai.OpenAI(base_url=model.url, api_key="x", max_retries=0) as client:
+        assert next(streaming(client)) is not None
+        model.close()
 
 
 def test_a_client_that_hangs_up_is_counted() -> None:
@@ -213,20 +217,15 @@ def test_a_client_that_hangs_up_is_counted() -> None:
             stream = client.chat.completions.create(model="m", messages=[], stream=True)
             next(iter(stream))
             stream.close()
-        deadline = time.monotonic() + 5
-        while not model.hung_up and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert model.hung_up == 1
+        eventually(lambda: model.hung_up == 1, "the server noticed that the client hung up")
 
 
 def test_closing_does_not_wait_for_slow_answers() -> None:
-    model = ModelServer([says("word " * 100, pause=60)])
+    model = ModelServer([says("word " * 100, pause=86_400)])
     with openai.OpenAI(base_url=model.url, api_key="x", max_retries=0) as client:
         stream = streaming(client)
         next(stream)
-        start = time.monotonic()
         model.close()
-        assert time.monotonic() - start < 5
         with pytest.raises(openai.APIError):
             list(stream)
 
