@@ -1,8 +1,8 @@
-"""Ask a server as fast as it answers, over kept-alive connections; as a process of its own, so that it has its own core.
+"""Sends requests over kept-alive connections as fast as the server responds, in a separate process.
 
     python -m benchmarks.http_load HOST PORT SECONDS CONNECTIONS < paths
 
-Prints one JSON object: answers a second, and the 50th and 99th percentile of the time to an answer in milliseconds.
+Prints one JSON object: requests per second, and the 50th and 99th percentile of the latency in milliseconds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import time
 from itertools import cycle
 
 
-class Asker(asyncio.Protocol):
-    """One connection: the next question follows as soon as an answer is whole."""
+class LoadConnection(asyncio.Protocol):
+    """One connection, which sends the next request after each complete response."""
 
     def __init__(self, requests: list[bytes], start: int, ends: float) -> None:
         self.requests = cycle(requests[start % len(requests) :] + requests[: start % len(requests)])
@@ -63,14 +63,14 @@ async def main(host: str, port: int, seconds: float, connections: int, paths: li
     requests = [f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode() for path in paths]
     loop = asyncio.get_running_loop()
     started = time.perf_counter()
-    askers = [Asker(requests, number * 37, started + seconds) for number in range(connections)]
-    await asyncio.gather(*(loop.create_connection(lambda one=one: one, host, port) for one in askers))  # type: ignore[misc]
-    await asyncio.gather(*(asker.done for asker in askers))
-    times = sorted(moment for asker in askers for moment in asker.times)
+    connections = [LoadConnection(requests, number * 37, started + seconds) for number in range(connections)]
+    await asyncio.gather(*(loop.create_connection(lambda one=one: one, host, port) for one in connections))  # type: ignore[misc]
+    await asyncio.gather(*(asker.done for asker in connections))
+    times = sorted(moment for asker in connections for moment in asker.times)
     taken = time.perf_counter() - started
     print(json.dumps({
         "rps": len(times) / taken, "p50": times[len(times) // 2] * 1000, "p99": times[len(times) * 99 // 100] * 1000,
-        "answers": len(times), "failed": sum(asker.failed for asker in askers),
+        "answers": len(times), "failed": sum(asker.failed for asker in connections),
     }))  # fmt: skip
 
 

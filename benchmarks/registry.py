@@ -1,9 +1,9 @@
-"""The registry against a bare Starlette route: answers a second, searches, publishes, memory; on SQLite and on PostgreSQL.
+"""Compares the registry with a bare Starlette route on SQLite and PostgreSQL: requests per second, search, publish, memory.
 
     python -m benchmarks.registry [--quick] [--json]
 
-Server and asker take turns in one run; each has a core of its own where there are two. Skills are the real ones of
-../shared/data if that is there, else made up. PostgreSQL comes from the wheel in the group `servers`.
+Registry and bare route are measured in turns. Server and client run on separate cores if there are two. PostgreSQL comes from
+the wheel in the group `servers`. Skills come from ../shared/data if it exists, else they are generated.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def load(port: int, paths: Sequence[str], *, seconds: float) -> dict[str, float]
 
 
 def publish_all(server: Server, amount: int) -> dict[str, float]:
-    """How long each took, by name. Some real skills are refused by the scan, as they should be; those are left out."""
+    """Returns the duration of each publish by name. Skills that the scan refuses are left out."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     head = {"authorization": f"Bearer {server.token}", "content-type": "application/zip"}
     times: dict[str, float] = {}
@@ -147,7 +147,7 @@ def publish_all(server: Server, amount: int) -> dict[str, float]:
 
 
 def archives(amount: int) -> Iterator[tuple[str, bytes]]:
-    """One of 40 kB, then `amount` packed skills with real or made-up words. Packing is not in anybody's clock."""
+    """Yields a skill of 40 kB, then `amount` other packed skills. Packing is not measured."""
     noise = random.Random(0).randbytes(40_000)
     yield "bench-large", packed("bench-large", "Forty kilobytes to download", "# Large\n", {"assets/noise.bin": noise})
     for number, (description, body) in zip(range(amount), _texts(), strict=False):
@@ -187,7 +187,7 @@ def floor() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def registry(folder: Path, engine: str, *more: str) -> Iterator[Server]:
-    """One worker, with everything it keeps below the folder."""
+    """Runs one worker with its data in the folder."""
     home = folder / "home"
     (home / ".metier").mkdir(parents=True, exist_ok=True)
     (home / ".metier" / "config.toml").write_text("[registry]\nrate_limits = false\n")

@@ -1,4 +1,4 @@
-"""The floor that the registry is measured against: one JSON route of Starlette, on the same server with the same options."""
+"""The baseline for the registry benchmark: one JSON route of Starlette with the same server options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 SKILL = {
-    "name": "pdf-forms", "description": "Fill, read and flatten PDF forms. Use when somebody has a form to fill. " * 4,
+    "name": "pdf-forms", "description": "Fill, read and flatten PDF forms. Use when the user has a form to fill. " * 4,
     "version": "1.2.3", "author": "acme", "downloads": 1234, "download_url": "http://127.0.0.1/skills/pdf-forms/1.2.3.zip",
     "tags": ["pdf", "forms"], "digest": "sha256:" + "0" * 64, "license": "MIT",
 }  # fmt: skip

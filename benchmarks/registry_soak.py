@@ -1,9 +1,9 @@
-"""A registry under mixed load that is killed again and again: is every publish that was answered there, whole, and once?
+"""Kills a registry repeatedly under mixed load, and checks that every acknowledged publish exists once and complete.
 
     python -m benchmarks.registry_soak [--minutes 5] [--every 20] [--engine sqlite|postgresql]
 
-Publishers, readers and yankers work at once; the server gets SIGKILL every so many seconds and is started again. At the end
-every answered publish is read back, its archive is compared with what was sent, and versions are counted.
+Clients publish, read and yank concurrently; the server gets SIGKILL at an interval and is restarted. At the end every
+acknowledged publish is read back, its archive is compared, and its versions are counted.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ OTHERS = (ConnectionError, http.client.HTTPException, TimeoutError, OSError)
 
 @dataclass
 class Ledger:
-    """What happened, as the clients saw it."""
+    """The events that the clients observed."""
 
     published: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
-    """Answered with 2xx: by name and version, the digest that was answered and the one of the archive."""
+    """Acknowledged publishes: name and version to the digests of the response and of the archive."""
     answers: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -191,7 +191,7 @@ def yanker(site: Site, ledger: Ledger) -> Callable[[], None]:
 
 
 def audit(site: Site, ledger: Ledger) -> list[str]:
-    """Everything that was promised, read back."""
+    """Reads back every acknowledged publish."""
     wrong: list[str] = []
     for (name, version), (digest, archive) in ledger.published.items():
         status, body = site.ask("GET", f"/skills/{name}/versions")

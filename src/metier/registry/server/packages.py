@@ -243,7 +243,7 @@ class _Packages:
         if visibility and visibility not in tuple(PackageVisibility):
             raise UsageError(f"{visibility[:40]!r} is no visibility", hint="choose private or public")
         registry = request.registry
-        # Whoever may not publish is told so before a megabyte is sent.
+        # Checked before the upload is read, so that a refused caller does not send the archive.
         registry.publisher.namespace(request.caller, parameters.get("namespace", ""))
         data, fields = await read_archive(request, limit=registry.options.upload_bytes)
         intent = PublishRequest(

@@ -62,7 +62,7 @@ class PackageRows:
 
     async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
         async with self.engine.transaction() as transaction:
-            package = await self._claimed(transaction, draft, owners_of)
+            package = await self._lock_package(transaction, draft, owners_of)
             rows = await transaction.rows("select version, digest from release where package = ?", (package.id,))
             version, is_new = _resolve_version(draft, dict(rows))
             if is_new:
@@ -75,8 +75,8 @@ class PackageRows:
             )
         return package, Release(*found[0]), is_new
 
-    async def _claimed(self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
-        """The package's row, held until the transaction ends; made if there is none."""
+    async def _lock_package(self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
+        """Returns the package's row, locked until the transaction ends. Creates it if there is none."""
         made = await transaction.rows(
             "insert into package (kind, name, namespace, visibility, status, created, updated) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (kind, name) do nothing returning id",
@@ -102,12 +102,12 @@ class PackageRows:
         owners = {row[0] for row in await transaction.rows("select namespace from owner where package = ?", (package.id,))}
         if owners_of is not None and owners.isdisjoint(owners_of):
             raise RefusedError(
-                f"{draft.name!r} belongs to somebody else here",
+                f"{draft.name!r} belongs to another namespace",
                 rule="not-owner",
                 hint="choose another name, or ask its owners to add you",
             )
         if package.status == PackageStatus.DELETED:
-            raise ConflictError(f"{draft.name!r} was deleted, and its name is reserved", hint="undelete it, then publish")
+            raise ConflictError(f"{draft.name!r} was deleted and its name is reserved", hint="undelete it, then publish")
         return package
 
     async def _add(self, transaction: Transaction, package_id: int, version: str, draft: ReleaseDraft) -> None:
