@@ -29,7 +29,7 @@ class LoadConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._ask()
+        self._send()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -43,34 +43,34 @@ class LoadConnection(asyncio.Protocol):
             length = int(lower[place + 15 :].split(b"\r\n", 1)[0]) if place >= 0 else 0
             self._wanted = len(head) + 4 + length
         if len(self._buffer) >= self._wanted:
-            self.times.append(time.perf_counter() - self._asked)
-            self._ask()
+            self.times.append(time.perf_counter() - self._sent_at)
+            self._send()
 
     def connection_lost(self, _error: Exception | None) -> None:
         if not self.done.done():
             self.done.set_result(None)
 
-    def _ask(self) -> None:
+    def _send(self) -> None:
         self._buffer, self._wanted = b"", -1
-        self._asked = time.perf_counter()
-        if self._asked >= self.ends:
+        self._sent_at = time.perf_counter()
+        if self._sent_at >= self.ends:
             self._transport.close()
             return
         self._transport.write(next(self.requests))
 
 
-async def main(host: str, port: int, seconds: float, connections: int, paths: list[str]) -> None:
+async def main(host: str, port: int, seconds: float, count: int, paths: list[str]) -> None:
     requests = [f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode() for path in paths]
     loop = asyncio.get_running_loop()
     started = time.perf_counter()
-    connections = [LoadConnection(requests, number * 37, started + seconds) for number in range(connections)]
+    connections = [LoadConnection(requests, number * 37, started + seconds) for number in range(count)]
     await asyncio.gather(*(loop.create_connection(lambda one=one: one, host, port) for one in connections))  # type: ignore[misc]
-    await asyncio.gather(*(asker.done for asker in connections))
-    times = sorted(moment for asker in connections for moment in asker.times)
+    await asyncio.gather(*(each.done for each in connections))
+    times = sorted(latency for each in connections for latency in each.times)
     taken = time.perf_counter() - started
     print(json.dumps({
         "rps": len(times) / taken, "p50": times[len(times) // 2] * 1000, "p99": times[len(times) * 99 // 100] * 1000,
-        "answers": len(times), "failed": sum(asker.failed for asker in connections),
+        "answers": len(times), "failed": sum(each.failed for each in connections),
     }))  # fmt: skip
 
 
