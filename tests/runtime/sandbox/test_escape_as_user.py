@@ -119,7 +119,7 @@ def test_the_whole_suite_holds_for_an_ordinary_user(ground: Path) -> None:
         *suite,
     ]
     done = subprocess.run(
-        words, cwd=ground, env=environment, user=USER, group=USER, extra_groups=[], capture_output=True, text=True, timeout=240,
+        words, cwd=ground, env=environment, user=USER, group=USER, extra_groups=[], capture_output=True, text=True, timeout=900,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

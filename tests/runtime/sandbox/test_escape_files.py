@@ -258,6 +258,7 @@ def test_e37_a_run_does_not_see_what_another_one_has(stage: Stage, level: Isolat
         runner = Runner(level=level)
         first = asyncio.create_task(runner.run(stage.run("e37_leave", level)))
         while not (ready := survivors(f"{stage.nonce}-ready")):
+            assert not first.done(), first
             await asyncio.sleep(0.02)
         other = [*scratch_folders(ready[0]), "/tmp"][0]
         second = await runner.run(stage.run("e37_look", level, facts={"other": other}))

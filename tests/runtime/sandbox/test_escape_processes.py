@@ -94,6 +94,7 @@ def test_a_cancelled_run_has_ended_when_the_cancellation_arrives(stage: Stage, l
     async def cancel() -> None:
         task = asyncio.create_task(Runner(level=level).run(stage.run("e18", level)))
         while len(survivors(stage.nonce)) < 3:
+            assert not task.done(), task
             await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -61,7 +61,7 @@ def scratch_folders(pid: int) -> list[str]:
     except OSError:
         return []
     homes = [word.removeprefix(b"HOME=").decode() for word in words if word.startswith(b"HOME=")]
-    return [home for home in homes if "/metier-" in home]
+    return [home for home in homes if "/metier-" in home and home.endswith("/scratch")]
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
