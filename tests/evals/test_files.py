@@ -35,9 +35,9 @@ def test_the_same_request_is_asked_once() -> None:
 
 
 def test_a_skill_without_evals_is_told_where_they_go() -> None:
-    with pytest.raises(NotFoundError, match="trim has no trigger evals") as told:
+    with pytest.raises(NotFoundError, match="trim has no trigger evals") as raised:
         read_queries(eval_files(), skill="trim")
-    assert "evals/eval_queries.json" in told.value.hint
+    assert "evals/eval_queries.json" in raised.value.hint
     with pytest.raises(NotFoundError, match="trim has no output evals"):
         read_cases(eval_files(evals__eval_queries=ASKED), skill="trim")
 
@@ -89,12 +89,12 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("document", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
 def test_what_is_wrong_with_queries_is_one_sentence(document: Any, sentence: str) -> None:
-    with pytest.raises(EvalFileError) as told:
+    with pytest.raises(EvalFileError) as raised:
         read_queries(eval_files(evals__eval_queries=document))
-    assert str(told.value).startswith("evals/eval_queries.json: ")
-    assert sentence in str(told.value)
-    assert "\n" not in str(told.value)
-    assert told.value.hint
+    assert str(raised.value).startswith("evals/eval_queries.json: ")
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert raised.value.hint
 
 
 WRONG_TASKS: list[tuple[Any, str]] = [
@@ -114,9 +114,9 @@ WRONG_TASKS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("row", "sentence"), WRONG_TASKS, ids=[sentence for _, sentence in WRONG_TASKS])
 def test_what_is_wrong_with_a_task_is_one_sentence(row: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(EvalFileError, match=r"^evals/evals.json: entry 1") as told:
+    with pytest.raises(EvalFileError, match=r"^evals/evals.json: entry 1") as raised:
         read_cases(eval_files(evals__evals=[row]))
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a\x00b"])

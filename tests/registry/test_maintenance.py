@@ -19,7 +19,7 @@ from metier.registry.maintenance import copy_registry, delete_unused_archives
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import rows_digest
 from metier.testing.registry import draft
-from registry.building import site
+from registry.builders import site
 from registry.servers import ObjectStore, Postgres
 
 Place = tuple[SqlStore, BlobStore]

@@ -14,7 +14,7 @@ from metier.errors import UnavailableError
 from metier.registry.store import open_store
 from metier.registry.store.migrate import migrations
 from metier.testing import run_now
-from registry.building import site
+from registry.builders import site
 from registry.servers import ObjectStore, Postgres
 
 

@@ -31,25 +31,25 @@ def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> N
 
 
 def test_unsubscribing_ends_it() -> None:
-    bus, told = EventBus(), EventRecorder()
-    stop = bus.subscribe(told)
+    bus, recorder = EventBus(), EventRecorder()
+    stop = bus.subscribe(recorder)
     stop()
     stop()
     bus.emit(read("a"))
-    assert told.events == []
+    assert recorder.events == []
 
 
 def test_a_failing_subscriber_is_logged_and_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
-    bus, told = EventBus(), EventRecorder()
+    bus, recorder = EventBus(), EventRecorder()
 
     def fails(_: Event) -> None:
         raise ValueError("oh")
 
     bus.subscribe(fails)
-    bus.subscribe(told)
+    bus.subscribe(recorder)
     with caplog.at_level(logging.WARNING):
         bus.emit(read("a"))
-    assert told.kinds == ["ResourceRead"]
+    assert recorder.kinds == ["ResourceRead"]
     assert bus.failures == 1
     assert "fails failed: ValueError: oh" in caplog.text
 

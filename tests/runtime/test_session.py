@@ -222,12 +222,12 @@ def test_a_skill_that_is_missing_after_the_restart_is_deactivated(skills: Path, 
     store = SqliteSessionStore(tmp_path / "sessions.sqlite")
     session_over(skills, services=SessionServices(store=store)).activate("a")
     shutil.rmtree(skills / "a")
-    told = EventRecorder()
+    recorder = EventRecorder()
     bus = EventBus()
-    bus.subscribe(told)
+    bus.subscribe(recorder)
     after = session_over(skills, services=SessionServices(store=store, bus=bus))
     assert after.active == ()
-    assert [(event.name, event.reason) for event in told.of(events.SkillDeactivated)] == [("a", "missing")]
+    assert [(event.name, event.reason) for event in recorder.of(events.SkillDeactivated)] == [("a", "missing")]
 
 
 def test_a_new_catalog_takes_effect_at_once(skills: Path) -> None:
@@ -281,26 +281,28 @@ def test_reading_goes_through_the_one_gate(skills: Path) -> None:
 
 
 def test_the_events_tell_the_story(skills: Path) -> None:
-    told, bus = EventRecorder(), EventBus()
-    bus.subscribe(told)
+    recorder, bus = EventRecorder(), EventBus()
+    bus.subscribe(recorder)
     session = session_over(skills, services=SessionServices(bus=bus, clock=TickingClock()), max_active=1)
     session.activate("a")
     session.read("a", "references/guide.md")
     session.activate("b")
-    assert told.kinds == ["SkillActivated", "ResourceRead", "SkillDeactivated", "SkillActivated"]
-    activated = told.of(events.SkillActivated)[0]
+    assert recorder.kinds == ["SkillActivated", "ResourceRead", "SkillDeactivated", "SkillActivated"]
+    activated = recorder.of(events.SkillActivated)[0]
     assert (activated.name, activated.path, activated.session) == ("a", f"{skills}/a/SKILL.md", "talk")
     assert activated.timestamp.tzinfo is not None
-    assert told.of(events.SkillDeactivated)[0].reason == "limit"
+    assert recorder.of(events.SkillDeactivated)[0].reason == "limit"
 
 
 def test_a_shadowed_skill_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path / "low", "same")
     skill_folder(tmp_path / "high", "same")
-    told, bus = EventRecorder(), EventBus()
-    bus.subscribe(told)
+    recorder, bus = EventRecorder(), EventBus()
+    bus.subscribe(recorder)
     Session(metier.discover(tmp_path / "low", tmp_path / "high"), services=SessionServices(bus=bus))
-    assert [(event.name, event.path) for event in told.of(events.SkillShadowed)] == [("same", f"{tmp_path}/low/same/SKILL.md")]
+    assert [(event.name, event.path) for event in recorder.of(events.SkillShadowed)] == [
+        ("same", f"{tmp_path}/low/same/SKILL.md")
+    ]
 
 
 def test_a_budget_of_tokens_holds_over_restarts(skills: Path, tmp_path: Path) -> None:
@@ -368,11 +370,11 @@ def test_an_ephemeral_skill_takes_its_dependencies_along(tmp_path: Path) -> None
 
 def test_a_refused_activation_is_an_event(tmp_path: Path) -> None:
     skill_folder(tmp_path, "off", head="default_enabled: false")
-    told, bus = EventRecorder(), EventBus()
-    bus.subscribe(told)
+    recorder, bus = EventRecorder(), EventBus()
+    bus.subscribe(recorder)
     with pytest.raises(RefusedError):
         session_over(tmp_path, services=SessionServices(bus=bus)).activate("off")
-    assert [(event.name, event.what, event.rule) for event in told.of(events.ActionRefused)] == [
+    assert [(event.name, event.what, event.rule) for event in recorder.of(events.ActionRefused)] == [
         ("off", "activate", "skill-disabled")
     ]
 

@@ -101,9 +101,9 @@ class TestEvents:
         from metier.runtime import EventBus, events
         from metier.testing import EventRecorder
 
-        bus, told = EventBus(), EventRecorder()
-        bus.subscribe(told, events.SkillActivated)
+        bus, recorder = EventBus(), EventRecorder()
+        bus.subscribe(recorder, events.SkillActivated)
         Session(metier.discover(root), services=SessionServices(bus=bus)).activate("plain")
-        [event] = told.of(events.SkillActivated)
+        [event] = recorder.of(events.SkillActivated)
         assert (event.name, event.path) == ("plain", f"{root}/plain/SKILL.md")
         assert event.timestamp.tzinfo is not None

@@ -83,8 +83,8 @@ def collector() -> Iterator[Collector]:
     made.end()
 
 
-def told_to(telemetry: Telemetry, root: Path, answer: Any = "drawn\n") -> None:
-    """A short conversation, every part of which is told to telemetry."""
+def run_conversation(telemetry: Telemetry, root: Path, answer: Any = "drawn\n") -> None:
+    """A short conversation, every part of which is reported to telemetry."""
     skill_folder(
         root,
         "chart",
@@ -111,7 +111,7 @@ def told_to(telemetry: Telemetry, root: Path, answer: Any = "drawn\n") -> None:
 
 
 def test_a_call_is_a_span_by_the_gen_ai_skill_conventions(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint), tmp_path)
+    run_conversation(otlp_telemetry(collector.endpoint), tmp_path)
     spans = collector.spans()
     read = spans["execute_tool read_skill_resource chart references/x.md"]
     assert read["gen_ai.operation.name"] == "execute_tool"
@@ -125,7 +125,7 @@ def test_a_call_is_a_span_by_the_gen_ai_skill_conventions(tmp_path: Path, collec
 
 
 def test_a_script_that_failed_is_a_span_with_an_error(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint), tmp_path, outcome("", exit_code=3, duration=1.5))
+    run_conversation(otlp_telemetry(collector.endpoint), tmp_path, outcome("", exit_code=3, duration=1.5))
     span = collector.spans()["run_script chart scripts/draw.py"]
     assert (span["error.type"], span["process.exit.code"], span["metier.isolation.level"]) == ("script-failed", 3, "namespace")
     assert span["span"].status.code == 2
@@ -133,7 +133,7 @@ def test_a_script_that_failed_is_a_span_with_an_error(tmp_path: Path, collector:
 
 
 def test_usage_is_exported_as_metrics(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint), tmp_path)
+    run_conversation(otlp_telemetry(collector.endpoint), tmp_path)
     metrics = collector.metrics()
     [by_model, by_user] = sorted(metrics["metier.skill.activations"].sum.data_points, key=lambda point: str(point.attributes))
     assert by_model.as_int + by_user.as_int == 2
@@ -143,21 +143,21 @@ def test_usage_is_exported_as_metrics(tmp_path: Path, collector: Collector) -> N
 
 
 def test_content_is_never_sent_unless_it_was_asked_for(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint), tmp_path / "quiet")
+    run_conversation(otlp_telemetry(collector.endpoint), tmp_path / "quiet")
     everything = b"".join(body for _, _, body in collector.received)
     assert b"Does chart" not in everything
     assert b"secret" not in everything
-    told_to(otlp_telemetry(collector.endpoint, content=True), tmp_path / "loud")
+    run_conversation(otlp_telemetry(collector.endpoint, content=True), tmp_path / "loud")
     assert collector.spans()["execute_tool load_skill chart"]["gen_ai.skill.description"].startswith("Does chart")
 
 
 def test_headers_reach_the_collector(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint, headers={"x-api-key": "k"}), tmp_path)
+    run_conversation(otlp_telemetry(collector.endpoint, headers={"x-api-key": "k"}), tmp_path)
     assert {headers.get("x-api-key") for _, headers, _ in collector.received} == {"k"}
 
 
 def test_metrics_can_be_left_out(tmp_path: Path, collector: Collector) -> None:
-    told_to(otlp_telemetry(collector.endpoint, metrics=False), tmp_path)
+    run_conversation(otlp_telemetry(collector.endpoint, metrics=False), tmp_path)
     assert {path for path, _, _ in collector.received} == {"/v1/traces"}
 
 
@@ -165,7 +165,7 @@ def test_without_an_endpoint_the_standard_variables_decide(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
-    told_to(otlp_telemetry(), tmp_path)
+    run_conversation(otlp_telemetry(), tmp_path)
     assert collector.spans()
 
 
@@ -180,4 +180,4 @@ def test_a_collector_that_is_down_delays_nothing_and_breaks_nothing(tmp_path: Pa
 
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(Down()))
-    told_to(provider_telemetry(tracers, MeterProvider()), tmp_path)
+    run_conversation(provider_telemetry(tracers, MeterProvider()), tmp_path)

@@ -12,7 +12,7 @@ from metier.testing import skill_folder
 
 
 @pytest.fixture
-def desk(shell: Shell) -> Shell:
+def agent_shell(shell: Shell) -> Shell:
     """A shell with an agent that has two skills."""
     shell.skill("pdf")
     shell.skill("zip")
@@ -22,13 +22,13 @@ def desk(shell: Shell) -> Shell:
     return shell
 
 
-def test_an_agent_is_a_file_that_a_person_can_read(desk: Shell) -> None:
-    text = (desk.metier / "agents/clerk/agent.toml").read_text()
+def test_an_agent_is_a_file_that_a_person_can_read(agent_shell: Shell) -> None:
+    text = (agent_shell.metier / "agents/clerk/agent.toml").read_text()
     assert 'model = "openai:gpt-5"' in text
-    assert desk("agent", "show", "clerk").ok().out == text
-    row = desk("agent", "show", "clerk", "--json").data
+    assert agent_shell("agent", "show", "clerk").ok().out == text
+    row = agent_shell("agent", "show", "clerk", "--json").data
     assert (row["version"], row["skills"], row["variables"]) == (1, ["pdf", "zip"], {"team": "accounts"})
-    assert [each["name"] for each in desk("agent", "list", "--json").data["agents"]] == ["clerk"]
+    assert [each["name"] for each in agent_shell("agent", "list", "--json").data["agents"]] == ["clerk"]
 
 
 def test_nothing_is_made_of_bad_input(shell: Shell) -> None:
@@ -50,87 +50,93 @@ def test_instructions_may_come_through_a_pipe(shell: Shell) -> None:
     assert shell("agent", "show", "clerk", "--json").data["instructions"] == "Be brief."
 
 
-def test_changes_are_versions_that_can_be_compared_and_undone(desk: Shell) -> None:
-    assert "v2" in desk("agent", "edit", "clerk", "--model", "ollama:llama").ok().out
-    desk("agent", "skill", "remove", "clerk", "zip").ok()
-    versions = desk("agent", "history", "clerk", "--json").data["versions"]
+def test_changes_are_versions_that_can_be_compared_and_undone(agent_shell: Shell) -> None:
+    assert "v2" in agent_shell("agent", "edit", "clerk", "--model", "ollama:llama").ok().out
+    agent_shell("agent", "skill", "remove", "clerk", "zip").ok()
+    versions = agent_shell("agent", "history", "clerk", "--json").data["versions"]
     assert [(each["version"], each["change"]) for each in versions] == [
         (3, "removed zip"), (2, "changed model"), (1, "created"),
     ]  # fmt: skip
-    diff = desk("agent", "diff", "clerk", "1", "2", "--json").data
+    diff = agent_shell("agent", "diff", "clerk", "1", "2", "--json").data
     assert diff["changed"] == ["model"]
-    assert '+model = "ollama:llama"' in desk("agent", "diff", "clerk", "1").ok().out
-    desk("agent", "rollback", "clerk", "1").ok()
-    assert desk("agent", "show", "clerk", "--json").data["skills"] == ["pdf", "zip"]
-    desk("agent", "rollback", "clerk", "9").failed(3, "no version 9", "1 to 4")
-    assert desk("agent", "show", "clerk", "--version", "2", "--json").data["model"] == "ollama:llama"
+    assert '+model = "ollama:llama"' in agent_shell("agent", "diff", "clerk", "1").ok().out
+    agent_shell("agent", "rollback", "clerk", "1").ok()
+    assert agent_shell("agent", "show", "clerk", "--json").data["skills"] == ["pdf", "zip"]
+    agent_shell("agent", "rollback", "clerk", "9").failed(3, "no version 9", "1 to 4")
+    assert agent_shell("agent", "show", "clerk", "--version", "2", "--json").data["model"] == "ollama:llama"
 
 
-def test_skills_are_added_and_taken_away(desk: Shell) -> None:
-    desk.skill("csv")
-    desk("agent", "skill", "add", "clerk", "csv").ok()
-    assert [row["ref"] for row in desk("agent", "skill", "list", "clerk", "--json").data["skills"]] == ["pdf", "zip", "csv"]
-    desk("agent", "skill", "add", "clerk", "nope").failed(3, "no skill is named 'nope'")
-    desk("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have the skill 'nope'", "pdf, zip, csv")
-    last = desk("agent", "skill", "remove", "clerk", "csv", "pdf", "zip")
+def test_skills_are_added_and_taken_away(agent_shell: Shell) -> None:
+    agent_shell.skill("csv")
+    agent_shell("agent", "skill", "add", "clerk", "csv").ok()
+    assert [row["ref"] for row in agent_shell("agent", "skill", "list", "clerk", "--json").data["skills"]] == [
+        "pdf",
+        "zip",
+        "csv",
+    ]
+    agent_shell("agent", "skill", "add", "clerk", "nope").failed(3, "no skill is named 'nope'")
+    agent_shell("agent", "skill", "remove", "clerk", "nope").failed(3, "does not have the skill 'nope'", "pdf, zip, csv")
+    last = agent_shell("agent", "skill", "remove", "clerk", "csv", "pdf", "zip")
     assert (last.code, "every skill" in last.err) == (0, True)
 
 
-def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(desk: Shell) -> None:
-    desk("skill", "delete", "zip", "--yes")
-    desk("skill", "disable", "pdf").ok()
-    assert "✗ zip" in desk("agent", "skill", "list", "clerk").ok().out
-    ran = desk("run", "--agent", "clerk", "fill in the form")
+def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(agent_shell: Shell) -> None:
+    agent_shell("skill", "delete", "zip", "--yes")
+    agent_shell("skill", "disable", "pdf").ok()
+    assert "✗ zip" in agent_shell("agent", "skill", "list", "clerk").ok().out
+    ran = agent_shell("run", "--agent", "clerk", "fill in the form")
     assert (ran.code, "openai:gpt-5 needs an API key" in ran.err) == (4, True)
     assert "warning: the agent's skill 'zip' is not installed" in ran.err
     assert "warning: the agent's skill 'pdf' is disabled" in ran.err
 
 
-def test_a_ref_is_installed_when_it_is_not_here_yet(desk: Shell, tmp_path: Path) -> None:
+def test_a_ref_is_installed_when_it_is_not_here_yet(agent_shell: Shell, tmp_path: Path) -> None:
     elsewhere = skill_folder(tmp_path / "elsewhere", "csv")
-    desk("agent", "skill", "add", "clerk", str(elsewhere)).ok()
-    assert desk("agent", "skill", "list", "clerk", "--json").data["skills"][-1]["names"] == ["csv"]
-    assert desk.listed()["csv"] == "enabled"
-    desk("agent", "skill", "add", "clerk", str(tmp_path / "nowhere")).failed(3, "nowhere")
+    agent_shell("agent", "skill", "add", "clerk", str(elsewhere)).ok()
+    assert agent_shell("agent", "skill", "list", "clerk", "--json").data["skills"][-1]["names"] == ["csv"]
+    assert agent_shell.listed()["csv"] == "enabled"
+    agent_shell("agent", "skill", "add", "clerk", str(tmp_path / "nowhere")).failed(3, "nowhere")
 
 
-def test_an_agent_travels(desk: Shell) -> None:
-    desk("agent", "edit", "clerk", "--model", "ollama:llama").ok()
-    desk("agent", "export", "clerk", "--history", "-o", "clerk.json").ok()
-    desk("agent", "export", "clerk", "-o", "clerk.json").failed(6, "exists already")
-    desk("agent", "import", "clerk.json").failed(6, "--name")
-    desk("agent", "import", "clerk.json", "--name", "second").ok()
-    assert len(desk("agent", "history", "second", "--json").data["versions"]) == 2
-    one = desk("agent", "export", "clerk").ok().out
-    (desk.project / "one.toml").write_text(one)
-    desk("agent", "import", "one.toml", "--force").ok()
-    (desk.project / "bad.json").write_text(json.dumps({"metier-agent": 2, "versions": []}))
-    desk("agent", "import", "bad.json").failed(2, "not an exported agent")
-    (desk.project / "bad.toml").write_text("name = ")
-    desk("agent", "import", "bad.toml").failed(2, "bad.toml:1")
+def test_an_agent_travels(agent_shell: Shell) -> None:
+    agent_shell("agent", "edit", "clerk", "--model", "ollama:llama").ok()
+    agent_shell("agent", "export", "clerk", "--history", "-o", "clerk.json").ok()
+    agent_shell("agent", "export", "clerk", "-o", "clerk.json").failed(6, "exists already")
+    agent_shell("agent", "import", "clerk.json").failed(6, "--name")
+    agent_shell("agent", "import", "clerk.json", "--name", "second").ok()
+    assert len(agent_shell("agent", "history", "second", "--json").data["versions"]) == 2
+    one = agent_shell("agent", "export", "clerk").ok().out
+    (agent_shell.project / "one.toml").write_text(one)
+    agent_shell("agent", "import", "one.toml", "--force").ok()
+    (agent_shell.project / "bad.json").write_text(json.dumps({"metier-agent": 2, "versions": []}))
+    agent_shell("agent", "import", "bad.json").failed(2, "not an exported agent")
+    (agent_shell.project / "bad.toml").write_text("name = ")
+    agent_shell("agent", "import", "bad.toml").failed(2, "bad.toml:1")
 
 
-def test_deleting_asks_first(desk: Shell) -> None:
-    desk("agent", "delete", "clerk").failed(2, "--yes")
-    desk("agent", "delete", "clerk", "--yes").ok()
-    desk("agent", "show", "clerk").failed(3, "unknown agent 'clerk'")
-    assert not (desk.metier / "agents/clerk").exists()
+def test_deleting_asks_first(agent_shell: Shell) -> None:
+    agent_shell("agent", "delete", "clerk").failed(2, "--yes")
+    agent_shell("agent", "delete", "clerk", "--yes").ok()
+    agent_shell("agent", "show", "clerk").failed(3, "unknown agent 'clerk'")
+    assert not (agent_shell.metier / "agents/clerk").exists()
 
 
-def test_an_editor_changes_an_agent(desk: Shell) -> None:
-    editor = desk.install("my-editor", "/bin/sed -i 's/gpt-5/gpt-6/' \"$1\"")
-    desk("agent", "edit", "clerk", EDITOR=str(editor)).ok()
-    assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:gpt-6"
-    same = desk.install("no-editor", "exit 0")
-    assert "is unchanged" in desk("agent", "edit", "clerk", EDITOR=str(same)).ok().out
-    desk("agent", "edit", "clerk").failed(2, "--model")
+def test_an_editor_changes_an_agent(agent_shell: Shell) -> None:
+    editor = agent_shell.install("my-editor", "/bin/sed -i 's/gpt-5/gpt-6/' \"$1\"")
+    agent_shell("agent", "edit", "clerk", EDITOR=str(editor)).ok()
+    assert agent_shell("agent", "show", "clerk", "--json").data["model"] == "openai:gpt-6"
+    same = agent_shell.install("no-editor", "exit 0")
+    assert "is unchanged" in agent_shell("agent", "edit", "clerk", EDITOR=str(same)).ok().out
+    agent_shell("agent", "edit", "clerk").failed(2, "--model")
 
 
-def test_an_edit_that_meets_another_loses_neither(desk: Shell) -> None:
-    meanwhile = f"HOME={desk.home} METIER_HOME={desk.metier} {{metier}} agent edit clerk --model openai:theirs >/dev/null"
+def test_an_edit_that_meets_another_loses_neither(agent_shell: Shell) -> None:
+    meanwhile = (
+        f"HOME={agent_shell.home} METIER_HOME={agent_shell.metier} {{metier}} agent edit clerk --model openai:theirs >/dev/null"
+    )
     from cli.shell import METIER
 
-    editor = desk.install("slow-editor", meanwhile.format(metier=METIER) + "\n/bin/sed -i 's/gpt-5/mine/' \"$1\"")
-    desk("agent", "edit", "clerk", EDITOR=str(editor)).failed(6, "model of agent 'clerk' changed in the meantime")
-    assert desk("agent", "show", "clerk", "--json").data["model"] == "openai:theirs"
-    assert "mine" in (desk.metier / "agents/clerk/.draft.toml").read_text()
+    editor = agent_shell.install("slow-editor", meanwhile.format(metier=METIER) + "\n/bin/sed -i 's/gpt-5/mine/' \"$1\"")
+    agent_shell("agent", "edit", "clerk", EDITOR=str(editor)).failed(6, "model of agent 'clerk' changed in the meantime")
+    assert agent_shell("agent", "show", "clerk", "--json").data["model"] == "openai:theirs"
+    assert "mine" in (agent_shell.metier / "agents/clerk/.draft.toml").read_text()

@@ -33,7 +33,7 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def desk(shell: Shell, model: ModelServer) -> Shell:
+def shell(shell: Shell, model: ModelServer) -> Shell:
     return counting(shell, model)
 
 
@@ -43,69 +43,69 @@ def typed(shell: Shell, text: str) -> str:
     return str(file)
 
 
-def test_one_request_is_done(desk: Shell) -> None:
-    assert desk("run", "please", "count", "them").ok().out == "You said **please count them**.\n"
+def test_one_request_is_done(shell: Shell) -> None:
+    assert shell("run", "please", "count", "them").ok().out == "You said **please count them**.\n"
 
 
-def test_a_program_gets_everything_that_happened(desk: Shell) -> None:
-    data = desk("run", "count them", "--json").data
+def test_a_program_gets_everything_that_happened(shell: Shell) -> None:
+    data = shell("run", "count them", "--json").data
     assert (data["answer"], data["status"], data["model"]) == ("You said **count them**.", "done", "gpt-4o")
     assert [match["name"] for match in data["selected"]] == ["word-count"]
     (call,) = data["tools"]
     assert (call["tool"], call["ok"], call["level"], "3 words" in call["text"]) == ("word-count_count", True, "namespace", True)
     assert (data["usage"]["requests"], data["usage"]["calls"]) == (2, 1)
-    again = desk("run", "and again", "--session", data["session"], "--json").data
+    again = shell("run", "and again", "--session", data["session"], "--json").data
     assert again["session"] == data["session"]
 
 
-def test_a_request_may_come_through_a_pipe(desk: Shell) -> None:
-    assert desk("run", "-", stdin=typed(desk, "hello\nyou")).ok().out == "You said **hello\nyou**.\n"
-    desk("run", "-").failed(2, "empty")
+def test_a_request_may_come_through_a_pipe(shell: Shell) -> None:
+    assert shell("run", "-", stdin=typed(shell, "hello\nyou")).ok().out == "You said **hello\nyou**.\n"
+    shell("run", "-").failed(2, "empty")
 
 
-def test_a_skill_may_be_named(desk: Shell) -> None:
-    desk.skill("pdf")
-    assert "pdf" in desk("run", "hello", "--skill", "pdf", "--json").data["active"]
-    desk("run", "hello", "--skill", "pfd").failed(3, "'pfd'")
+def test_a_skill_may_be_named(shell: Shell) -> None:
+    shell.skill("pdf")
+    assert "pdf" in shell("run", "hello", "--skill", "pdf", "--json").data["active"]
+    shell("run", "hello", "--skill", "pfd").failed(3, "'pfd'")
 
 
-def test_a_model_that_fails_is_one_sentence(desk: Shell) -> None:
-    desk("run", "refuse me").failed(4, "rejected the API key: who are you?")
-    assert desk("run", "refuse me", "--json").error["code"] == "unavailable"
-    desk("run", "hello", "--model", "unknown:x").failed(4, "unknown:x")
-    desk("run", "hello", "--agent", "nobody").failed(3, "unknown agent 'nobody'")
+def test_a_model_that_fails_is_one_sentence(shell: Shell) -> None:
+    shell("run", "refuse me").failed(4, "rejected the API key: who are you?")
+    assert shell("run", "refuse me", "--json").error["code"] == "unavailable"
+    shell("run", "hello", "--model", "unknown:x").failed(4, "unknown:x")
+    shell("run", "hello", "--agent", "nobody").failed(3, "unknown agent 'nobody'")
 
 
-def test_without_a_model_you_see_what_it_would_receive(desk: Shell) -> None:
-    ran = desk("run", "count them", METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None)
+def test_without_a_model_you_see_what_it_would_receive(shell: Shell) -> None:
+    ran = shell("run", "count them", METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None)
     assert ran.code == 0
     assert "✓ word-count" in ran.out
     assert "A model would receive about" in ran.out
     assert "### word-count" in ran.out
     assert ran.err == "set a model with `metier config set model.name openai:NAME` (or anthropic:NAME, ollama:NAME, …)\n"
-    data = desk("run", "count them", "--json", METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None).data
+    data = shell("run", "count them", "--json", METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None).data
     assert (data["status"], data["model"], data["active"]) == ("preview", "", ["word-count"])
     assert data["prompt"]["tokens"] == sum(data["prompt"][name] for name in ("base", "catalog", "active", "tools"))
 
 
-def test_chat_without_a_model_does_the_same(desk: Shell) -> None:
-    ran = desk("chat", stdin=typed(desk, "count them"), METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None)
+def test_chat_without_a_model_does_the_same(shell: Shell) -> None:
+    ran = shell("chat", stdin=typed(shell, "count them"), METIER_MODEL_NAME=None, METIER_MODEL_BASE_URL=None)
     assert (ran.code, "### word-count" in ran.out) == (0, True)
     assert ran.err.count("\n") == 1
     assert "metier config set model.name" in ran.err
 
 
-def test_a_chat_works_in_a_pipe(desk: Shell) -> None:
-    assert desk("chat", stdin=typed(desk, "hello\n")).ok().out == "You said **hello**.\n"
-    data = desk("chat", "--json", stdin=typed(desk, "count them\n")).data
+def test_a_chat_works_in_a_pipe(shell: Shell) -> None:
+    assert shell("chat", stdin=typed(shell, "hello\n")).ok().out == "You said **hello**.\n"
+    data = shell("chat", "--json", stdin=typed(shell, "count them\n")).data
     (entry,) = data["entries"]
     assert (entry["message"], entry["answer"], entry["active"]) == ("count them", "You said **count them**.", ["word-count"])
-    desk("chat").failed(2, "the message is empty")
+    shell("chat").failed(2, "the message is empty")
 
 
-def test_commands_and_messages_may_be_mixed(desk: Shell) -> None:
+def test_commands_and_messages_may_be_mixed(shell: Shell) -> None:
     text = "/skill word-count\nfirst line\nsecond line\n/unskill word-count\n/usage\n/etc/hosts is a file\n"
-    entries = desk("chat", "--json", stdin=typed(desk, text)).data["entries"]
+    entries = shell("chat", "--json", stdin=typed(shell, text)).data["entries"]
     assert [entry.get("command") or entry["message"] for entry in entries] == [
         "/skill word-count", "first line\nsecond line", "/unskill word-count", "/usage", "/etc/hosts is a file",
     ]  # fmt: skip
@@ -114,10 +114,10 @@ def test_commands_and_messages_may_be_mixed(desk: Shell) -> None:
     assert entries[3]["lines"][0].startswith("1 requests, ")
 
 
-def test_every_command_answers(desk: Shell) -> None:
+def test_every_command_answers(shell: Shell) -> None:
     words = ("skills", "tools", "why", "usage", "model", "help", "search COUNT", "resume", "save talk.md", "save talk.json")
     text = "count them\n" + "".join(f"/{word}\n" for word in words)
-    entries = desk("chat", "--json", stdin=typed(desk, text)).data["entries"]
+    entries = shell("chat", "--json", stdin=typed(shell, text)).data["entries"]
     lines = {entry["command"]: "\n".join(entry["lines"]) for entry in entries if "command" in entry}
     assert "● word-count" in lines["/skills"]
     assert "word-count_count" in lines["/tools"]
@@ -128,48 +128,48 @@ def test_every_command_answers(desk: Shell) -> None:
     assert "/unskill NAME" in lines["/help"]
     assert "count them" in lines["/search COUNT"]
     assert "count them" in lines["/resume"]
-    assert "**count them**" in (desk.project / "talk.md").read_text()
-    assert json.loads((desk.project / "talk.json").read_text())["turns"][0]["message"] == "count them"
+    assert "**count them**" in (shell.project / "talk.md").read_text()
+    assert json.loads((shell.project / "talk.json").read_text())["turns"][0]["message"] == "count them"
 
 
-def test_a_skill_s_name_is_a_command_and_a_dollar_activates_it_too(desk: Shell) -> None:
-    desk.skill("pdf", body="Fill in: $ARGUMENTS\n")
-    entries = desk("chat", "--json", stdin=typed(desk, "/pdf the tax form\n")).data["entries"]
+def test_a_skill_s_name_is_a_command_and_a_dollar_activates_it_too(shell: Shell) -> None:
+    shell.skill("pdf", body="Fill in: $ARGUMENTS\n")
+    entries = shell("chat", "--json", stdin=typed(shell, "/pdf the tax form\n")).data["entries"]
     assert entries[1]["message"] == "the tax form"
     assert "Fill in: the tax form" in entries[1]["prompt"]["text"]
-    (entry,) = desk("chat", "--json", stdin=typed(desk, "use $pdf now\n")).data["entries"]
+    (entry,) = shell("chat", "--json", stdin=typed(shell, "use $pdf now\n")).data["entries"]
     assert [each["name"] for each in entry["activated"]] == ["pdf"]
 
 
-def test_a_project_s_markdown_commands_are_used_once_it_is_trusted(desk: Shell) -> None:
+def test_a_project_s_markdown_commands_are_used_once_it_is_trusted(shell: Shell) -> None:
     for folder, name in ((".claude/commands", "review"), (".agent/commands", "ship")):
-        (desk.project / folder).mkdir(parents=True)
-        (desk.project / folder / f"{name}.md").write_text(f"Please {name} $ARGUMENTS now.")
-    text = typed(desk, "/review #12\n/ship it\n")
-    before = desk("chat", "--json", stdin=text)
+        (shell.project / folder).mkdir(parents=True)
+        (shell.project / folder / f"{name}.md").write_text(f"Please {name} $ARGUMENTS now.")
+    text = typed(shell, "/review #12\n/ship it\n")
+    before = shell("chat", "--json", stdin=text)
     assert "metier trust" in before.envelope["warnings"][0]
     assert [entry.get("command") for entry in before.data["entries"]] == ["/review #12\n/ship it"]
-    desk("trust")
-    entries = desk("chat", "--json", stdin=text).data["entries"]
+    shell("trust")
+    entries = shell("chat", "--json", stdin=text).data["entries"]
     assert [entry["message"] for entry in entries] == ["Please review #12 now.", "Please ship it now."]
 
 
-def test_a_conversation_is_listed_found_exported_and_gone_on_with(desk: Shell) -> None:
-    data = desk("chat", "--json", stdin=typed(desk, "count the needles\n")).data
-    (row,) = desk("chat", "--list", "--json").data["chats"]
+def test_a_conversation_is_listed_found_exported_and_gone_on_with(shell: Shell) -> None:
+    data = shell("chat", "--json", stdin=typed(shell, "count the needles\n")).data
+    (row,) = shell("chat", "--list", "--json").data["chats"]
     assert (row["id"], row["title"], row["turns"]) == (data["session"], "count the needles", 1)
-    assert desk("chat", "--search", "NEEDLES", "--json").data["found"][0]["id"] == data["session"]
-    assert "## You\n\ncount the needles" in desk("chat", "--export", data["session"]).ok().out
-    more = desk("chat", "--session", data["session"], "--json", stdin=typed(desk, "go on\n")).data
+    assert shell("chat", "--search", "NEEDLES", "--json").data["found"][0]["id"] == data["session"]
+    assert "## You\n\ncount the needles" in shell("chat", "--export", data["session"]).ok().out
+    more = shell("chat", "--session", data["session"], "--json", stdin=typed(shell, "go on\n")).data
     assert (more["session"], more["entries"][0]["active"]) == (data["session"], ["word-count"])
-    desk("chat", "--export", "nope").failed(3, "nope")
-    desk("chat", "--delete", data["session"]).ok()
-    assert desk("chat", "--list").ok().out == "No conversations\n"
-    assert desk("session", "list", "--json").data["sessions"] == []
+    shell("chat", "--export", "nope").failed(3, "nope")
+    shell("chat", "--delete", data["session"]).ok()
+    assert shell("chat", "--list").ok().out == "No conversations\n"
+    assert shell("session", "list", "--json").data["sessions"] == []
 
 
-def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(desk: Shell, model: ModelServer) -> None:
-    process = desk.start("run", "slow please", variables={"PYTHONUNBUFFERED": "1"})
+def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(shell: Shell, model: ModelServer) -> None:
+    process = shell.start("run", "slow please", variables={"PYTHONUNBUFFERED": "1"})
     eventually(lambda: model.requests, "the model is asked")
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -178,15 +178,15 @@ def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(desk: Shell, model:
     assert out.startswith(b"word word")
     assert b"stopped by the user" in err
     assert b"Traceback" not in err
-    (row,) = desk("chat", "--list", "--json").data["chats"]
+    (row,) = shell("chat", "--list", "--json").data["chats"]
     assert row["title"] == "slow please"
 
 
-def test_a_missing_extra_is_one_sentence(desk: Shell, tmp_path: Path) -> None:
+def test_a_missing_extra_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden/pydantic_ai.py").write_text("raise ImportError('no', name='pydantic_ai')")
-    ran = desk.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden")})
+    ran = shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden")})
     ran.failed(4, "pydantic_ai", "pip install 'metier[models]'")
     # Without a model nothing of it is needed.
-    ran = desk.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": None})
+    ran = shell.run("run", "hello", variables={"PYTHONPATH": str(tmp_path / "hidden"), "METIER_MODEL_NAME": None})
     assert ran.code == 0

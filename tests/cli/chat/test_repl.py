@@ -82,7 +82,7 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def desk(shell: Shell, model: ModelServer) -> Shell:
+def shell(shell: Shell, model: ModelServer) -> Shell:
     return counting(shell, model)
 
 
@@ -94,15 +94,15 @@ def screens() -> Iterator[list[Screen]]:
         screen.close()
 
 
-def started(screens: list[Screen], desk: Shell, *words: str, **variables: str) -> Screen:
-    screen = Screen(desk, "chat", *words, **variables)
+def started(screens: list[Screen], shell: Shell, *words: str, **variables: str) -> Screen:
+    screen = Screen(shell, "chat", *words, **variables)
     screens.append(screen)
     screen.until(r"(?m)^> *$")
     return screen
 
 
-def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(desk: Shell, screens: list[Screen]) -> None:
-    screen = started(screens, desk)
+def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(shell: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, shell)
     screen.type("please count the words")
     shown = screen.until(r"and that is all[\s\S]*skills: word-count")
     assert re.search(r"● word-count +a trigger, \d+ tokens", shown)
@@ -113,19 +113,19 @@ def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(desk: Shell, s
     assert re.search(r"gpt-4o · skills: word-count · [\d,]+ tokens · \$0\.\d+", status)
 
 
-def test_a_script_that_takes_its_time_spins_with_the_level_of_its_sandbox(desk: Shell, screens: list[Screen]) -> None:
+def test_a_script_that_takes_its_time_spins_with_the_level_of_its_sandbox(shell: Shell, screens: list[Screen]) -> None:
     slow = '"""Counts slowly."""\nimport time\ntime.sleep(3)\nprint("6 words")\n'
-    (desk.skills / "word-count/scripts/count.py").write_text(slow)
-    screen = started(screens, desk)
+    (shell.skills / "word-count/scripts/count.py").write_text(slow)
+    screen = started(screens, shell)
     screen.type("please count the words")
     screen.until(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] word-count_count one two three +\(scripts/count\.py in the namespace sandbox\)")
     screen.until(r"✓ word-count_count one two three")
 
 
 def test_the_answer_arrives_while_it_is_written_and_ctrl_c_stops_it_not_the_program(
-    desk: Shell, model: ModelServer, screens: list[Screen]
+    shell: Shell, model: ModelServer, screens: list[Screen]
 ) -> None:
-    screen = started(screens, desk)
+    screen = started(screens, shell)
     screen.type("tell me a story")
     screen.until(r"It begins here\.[\s\S]*and so on and so on")
     assert model.hung_up == 0
@@ -137,8 +137,8 @@ def test_the_answer_arrives_while_it_is_written_and_ctrl_c_stops_it_not_the_prog
     assert not screen.has_ended()
 
 
-def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(desk: Shell, screens: list[Screen]) -> None:
-    screen = started(screens, desk)
+def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(shell: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, shell)
     screen.type("half a thou", enter=False)
     screen.press("C-c")
     screen.until(r"Press Ctrl-D or type /quit to quit")
@@ -149,8 +149,8 @@ def test_at_the_prompt_ctrl_c_only_clears_and_ctrl_d_quits(desk: Shell, screens:
 
 
 @pytest.mark.parametrize(("key", "ran"), [("o", True), ("n", False)])
-def test_an_approval_is_asked_in_between(desk: Shell, screens: list[Screen], key: str, ran: bool) -> None:
-    screen = started(screens, desk, METIER_POLICY_SCRIPTS="ask")
+def test_an_approval_is_asked_in_between(shell: Shell, screens: list[Screen], key: str, ran: bool) -> None:
+    screen = started(screens, shell, METIER_POLICY_SCRIPTS="ask")
     screen.type("please count the words")
     screen.until(r"\? word-count wants to use Script\(scripts/count\.py\)[\s\S]*allow\? \[o\]nce, \[a\]lways, \[n\]o:")
     screen.type(key)
@@ -159,8 +159,8 @@ def test_an_approval_is_asked_in_between(desk: Shell, screens: list[Screen], key
     assert bool(re.search(r"not allowed", shown)) is not ran
 
 
-def test_commands_are_completed_and_done(desk: Shell, screens: list[Screen]) -> None:
-    screen = started(screens, desk)
+def test_commands_are_completed_and_done(shell: Shell, screens: list[Screen]) -> None:
+    screen = started(screens, shell)
     screen.type("/sk", enter=False)
     screen.until(r"/skills +list the skills")
     screen.type("ills")
@@ -174,8 +174,8 @@ def test_commands_are_completed_and_done(desk: Shell, screens: list[Screen]) -> 
     screen.type("/quit")
 
 
-def test_a_message_may_have_several_lines(desk: Shell, model: ModelServer, screens: list[Screen]) -> None:
-    screen = started(screens, desk)
+def test_a_message_may_have_several_lines(shell: Shell, model: ModelServer, screens: list[Screen]) -> None:
+    screen = started(screens, shell)
     screen.type("first line\\")
     screen.type("second line", enter=False)
     screen.press("M-Enter")
@@ -184,23 +184,23 @@ def test_a_message_may_have_several_lines(desk: Shell, model: ModelServer, scree
     assert model.requests[0].user == "first line\nsecond line\nthird line"
 
 
-def test_a_conversation_is_gone_on_with(desk: Shell, screens: list[Screen]) -> None:
-    first = started(screens, desk)
+def test_a_conversation_is_gone_on_with(shell: Shell, screens: list[Screen]) -> None:
+    first = started(screens, shell)
     first.type("please count the words")
     first.until(r"and that is all[\s\S]*\n> *\n")
     first.press("C-d")
     found = re.search(r"metier chat --session (\w+)", first.until(r"metier chat --session \w+"))
     assert found is not None
-    second = Screen(desk, "chat", "--session", found[1])
+    second = Screen(shell, "chat", "--session", found[1])
     screens.append(second)
     second.until(r"1 turn so far; active skills: word-count[\s\S]*> please count the words")
     second.type("and more")
     second.until(r"You said:[\s\S]*and more[\s\S]*and that is all")
 
 
-def test_without_a_model_it_shows_what_one_would_receive(desk: Shell, screens: list[Screen]) -> None:
-    del desk.environment["METIER_MODEL_NAME"]
-    screen = started(screens, desk)
+def test_without_a_model_it_shows_what_one_would_receive(shell: Shell, screens: list[Screen]) -> None:
+    del shell.environment["METIER_MODEL_NAME"]
+    screen = started(screens, shell)
     assert "No model is set" in screen.text
     screen.type("please count the words")
     shown = screen.until(r"A model would receive about [\d,]+ tokens[\s\S]*metier config set model\.name")

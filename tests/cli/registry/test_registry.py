@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 from cli.shell import Shell
-from registry.building import archive
+from registry.builders import archive
 
 
 @contextlib.contextmanager

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from cli.shell import ForkServer, Shell
-from registry.building import archive
-from registry.running import Running, running
+from registry.builders import archive
+from registry.server_process import ServerProcess, serve
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("home")) as made:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with serve(tmp_path_factory.mktemp("home")) as made:
         made.publish(archive("tide-tables", "1.0.0", description="Reads tide tables of any harbour"))
         made.publish(archive("tide-tables", "1.2.0", description="Reads tide tables of any harbour"))
         made.publish(archive("tide-tables", "2.0.0", description="Reads tide tables of any harbour"))
@@ -33,7 +33,7 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer
 
 
 @pytest.fixture
-def shell(tmp_path: Path, fork_server: ForkServer, server: Running) -> Shell:
+def shell(tmp_path: Path, fork_server: ForkServer, server: ServerProcess) -> Shell:
     """Somebody who has logged in as an administrator."""
     made = Shell(tmp_path, fork_server)
     made("login", server.url, "--token", server.token).ok()
@@ -56,7 +56,7 @@ def skill(shell: Shell, name: str, **files: str) -> Path:
     return folder
 
 
-def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(shell: Shell, server: Running) -> None:
+def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(shell: Shell, server: ServerProcess) -> None:
     file = shell.home / ".metier" / "credentials.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert server.token in file.read_text()
@@ -69,14 +69,14 @@ def test_logging_in_keeps_the_token_for_its_owner_alone_and_sets_the_registry(sh
     )
 
 
-def test_a_wrong_token_is_refused_and_not_kept(anonymous: Shell, server: Running) -> None:
+def test_a_wrong_token_is_refused_and_not_kept(anonymous: Shell, server: ServerProcess) -> None:
     anonymous("login", server.url, "--token", "mtr_nonsense").failed(5, "does not accept the token")
     anonymous("login", server.url, "--token", "two words").failed(2, "invalid token")
     anonymous("login").failed(2, "no registry is configured")
     assert not (anonymous.home / ".metier" / "credentials.toml").exists()
 
 
-def test_logging_out_forgets_it(shell: Shell, server: Running) -> None:
+def test_logging_out_forgets_it(shell: Shell, server: ServerProcess) -> None:
     assert shell("logout").ok().out == f"Logged out of {server.url}\n"
     assert shell("logout").ok().out == f"Not logged in to {server.url}\n"
     shell("skill", "info", "own-notes").failed(3, "own-notes")
@@ -98,7 +98,7 @@ def test_what_was_asked_before_is_answered_offline(shell: Shell) -> None:
     shell("skill", "search", "moon", "--offline").failed(4, "not cached")
 
 
-def test_an_anonymous_user_sees_public_skills_by_address_and_no_private_ones(anonymous: Shell, server: Running) -> None:
+def test_an_anonymous_user_sees_public_skills_by_address_and_no_private_ones(anonymous: Shell, server: ServerProcess) -> None:
     anonymous("skill", "search", "tide").failed(2, "no registry is configured")
     assert "tide-tables" in anonymous("skill", "search", "tide", "--registry", server.url).ok().out
     anonymous("skill", "info", "own-notes", "--registry", server.url).failed(3, "own-notes")
@@ -120,7 +120,7 @@ def test_a_range_installs_the_newest_that_fits(shell: Shell) -> None:
     assert "version: 1.2.0" in Path(found["folder"], "SKILL.md").read_text()
 
 
-def test_publishing_shows_every_file_first_and_leaves_out_what_is_ignored(shell: Shell, server: Running) -> None:
+def test_publishing_shows_every_file_first_and_leaves_out_what_is_ignored(shell: Shell, server: ServerProcess) -> None:
     folder = skill(
         shell, "sun-dial", **{"scripts/run.py": "print(1)\n", "notes.tmp": "x", ".gitignore": "*.tmp\n", "draft.md": "x"}
     )
@@ -148,7 +148,7 @@ def test_ignore_files_of_the_repository_around_it_have_a_say(shell: Shell) -> No
     assert data["left_out"] == ["a.log"]
 
 
-def test_secrets_never_leave_the_machine(shell: Shell, server: Running) -> None:
+def test_secrets_never_leave_the_machine(shell: Shell, server: ServerProcess) -> None:
     key = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
     folder = skill(shell, "leaky", **{"scripts/go.sh": f"export TOKEN={key}\n"})
     ran = shell("skill", "publish", str(folder))
@@ -168,15 +168,15 @@ def test_what_the_registry_refuses_is_told_with_file_and_line(shell: Shell) -> N
     assert "would be refused" in shell("skill", "publish", str(folder), "--dry-run").out
 
 
-def test_without_a_token_publishing_says_how_to_log_in(anonymous: Shell, server: Running) -> None:
+def test_without_a_token_publishing_says_how_to_log_in(anonymous: Shell, server: ServerProcess) -> None:
     folder = skill(anonymous, "sun-clock")
     anonymous("skill", "publish", str(folder), "--registry", server.url).failed(5, f"metier login {server.url}")
-    anonymous("login", server.url, "--token", server.made_token("crew", "publish:crew")).ok()
+    anonymous("login", server.url, "--token", server.create_token("crew", "publish:crew")).ok()
     anonymous("skill", "publish", str(folder), "--namespace", "others").failed(5, "others")
     anonymous("skill", "publish", str(folder)).ok()
 
 
-def test_a_yanked_version_is_found_no_more_but_can_be_taken_back(shell: Shell, server: Running) -> None:
+def test_a_yanked_version_is_found_no_more_but_can_be_taken_back(shell: Shell, server: ServerProcess) -> None:
     server.publish(archive("old-map", "1.0.0"))
     server.publish(archive("old-map", "1.1.0"))
     assert shell("skill", "yank", "old-map@1.1.0", "--reason", "wrong coast").ok().out == "Yanked old-map 1.1.0\n"
@@ -210,7 +210,7 @@ def configured(shell: Shell, text: str) -> None:
     (shell.home / ".metier" / "config.toml").write_text(text)
 
 
-def test_a_source_may_ask_for_signatures(shell: Shell, anonymous: Shell, server: Running) -> None:
+def test_a_source_may_ask_for_signatures(shell: Shell, anonymous: Shell, server: ServerProcess) -> None:
     folder = skill(shell, "vouched-map")
     shell("registry", "key", "new").ok()
     shell("registry", "key", "register", "admin").ok()
@@ -228,7 +228,7 @@ def test_a_source_may_ask_for_signatures(shell: Shell, anonymous: Shell, server:
     anonymous("skill", "install", "r9s:vouched-map", "--force").failed(2, "invalid Ed25519 key")
 
 
-def test_a_mirror_answers_while_the_registry_cannot_be_reached(anonymous: Shell, server: Running) -> None:
+def test_a_mirror_answers_while_the_registry_cannot_be_reached(anonymous: Shell, server: ServerProcess) -> None:
     configured(anonymous, f'[skills.sources.r9s]\nurl = "http://127.0.0.1:9/skills"\nmirrors = ["{server.url}/skills"]\n')
     assert anonymous("skill", "install", "r9s:star-map").code == 0
     shown = anonymous("skill", "show", "star-map", "--json").raw.decode()

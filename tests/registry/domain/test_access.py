@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metier.registry.domain.access import is_token_text, new_token_text
-from registry.building import Site, site
+from registry.builders import Site, site
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from metier.registry.domain.records import ScanStatus
 from metier.registry.domain.secrets import find_secrets
 from metier.registry.server import scan_release
 from metier.spec import Files, MemoryFiles, Problem, Severity
-from registry.building import Site, archive, site, tar_of
+from registry.builders import Site, archive, site, tar_of
 
 AWS = "AKIA" + "QYLPMN5HHHFPZAM2"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.building import Site, site
+from registry.builders import Site, site
 
 
 @pytest.fixture

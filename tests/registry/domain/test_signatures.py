@@ -9,7 +9,7 @@ import pytest
 
 from metier.errors import RefusedError, UsageError
 from metier.registry.ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
-from registry.building import Site, site
+from registry.builders import Site, site
 
 
 @pytest.fixture

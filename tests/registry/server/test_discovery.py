@@ -11,7 +11,7 @@ import pytest
 
 from metier.archive import unpack
 from metier.install.fetch.wellknown import check_digest, read_index
-from registry.building import Site, archive, site
+from registry.builders import Site, archive, site
 
 INDEX = "/.well-known/agent-skills/index.json"
 

@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import pytest
 
-from registry.building import Site, archive, site
-from registry.running import Running, running
+from registry.builders import Site, archive, site
+from registry.server_process import ServerProcess, serve
 from registry.servers import OwnPostgres, Postgres
 
 
@@ -52,7 +52,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 class Publishers:
     """Several who publish without a pause, and remember every answer."""
 
-    def __init__(self, server: Running, count: int) -> None:
+    def __init__(self, server: ServerProcess, count: int) -> None:
         self.server = server
         self.answers: dict[str, int] = {}
         self.stopped = threading.Event()
@@ -94,7 +94,7 @@ def listed(url: str) -> list[dict[str, Any]]:
 
 
 def test_a_worker_that_is_killed_while_it_publishes_loses_nothing(tmp_path: Path, postgres: Postgres) -> None:
-    with postgres.database() as url, running(tmp_path, "--workers", "4", METIER_DB=url) as server:
+    with postgres.database() as url, serve(tmp_path, "--workers", "4", METIER_DB=url) as server:
         deadline = time.monotonic() + 120
         while len(workers_of(server.process)) < 4 and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -14,8 +14,8 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from metier.registry import ServerOptions, create_app
 from metier.registry.server.openapi import describe
-from registry.building import archive
-from registry.running import Running, running
+from registry.builders import archive
+from registry.server_process import ServerProcess, serve
 
 ROUTES = create_app(ServerOptions(db="sqlite:///unused", blobs="file:///unused")).routes.all
 SCHEMA = schemathesis.openapi.from_dict(describe(ROUTES))
@@ -31,14 +31,14 @@ def test_every_route_is_described_once_and_says_what_it_is_for() -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("api"), METIER_REGISTRY_RATE_LIMITS="false") as found:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with serve(tmp_path_factory.mktemp("api"), METIER_REGISTRY_RATE_LIMITS="false") as found:
         found.publish(archive("pdf", "1.0.0"))
         yield found
 
 
 @SCHEMA.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-def test_whatever_is_asked_is_answered_as_described(case: schemathesis.Case[Any], server: Running) -> None:
+def test_whatever_is_asked_is_answered_as_described(case: schemathesis.Case[Any], server: ServerProcess) -> None:
     response = case.call(base_url=server.url, headers={"authorization": f"Bearer {server.token}"})
     case.validate_response(response, checks=[not_a_server_error, status_code_conformance, response_schema_conformance])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metier.archive import ArchiveFormat, unpack
-from registry.building import Site, archive, site, tar_of
+from registry.builders import Site, archive, site, tar_of
 
 
 @pytest.fixture

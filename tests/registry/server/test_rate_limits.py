@@ -8,7 +8,7 @@ import pytest
 
 from metier.registry.domain.registry import RequestRates
 from metier.registry.server.rate_limits import RateLimiter
-from registry.building import archive, site
+from registry.builders import archive, site
 
 
 def test_a_flood_is_told_when_to_come_back(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from registry.building import archive
-from registry.running import Running, running
+from registry.builders import archive
+from registry.server_process import ServerProcess, serve
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install Debian's package chromium")
@@ -42,8 +42,8 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("home")) as made:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with serve(tmp_path_factory.mktemp("home")) as made:
         made.publish(archive("tide-tables", "1.0.0", description="Reads tide tables", body="# Tides\n\nhigh water\n"))
         made.publish(archive("tide-tables", "1.1.0", description="Reads tide tables", body="# Tides\n\nlow water\n"))
         made.publish(archive("star-map", "1.0.0", description="Draws the stars above a town"))
@@ -62,7 +62,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def context(browser: Browser, server: Running) -> Iterator[BrowserContext]:
+def context(browser: Browser, server: ServerProcess) -> Iterator[BrowserContext]:
     made = browser.new_context(base_url=server.url)
     made.set_default_timeout(15_000)
     yield made
@@ -82,7 +82,7 @@ def tab(context: BrowserContext) -> Iterator[Page]:
     assert wrong == []
 
 
-def log_in(page: Page, server: Running) -> None:
+def log_in(page: Page, server: ServerProcess) -> None:
     page.goto("/login")
     page.get_by_label("Token").fill(server.token)
     page.get_by_role("button", name="Log in").click()
@@ -109,7 +109,7 @@ def test_filters_follow_each_choice_and_stay_in_the_address(tab: Page) -> None:
     expect(tab.get_by_text("No matches")).to_be_visible()
 
 
-def test_the_install_command_of_each_client_is_copied(tab: Page, context: BrowserContext, server: Running) -> None:
+def test_the_install_command_of_each_client_is_copied(tab: Page, context: BrowserContext, server: ServerProcess) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     tab.goto("/skill/tide-tables")
     tab.get_by_role("button", name="Copy").click()
@@ -129,7 +129,7 @@ def test_two_versions_are_compared(tab: Page) -> None:
     expect(tab.locator("tr.added").last).to_contain_text("low water")
 
 
-def test_a_skill_is_published_and_yanked_on_the_pages(tab: Page, server: Running, tmp_path: Path) -> None:
+def test_a_skill_is_published_and_yanked_on_the_pages(tab: Page, server: ServerProcess, tmp_path: Path) -> None:
     packed = tmp_path / "sun-dial.zip"
     packed.write_bytes(archive("sun-dial", "2.0.0", description="Tells the time by the sun"))
     log_in(tab, server)
@@ -159,14 +159,14 @@ def test_hostile_text_stays_text(tab: Page, path: str) -> None:
     assert tab.evaluate("window.pwned") is None
 
 
-def test_a_raw_file_is_downloaded_and_never_shown_as_a_page(context: BrowserContext, server: Running) -> None:
+def test_a_raw_file_is_downloaded_and_never_shown_as_a_page(context: BrowserContext, server: ServerProcess) -> None:
     answer = context.request.get(f"{server.url}/skills/hostile-text/files/references/page.html")
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "attachment" in answer.headers["content-disposition"]
 
 
-def test_pages_work_without_javascript(browser: Browser, server: Running) -> None:
+def test_pages_work_without_javascript(browser: Browser, server: ServerProcess) -> None:
     context = browser.new_context(base_url=server.url, java_script_enabled=False)
     page = context.new_page()
     page.goto("/")
@@ -193,7 +193,7 @@ def test_the_keyboard_reaches_everything(tab: Page) -> None:
     expect(tab.locator("#install-npx")).to_be_visible()
 
 
-def test_dark_mode_follows_the_system_and_stays_readable(browser: Browser, server: Running) -> None:
+def test_dark_mode_follows_the_system_and_stays_readable(browser: Browser, server: ServerProcess) -> None:
     for scheme in ("light", "dark"):
         context = browser.new_context(base_url=server.url, color_scheme=scheme)
         page = context.new_page()

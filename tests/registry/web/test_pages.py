@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from metier.registry.web.diff import diff_files
-from registry.building import Site, archive, site
+from registry.builders import Site, archive, site
 
 HTML = {"accept": "text/html"}
 OURS = {"origin": "http://registry.test"}

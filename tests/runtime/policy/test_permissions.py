@@ -302,11 +302,11 @@ def test_approvals_can_be_taken_back_one_by_one_or_all_at_once(tmp_path: Path) -
 
 
 def session_with(root: Path, **options: Any) -> tuple[Session, EventRecorder]:
-    told, bus = EventRecorder(), EventBus()
-    bus.subscribe(told)
+    recorder, bus = EventRecorder(), EventBus()
+    bus.subscribe(recorder)
     return Session(
         metier.discover(root), services=SessionServices(runner=FakeRunner(), bus=bus, permissions=Permissions(**options))
-    ), told
+    ), recorder
 
 
 def test_a_session_answers_for_the_tools_of_its_host(tmp_path: Path) -> None:
@@ -323,11 +323,11 @@ def test_a_session_answers_for_the_tools_of_its_host(tmp_path: Path) -> None:
 
 def test_a_refused_script_is_an_event_and_never_starts(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pdf", head="allowed-tools: Read", files={"scripts/go.py": "print(1)\n"})
-    session, told = session_with(tmp_path)
+    session, recorder = session_with(tmp_path)
     with pytest.raises(RefusedError, match="the skill does not request it"):
         run_now(session.run_script("pdf", "scripts/go.py"))
-    assert [(event.name, event.what) for event in told.of(events.ActionRefused)] == [("pdf", "Script(scripts/go.py)")]
-    assert told.of(events.ScriptStarted) == []
+    assert [(event.name, event.what) for event in recorder.of(events.ActionRefused)] == [("pdf", "Script(scripts/go.py)")]
+    assert recorder.of(events.ScriptStarted) == []
 
 
 def test_the_network_is_given_only_when_the_policy_gives_it(tmp_path: Path) -> None:

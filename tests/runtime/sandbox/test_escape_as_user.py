@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-# Nobody else on the machine counts towards its limits, and it owns nothing.
+# No other process on the machine counts towards its limits, and it owns no files.
 USER = 54321
 PACKAGES = (
     "_pytest",
@@ -46,7 +46,7 @@ def ground() -> Iterator[Path]:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """May anybody read this, and pass every folder above it?"""
+    """Returns True if every user may read the path and pass every folder above it."""
     real = path.resolve()
     return bool(real.stat().st_mode & stat.S_IROTH) and all(above.stat().st_mode & stat.S_IXOTH for above in real.parents)
 

@@ -181,7 +181,7 @@ def test_e40_bubblewrap_is_never_taken_from_path_or_from_a_folder_of_another_use
     fake = fake_bwrap(tmp_path, "exit 0")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert bubblewrap.find() != fake
-    # pytest's folder is below /tmp, which anybody may write to.
+    # pytest's folder is below /tmp, which every user may write to.
     assert bubblewrap.find([fake]) is None
     assert bubblewrap.find(["/nowhere/bwrap", "/usr"]) is None
 
@@ -205,16 +205,16 @@ def test_e41_fifty_runs_at_once_keep_to_themselves(stage: Stage) -> None:
     outcomes = asyncio.run(all_of_them())
     homes = set()
     for number, ((level, asked), outcome) in enumerate(zip(runs, outcomes, strict=True)):
-        told = json.loads(outcome.stdout)
-        assert told["argv"] == [f"word-{number}"]
-        assert told["cwd"] == told["env"]["SKILL_DIR"] == asked.folder
-        assert told["env"]["NUMBER"] == str(number)
-        assert told["nofile"] == 60 + number or level is IsolationLevel.OFF
+        results = json.loads(outcome.stdout)
+        assert results["argv"] == [f"word-{number}"]
+        assert results["cwd"] == results["env"]["SKILL_DIR"] == asked.folder
+        assert results["env"]["NUMBER"] == str(number)
+        assert results["nofile"] == 60 + number or level is IsolationLevel.OFF
         closed = outcome.isolation.has(Guard.NETWORK)
         assert closed == (not asked.network and level in (IsolationLevel.NAMESPACE, IsolationLevel.LANDLOCK))
-        assert (told["socket"] == "EPERM") == closed
+        assert (results["socket"] == "EPERM") == closed
         assert outcome.isolation.level is level
-        homes |= {told["home"]} if level is not IsolationLevel.NAMESPACE else set()
+        homes |= {results["home"]} if level is not IsolationLevel.NAMESPACE else set()
     assert len(homes) == sum(level is not IsolationLevel.NAMESPACE for level, _ in runs)
     for level in LEVELS:
         note("E41", level, "held")

@@ -36,16 +36,16 @@ def run(stage: Stage, level: IsolationLevel, script: str, *arguments: str, **mor
 @at_every_level
 def test_e01_secrets_of_the_user_are_not_there(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E01", level, Guard.HOME):
-        told = stage.told("e01", level)
-        assert set(told.values()) <= DENIED, told
+        results = stage.results("e01", level)
+        assert set(results.values()) <= DENIED, results
 
 
 @at_every_level
 def test_e02_proc_is_no_way_around(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E02", level, Guard.HOME):
-        told = stage.told("e02", level)
-        assert told.pop("fds") == []
-        for way, found in told.items():
+        results = stage.results("e02", level)
+        assert results.pop("fds") == []
+        for way, found in results.items():
             # In a namespace process 1 is one of the run's own, and its root is the run's own too.
             assert found in DENIED or (level is IsolationLevel.NAMESPACE and way.endswith("cwd")), (way, found)
 
@@ -54,10 +54,10 @@ def test_e02_proc_is_no_way_around(stage: Stage, level: IsolationLevel) -> None:
 def test_e03_the_caller_cannot_be_looked_at(stage: Stage, level: IsolationLevel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESCAPE_SECRET", stage.canary)
     if stage.claims("E03", level, Guard.PROCESSES):
-        told = stage.told("e03", level)
-        for way, found in told.items():
+        results = stage.results("e03", level)
+        for way, found in results.items():
             assert found in DENIED or level is IsolationLevel.NAMESPACE, (way, found)
-        assert stage.canary not in str(told)
+        assert stage.canary not in str(results)
 
 
 @at_every_level
@@ -68,21 +68,21 @@ def test_e04_the_environment_is_exactly_what_we_say(
         monkeypatch.setenv(name, stage.canary)
     monkeypatch.delenv("TZ", raising=False)
     assert stage.claims("E04", level, Guard.ENVIRONMENT)
-    told = stage.told("e04", level, environment={"COLOUR": "blue"}, secrets={"API_KEY": "given"})
+    results = stage.results("e04", level, environment={"COLOUR": "blue"}, secrets={"API_KEY": "given"})
     # bubblewrap sets PWD, Python may set LC_CTYPE.
-    names = set(told) - {"PWD", "LC_CTYPE"}
+    names = set(results) - {"PWD", "LC_CTYPE"}
     assert names == {"PATH", "LANG", "HOME", "TMPDIR", "SKILL_DIR", "COLOUR", "API_KEY"}
-    assert told["PATH"] == "/usr/local/bin:/usr/bin:/bin"
-    assert told["HOME"] == told["TMPDIR"]
-    assert told["SKILL_DIR"] == str(stage.skill)
+    assert results["PATH"] == "/usr/local/bin:/usr/bin:/bin"
+    assert results["HOME"] == results["TMPDIR"]
+    assert results["SKILL_DIR"] == str(stage.skill)
 
 
 @at_every_level
 def test_e05_the_skill_folder_stays_as_it_is(stage: Stage, level: IsolationLevel) -> None:
     before = stage.state()
     if stage.claims("E05", level, Guard.READ_ONLY):
-        told = stage.told("e05", level)
-        assert set(told.values()) <= {*DENIED, "EXDEV", "EEXIST"}, told
+        results = stage.results("e05", level)
+        assert set(results.values()) <= {*DENIED, "EXDEV", "EEXIST"}, results
         assert stage.state() == before
         return
     # Where it cannot be prevented it is noticed.
@@ -97,7 +97,7 @@ def test_e05_the_skill_folder_stays_as_it_is(stage: Stage, level: IsolationLevel
 def test_e06_modes_owners_times_and_attributes_stay_as_they_are(stage: Stage, level: IsolationLevel) -> None:
     before = stage.state()
     if stage.claims("E06", level, Guard.MODES):
-        stage.told("e06", level)
+        stage.results("e06", level)
         assert stage.state() == before
         return
     stage.canaries = [stage.skill / "SKILL.md"]
@@ -124,10 +124,10 @@ def test_e07_links_in_the_scratch_folder_are_not_followed(stage: Stage, level: I
 @at_every_level
 def test_e08_nothing_is_planted_for_later(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E08", level, Guard.READ_ONLY):
-        told = stage.told("e08", level)
-        planted = [Path(way) for way in told if way.startswith("/") and Path(way).exists()]
+        results = stage.results("e08", level)
+        planted = [Path(way) for way in results if way.startswith("/") and Path(way).exists()]
         assert not planted
-        assert told["sysctl"] in DENIED
+        assert results["sysctl"] in DENIED
 
 
 @at_every_level
@@ -236,20 +236,20 @@ def test_e31_nothing_is_loaded_before_or_in_place_of_what_the_script_asks_for(st
         for module in ("json", "sitecustomize", "usercustomize", "random"):
             (folder / f"{module}.py").write_text("print('shadowed')")
         (folder / "x.pth").write_text("import sys; print('shadowed')")
-    (stage.skill / "scripts/neighbour.py").write_text("said = 'neighbour'")
-    (stage.skill / "scripts/main.py").write_text("import json, random, neighbour\nprint(neighbour.said, json.__name__)")
+    (stage.skill / "scripts/sibling.py").write_text("said = 'sibling'")
+    (stage.skill / "scripts/main.py").write_text("import json, random, sibling\nprint(sibling.said, json.__name__)")
     outcome = run(stage, level, "scripts/main.py")
-    assert outcome.stdout == "neighbour json\n", outcome
+    assert outcome.stdout == "sibling json\n", outcome
 
 
 @at_every_level
 def test_e36_code_made_at_run_time_is_as_confined_as_the_rest(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E36", level, Guard.HOME):
-        told = stage.told("e36", level)
-        assert "name: hostile" in told["scratch own"]
-        assert told["scratch canary"] == ""
-        assert told["memfd canary"] in ("", "ENOENT", "EACCES")
-        assert told["socket"] in DENIED
+        results = stage.results("e36", level)
+        assert "name: hostile" in results["scratch own"]
+        assert results["scratch canary"] == ""
+        assert results["memfd canary"] in ("", "ENOENT", "EACCES")
+        assert results["socket"] in DENIED
 
 
 @at_every_level

@@ -25,25 +25,25 @@ def stage(tmp_path: Path) -> Stage:
 def test_e09_no_tcp_reaches_the_host(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E09", level, Guard.NETWORK):
         with stage.listening(socket.AF_INET, socket.SOCK_STREAM, LOOPBACK) as tcp:
-            told = stage.told("e09", level, facts={"tcp": tcp.getsockname()[1]})
-        assert set(told.values()) <= DENIED, told
+            results = stage.results("e09", level, facts={"tcp": tcp.getsockname()[1]})
+        assert set(results.values()) <= DENIED, results
 
 
 @at_every_level
 def test_e10_no_datagram_and_no_name_leaves(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E10", level, Guard.NETWORK):
         with stage.listening(socket.AF_INET, socket.SOCK_DGRAM, LOOPBACK) as udp:
-            told = stage.told("e10", level, facts={"udp": udp.getsockname()[1]})
-        assert told["udp"] in DENIED
-        assert told["dns"] != "ok", told
+            results = stage.results("e10", level, facts={"udp": udp.getsockname()[1]})
+        assert results["udp"] in DENIED
+        assert results["dns"] != "ok", results
 
 
 @at_every_level
 def test_e11_no_family_of_sockets_can_be_opened(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E11", level, Guard.NETWORK):
         with stage.listening(socket.AF_INET, socket.SOCK_STREAM, LOOPBACK) as tcp:
-            told = stage.told("e11", level, facts={"tcp": tcp.getsockname()[1]})
-        assert set(told.values()) == {"EPERM"}, told
+            results = stage.results("e11", level, facts={"tcp": tcp.getsockname()[1]})
+        assert set(results.values()) == {"EPERM"}, results
 
 
 @at_every_level
@@ -68,13 +68,13 @@ def test_e12_sockets_of_other_programs_are_out_of_reach(stage: Stage, level: Iso
             stage.listening(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + names["abstract"]),
             stage.listening(socket.AF_UNIX, socket.SOCK_DGRAM, "\0" + names["dgram_abstract"]),
         ):
-            told = stage.told("e12", level, facts=dict(names), network=network)
+            results = stage.results("e12", level, facts=dict(names), network=network)
     finally:
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
-    assert told.pop("stream pair").startswith("ok")
-    assert set(told.values()) <= {*DENIED, "ENOENT"}, told
+    assert results.pop("stream pair").startswith("ok")
+    assert set(results.values()) <= {*DENIED, "ENOENT"}, results
 
 
 @at_every_level
@@ -83,8 +83,8 @@ def test_e13_a_script_cannot_listen(stage: Stage, level: IsolationLevel) -> None
         with socket.socket() as probe:
             probe.bind(LOOPBACK)
             port = probe.getsockname()[1]
-        told = stage.told("e13", level, facts={"free_port": port})
-        assert set(told.values()) <= DENIED, told
+        results = stage.results("e13", level, facts={"free_port": port})
+        assert set(results.values()) <= DENIED, results
 
 
 @at_every_level
@@ -95,7 +95,7 @@ def test_e14_no_descriptor_of_the_caller_is_open(stage: Stage, level: IsolationL
     try:
         for number in (opened, left.fileno()):
             os.set_inheritable(number, True)
-        assert stage.told("e14", level) == {"fds": []}
+        assert stage.results("e14", level) == {"fds": []}
     finally:
         os.close(opened)
         left.close()
@@ -106,10 +106,10 @@ def test_e14_no_descriptor_of_the_caller_is_open(stage: Stage, level: IsolationL
 @pytest.mark.parametrize(("given", "kind"), [(None, "null"), (b"some input", "pipe"), (b"", "pipe"), (b"x" * 300_000, "pipe")])
 def test_e15_standard_input_is_empty_or_a_pipe(stage: Stage, level: IsolationLevel, given: bytes | None, kind: str) -> None:
     assert stage.claims("E15", level, Guard.DESCRIPTORS)
-    told = stage.told("e15", level, stdin=given)
-    assert told[kind]
-    assert not told["socket"]
-    assert told["read"].encode() == (given or b"")
+    results = stage.results("e15", level, stdin=given)
+    assert results[kind]
+    assert not results["socket"]
+    assert results["read"].encode() == (given or b"")
 
 
 @at_every_level

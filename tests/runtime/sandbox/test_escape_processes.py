@@ -32,12 +32,12 @@ def test_e16_no_signal_and_no_limit_reaches_another_process(stage: Stage, level:
     if stage.claims("E16", level, Guard.SIGNALS):
         with stage.victim() as victim:
             before = Path(f"/proc/{victim.pid}/limits").read_text()
-            told = stage.told("e16", level, facts={"victim": victim.pid})
+            results = stage.results("e16", level, facts={"victim": victim.pid})
             assert Path(f"/proc/{victim.pid}/limits").read_text() == before
             assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
             assert len(os.sched_getaffinity(victim.pid)) == len(os.sched_getaffinity(0))
         assert not {
-            name for name in ("term", "group", "probe", "host", "limits", "nice", "cpu", "pidfd") if told[name][:2] == "ok"
+            name for name in ("term", "group", "probe", "host", "limits", "nice", "cpu", "pidfd") if results[name][:2] == "ok"
         }
 
 
@@ -45,8 +45,8 @@ def test_e16_no_signal_and_no_limit_reaches_another_process(stage: Stage, level:
 def test_e17_the_memory_of_another_process_cannot_be_touched(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E17", level, Guard.SYSCALLS):
         with stage.victim() as victim:
-            told = stage.told("e17", level, facts={"victim": victim.pid})
-        assert set(told.values()) <= {"EPERM", "EACCES", "ENOENT"}, told
+            results = stage.results("e17", level, facts={"victim": victim.pid})
+        assert set(results.values()) <= {"EPERM", "EACCES", "ENOENT"}, results
 
 
 @at_every_level
@@ -144,7 +144,7 @@ def test_e23_a_thread_bomb_is_ended(stage: Stage, level: IsolationLevel) -> None
 @at_every_level
 def test_e24_one_process_cannot_have_all_the_memory(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E24", level, Guard.LIMITS):
-        assert stage.told("e24_one", level) == {"allocate": "MemoryError"}
+        assert stage.results("e24_one", level) == {"allocate": "MemoryError"}
 
 
 @at_every_level
@@ -161,9 +161,9 @@ def test_e25_the_scratch_folder_has_an_end(stage: Stage, level: IsolationLevel) 
         return
     outcome = stage.attempt("e25_bytes", level, limits={"scratch_bytes": 8 * MEGABYTE})
     if outcome.isolation.has(Guard.SCRATCH):
-        told = json.loads(outcome.stdout)
-        assert told["why"] == "ENOSPC"
-        assert told["written"] <= 8 * MEGABYTE
+        results = json.loads(outcome.stdout)
+        assert results["why"] == "ENOSPC"
+        assert results["written"] <= 8 * MEGABYTE
     else:
         assert outcome.stop_reason == "scratch"
 
@@ -173,38 +173,38 @@ def test_e25_so_have_its_files_and_descriptors(stage: Stage, level: IsolationLev
     if stage.claims("E25", level, Guard.LIMITS):
         outcome = stage.attempt("e25_inodes", level, limits={"scratch_files": 2000})
         assert outcome.stop_reason == "scratch", outcome
-        assert stage.told("e25_fds", level)["why"] == "EMFILE"
-        assert stage.told("e25_sparse", level) == {"sparse": "EFBIG"}
+        assert stage.results("e25_fds", level)["why"] == "EMFILE"
+        assert stage.results("e25_sparse", level) == {"sparse": "EFBIG"}
 
 
 @at_every_level
 def test_e25_there_is_no_other_memory_to_fill(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E25", level, Guard.READ_ONLY):
-        told = stage.told("e25_elsewhere", level, limits={"scratch_bytes": 8 * MEGABYTE})
-        assert told.pop("shm") <= 8 * MEGABYTE
-        assert not [place for place, found in told.items() if found == "ok"], told
+        results = stage.results("e25_elsewhere", level, limits={"scratch_bytes": 8 * MEGABYTE})
+        assert results.pop("shm") <= 8 * MEGABYTE
+        assert not [place for place, found in results.items() if found == "ok"], results
 
 
 @at_every_level
 def test_e32_nothing_can_be_typed_into_the_callers_terminal(stage: Stage, level: IsolationLevel) -> None:
     note("E32", level, "held")
-    told = stage.told("e32", level)
-    assert told.pop("sid")
-    assert set(told.values()) <= {"ENXIO", "ENOTTY", "EPERM", "EACCES", "EIO", "ENOENT"}, told
+    results = stage.results("e32", level)
+    assert results.pop("sid")
+    assert set(results.values()) <= {"ENXIO", "ENOTTY", "EPERM", "EACCES", "EIO", "ENOENT"}, results
 
 
 @at_every_level
 def test_e33_no_namespace_no_mount_no_other_root(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E33", level, Guard.SYSCALLS):
-        told = stage.told("e33", level)
-        assert told.pop("clone3") == "ENOSYS"
-        assert set(told.values()) == {"EPERM"}, told
+        results = stage.results("e33", level)
+        assert results.pop("clone3") == "ENOSYS"
+        assert set(results.values()) == {"EPERM"}, results
 
 
 @at_every_level
 def test_e34_the_corners_of_the_kernel_are_closed(stage: Stage, level: IsolationLevel) -> None:
     if stage.claims("E34", level, Guard.SYSCALLS):
-        assert set(stage.told("e34", level).values()) == {"EPERM"}
+        assert set(stage.results("e34", level).values()) == {"EPERM"}
 
 
 @at_every_level

@@ -108,7 +108,7 @@ def test_the_filter_is_what_a_hand_decodes_it_to_be() -> None:
 
 @pytest.fixture(scope="module")
 def libseccomp() -> ModuleType:
-    """pyseccomp over libseccomp.so.2: somebody else's table of numbers, for both processors."""
+    """pyseccomp over libseccomp.so.2: an independent table of numbers, for both processors."""
     try:
         import pyseccomp  # type: ignore[import-untyped]
     except Exception:

@@ -116,10 +116,10 @@ def test_a_broken_python_is_reported_in_one_sentence(tmp_path: Path, answer: str
     broken = tmp_path / "python3"
     broken.write_text(f"#!/bin/sh\n{answer}\n")
     broken.chmod(0o755)
-    with pytest.raises(UnavailableError, match=f"{broken} does not work") as told:
+    with pytest.raises(UnavailableError, match=f"{broken} does not work") as raised:
         Interpreters(which=only(broken)).command("a.py", b"", network=False)
-    assert "PATH" in told.value.hint
-    assert not told.value.retryable
+    assert "PATH" in raised.value.hint
+    assert not raised.value.retryable
 
 
 def test_a_python_whose_prefix_is_the_home_does_not_uncover_it(tmp_path: Path) -> None:

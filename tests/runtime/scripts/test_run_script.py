@@ -33,10 +33,10 @@ class TestRunner(RunnerConformance):
         return Runner()
 
 
-def session_over(root: Path, told: EventRecorder | None = None, seconds: float = 60.0) -> Session:
+def session_over(root: Path, recorder: EventRecorder | None = None, seconds: float = 60.0) -> Session:
     bus = EventBus()
-    if told is not None:
-        bus.subscribe(told)
+    if recorder is not None:
+        bus.subscribe(recorder)
     return Session(
         metier.discover(root),
         options=SessionOptions(limits=Limits(seconds=seconds)),
@@ -85,19 +85,19 @@ for attempt in (lambda: open({str(tmp_path / "secret.txt")!r}).read(), lambda: s
 @confined
 def test_a_cancelled_run_emits_a_finished_event(tmp_path: Path) -> None:
     skill_folder(tmp_path, "slow", files={"scripts/slow.py": "import time\ntime.sleep(600)\n"})
-    told = EventRecorder()
-    session = session_over(tmp_path, told)
+    recorder = EventRecorder()
+    session = session_over(tmp_path, recorder)
 
     async def main() -> None:
         task = asyncio.create_task(session.run_script("slow", "slow"))
-        while not told.of(events.ScriptStarted):
+        while not recorder.of(events.ScriptStarted):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     run_now(main())
-    [finished] = told.of(events.ScriptFinished)
+    [finished] = recorder.of(events.ScriptFinished)
     assert (finished.error, finished.ok) == ("cancelled", False)
 
 

@@ -52,10 +52,10 @@ HEAD = "toolsets:\n  - toolsets/index:HelloToolset\n"
 ALLOWED = Permissions(policy=Policy.of(allow=["Toolset"]))
 
 
-def session_over(root: Path, permissions: Permissions = ALLOWED, told: EventRecorder | None = None) -> Session:
+def session_over(root: Path, permissions: Permissions = ALLOWED, recorder: EventRecorder | None = None) -> Session:
     bus = EventBus()
-    if told is not None:
-        bus.subscribe(told)
+    if recorder is not None:
+        bus.subscribe(recorder)
     return Session(metier.discover(root), services=SessionServices(permissions=permissions, bus=bus))
 
 
@@ -103,13 +103,13 @@ def test_a_class_is_made_once_and_its_public_methods_are_tools(tmp_path: Path) -
 
 
 def test_without_consent_nothing_is_loaded_and_a_warning_says_how_to_give_it(skills: Path) -> None:
-    told = EventRecorder()
-    session = session_over(skills, Permissions(), told)
+    recorder = EventRecorder()
+    session = session_over(skills, Permissions(), recorder)
     [warning] = session.activate("hello").warnings
     assert "metier policy allow" in warning
     assert "--skill hello" in warning
     assert names(session) == set()
-    assert [event.what for event in told.of(events.ActionRefused)][:1] == ["Toolset"]
+    assert [event.what for event in recorder.of(events.ActionRefused)][:1] == ["Toolset"]
 
 
 def test_the_hook_is_asked_once_and_its_answer_decides(skills: Path) -> None:
@@ -211,12 +211,12 @@ def test_arguments_of_a_toolset_are_validated(skills: Path) -> None:
 
 
 def test_a_refusal_is_reported_once_and_not_for_every_list_of_tools(skills: Path) -> None:
-    told = EventRecorder()
-    session = session_over(skills, Permissions(), told)
+    recorder = EventRecorder()
+    session = session_over(skills, Permissions(), recorder)
     session.activate("hello")
     for _ in range(3):
         session.tools()
-    assert len(told.of(events.ActionRefused)) == 1
+    assert len(recorder.of(events.ActionRefused)) == 1
 
 
 def test_an_asynchronous_hook_called_from_inside_the_loop_is_a_refusal_and_not_a_deadlock(skills: Path) -> None:

@@ -122,7 +122,7 @@ class Stage:
                 break
         return outcome
 
-    def told(self, name: str, level: IsolationLevel, **more: Any) -> Any:  # Any: JSON
+    def results(self, name: str, level: IsolationLevel, **more: Any) -> Any:  # Any: JSON
         outcome = self.attempt(name, level, **more)
         assert outcome.exit_code == 0, outcome
         return json.loads(outcome.stdout)

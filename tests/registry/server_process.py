@@ -1,4 +1,4 @@
-"""A registry as users start it: `metier registry serve`, in a process of its own."""
+"""Starts `metier registry serve` in a process of its own, as a user does."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Running", "running"]
+__all__ = ["ServerProcess", "serve"]
 
 
 @dataclass(frozen=True)
-class Running:
+class ServerProcess:
     url: str
     token: str
     process: subprocess.Popen[bytes]
@@ -26,7 +26,7 @@ class Running:
     def publish(self, data: bytes, *, query: str = "visibility=public") -> None:
         self.ask("POST", f"/skills?{query}", data, kind="application/zip")
 
-    def made_token(self, holder: str, *scopes: str) -> str:
+    def create_token(self, holder: str, *scopes: str) -> str:
         body = json.dumps({"holder": holder, "scopes": scopes}).encode()
         return str(self.ask("POST", "/tokens", body, kind="application/json")["token"])
 
@@ -39,7 +39,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(home: Path, *options: str, **environment: str) -> Iterator[Running]:
+def serve(home: Path, *options: str, **environment: str) -> Iterator[ServerProcess]:
     variables = {**os.environ, "METIER_HOME": str(home), "HOME": str(home), **environment}
     words = [sys.executable, "-m", "metier", "registry", "serve", "--port", "0", "--json", *options]
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=home) as process:
@@ -47,7 +47,7 @@ def running(home: Path, *options: str, **environment: str) -> Iterator[Running]:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
             _wait_until_ready(said["url"])
-            yield Running(said["url"], said["admin_token"] or "", process)
+            yield ServerProcess(said["url"], said["admin_token"] or "", process)
         finally:
             process.terminate()
 
