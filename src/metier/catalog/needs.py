@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Protocol
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, replace
 
 __all__ = ["Environment", "Needs", "encoded_needs", "missing_needs", "read_compatibility"]
@@ -35,29 +36,29 @@ _COMMANDS = frozenset({
     "sqlite3", "ssh", "supabase", "terraform", "tesseract", "tmux", "uv", "uvx", "vercel", "wget", "wkhtmltopdf",
     "wrangler", "yarn", "yq", "yt-dlp", "zsh",
 })  # fmt: skip
-_PYTHON = re.compile(r"\bpython\s*(?:>=|≥)?\s*(3(?:\.\d{1,2}){0,2})\s*(\+|or (?:later|newer|higher|above))?", re.IGNORECASE)
+_PYTHON = lazy_pattern(r"\bpython\s*(?:>=|≥)?\s*(3(?:\.\d{1,2}){0,2})\s*(\+|or (?:later|newer|higher|above))?", re.IGNORECASE)
 # "python packages listed in a file" names no package: the list must run to the end of what is said about it.
 _PACKAGE = r"[A-Za-z][\w.-]*+(?:\[[\w,-]+\])?+(?:\s*+(?:[=~!]=|[<>]=?)\s*+[\w.*]++)?+"
-_PACKAGES = re.compile(
+_PACKAGES = lazy_pattern(
     rf"\bpython packages?:?\s+({_PACKAGE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_PACKAGE})*+)"
     r"(?=\s*(?:$|[()]|(?:to be |must be |are )?installed\b))", re.IGNORECASE,
 )  # fmt: skip
-_ASKS = re.compile(r"\b(?:requires?|required|needs?|must have|depends on|prerequisites?)\b", re.IGNORECASE)
-_SOFTENS = re.compile(
+_ASKS = lazy_pattern(r"\b(?:requires?|required|needs?|must have|depends on|prerequisites?)\b", re.IGNORECASE)
+_SOFTENS = lazy_pattern(
     r"\b(?:optional(?:ly)?|recommended|preferred|if available|when available|or|either|e\.g\.|such as|no|not|never|without)\b"
     r"|n't\b", re.IGNORECASE,
 )  # fmt: skip
 _SYSTEM = r"\b(?:linux|macos|mac os|os x|darwin|windows)\b"
 _SYSTEM_LIST = rf"{_SYSTEM}(?:\s*(?:,|/|&|\band\b|\bor\b)\s*(?:(?:and|or)\s+)?{_SYSTEM})*"
 # "On Windows, only PowerShell works" and "tested only on Linux" close no other system out.
-_ONLY = re.compile(
+_ONLY = lazy_pattern(
     rf"{_SYSTEM_LIST}[\s-]+only(?=\s*(?:,|$))"
     rf"|\bonly\s+(?:(?:works?|runs?|available|supported|compatible|usable|designed|intended)\s+)?(?:on|for|with|under)\s+{_SYSTEM_LIST}"
     rf"|\bonly\s+supports\s+{_SYSTEM_LIST}|\bsupports\s+only\s+{_SYSTEM_LIST}", re.IGNORECASE,
 )  # fmt: skip
-_UNSURE = re.compile(r"\b(?:tested|verified|checked|not)\b|n't\b", re.IGNORECASE)
+_UNSURE = lazy_pattern(r"\b(?:tested|verified|checked|not)\b|n't\b", re.IGNORECASE)
 # "Go to the page" is not the command go, so a word counts only in a list of requirements.
-_LISTED = re.compile(
+_LISTED = lazy_pattern(
     r"(?:\brequires?:?|\brequired:?|\bneeds?:?|\bmust have|\bdepends on|\bprerequisites?:?|[,+&](?:\s+and\b)?|\band\b)"
     r"\s+(?:the\s+)?`?([A-Za-z][\w.+-]*)(?P<ends>(?=`|\s*(?:$|[,+&()\d]|and\b|installed\b)))?", re.IGNORECASE,
 )  # fmt: skip

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
-from .patterns import lazy_pattern
 from .purpose import Purpose
 from .report import Capabilities, Finding
 from .rules.table import RULES

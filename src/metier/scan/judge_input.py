@@ -13,10 +13,10 @@ from hashlib import sha256
 from itertools import chain, islice
 from operator import itemgetter
 
+from metier.lazy import lazy_pattern
 from metier.spec import SKILL_FILE, Files
 from metier.values import dataclass
 
-from .patterns import lazy_pattern
 from .report import Capabilities, ScanReport
 from .scale import ScanVerdict
 from .subject import ScanLimits, read_subject

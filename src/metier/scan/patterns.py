@@ -1,7 +1,7 @@
-"""Patterns that the rules are made of: expressions compiled on first use, phrases, and sentence rules.
+"""Patterns that the rules are made of: phrases and sentence rules.
 
-The scan has hundreds of regular expressions. Compiling them all takes longer than reading most skills, and an ordinary skill
-needs few of them.
+The scan has hundreds of regular expressions, compiled on first use (`lazy_pattern`). Compiling them all takes longer than
+reading most skills, and an ordinary skill needs few of them.
 
 A phrase starts with one of a few literal beginnings. In its expression a space means one to eight spaces (a line break is
 one), ` ?` up to eight, and `~` a gap inside a sentence of up to eighty characters (`\\~` is the character).
@@ -11,41 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache, cached_property
-from typing import Any, cast
+from functools import cache
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
 from .scale import Confidence
 from .text import TextKind
 
-__all__ = ["Phrase", "SentenceRule", "lazy_pattern", "phrase", "sentence_rule", "words"]
+__all__ = ["Phrase", "SentenceRule", "phrase", "sentence_rule", "words"]
 
 
 def words(text: str) -> frozenset[str]:
     """Returns the words of a text as a set."""
     return frozenset(text.split())
-
-
-def lazy_pattern(spelled: str, flags: int = 0) -> re.Pattern[str]:
-    """Works as `re.compile`, but compiles on first use."""
-    # Cast: the wrapper forwards every attribute to the compiled pattern.
-    return cast("re.Pattern[str]", _LazyPattern(spelled, flags))
-
-
-class _LazyPattern:
-    def __init__(self, spelled: str, flags: int) -> None:
-        self.spelled, self.wanted_flags = spelled, flags
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.spelled, self.wanted_flags)
-
-    def __getattr__(self, name: str) -> Any:  # Any: the type of the compiled pattern's attribute
-        found = getattr(self.compiled, name)
-        # Set on the instance, so that the next access skips this method.
-        setattr(self, name, found)
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: rows are cache keys, and hashing their text is slow

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
-
-from .patterns import lazy_pattern
 
 __all__ = ["Purpose", "mentions_network"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
 __all__ = ["GAP", "SkillText", "TextKind", "escape_invisible", "excerpt_of", "kind_of", "lowered"]
@@ -42,7 +42,7 @@ _INTERPRETERS = (
     ("pwsh", TextKind.POWERSHELL),
 )
 # Characters that move the cursor, hide or reorder text. An excerpt shows their code points.
-_UNSHOWN = re.compile(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
+_UNSHOWN = lazy_pattern(r"[^\x20-\x7e\xa1-\xac\xae-\u05ff\u0900-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdff"
                       r"\ufe10-\ufefe\uff01-\uffee\U00010000-\U000dffff]")  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, field
 
 from .codes import problem
@@ -41,9 +42,9 @@ _SPELLINGS = {
     "brief-description": "brief_description",
 }  # fmt: skip
 EXTENSION_SPELLINGS = EXTENSION_KEYS | _SPELLINGS.keys()
-_SEMVER = re.compile(r"\d+(\.\d+){0,3}([-+][0-9A-Za-z.+-]+)?")
-_COMMAND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_TOOLSET = re.compile(r"(?P<module>toolsets(?:/[A-Za-z_]\w*)+)(?:\.py)?:(?P<name>[A-Za-z_]\w*)")
+_SEMVER = lazy_pattern(r"\d+(\.\d+){0,3}([-+][0-9A-Za-z.+-]+)?")
+_COMMAND = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_TOOLSET = lazy_pattern(r"(?P<module>toolsets(?:/[A-Za-z_]\w*)+)(?:\.py)?:(?P<name>[A-Za-z_]\w*)")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 

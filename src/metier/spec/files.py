@@ -6,11 +6,11 @@ implementation sees it, so disk, archive and memory agree on the meaning of `..`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from metier.errors import NotFoundError, RefusedError
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
 __all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
@@ -18,8 +18,8 @@ __all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
 SKILL_FILE = "SKILL.md"
 _LONGEST_PATH = 1024
 # Half a surrogate pair cannot be encoded as UTF-8, so no file has such a name.
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
-_DRIVE = re.compile(r"[A-Za-z]:")
+_FORBIDDEN = lazy_pattern(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_DRIVE = lazy_pattern(r"[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ description and a name. No content of a file makes this raise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass, field, replace
 
 from .codes import Verdict, apply_verdict, problem
@@ -23,8 +23,8 @@ __all__ = ["ParseResult", "parse", "parse_with_positions"]
 
 _FRONTMATTER_LINE = 2
 # NEL and the Unicode separators end a line in YAML, so its marks count them.
-_YAML_LINE_END = re.compile("[\\n\\x85\\u2028\\u2029]")
-_KEY_PATH = re.compile(r"[A-Za-z_-]+(?:\.[\w-]+)*")
+_YAML_LINE_END = lazy_pattern("[\\n\\x85\\u2028\\u2029]")
+_KEY_PATH = lazy_pattern(r"[A-Za-z_-]+(?:\.[\w-]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

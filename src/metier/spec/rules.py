@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from metier.errors import suggested_name
+from metier.lazy import lazy_pattern
 
 from .codes import problem
 from .fields import MAX_NAME_LENGTH, format_tools, has_outer_comma, is_balanced, parse_tools
@@ -18,11 +19,11 @@ __all__ = ["INVISIBLE", "MAX_COMPATIBILITY_LENGTH", "MAX_DESCRIPTION_LENGTH", "c
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 
-INVISIBLE = re.compile(
+INVISIBLE = lazy_pattern(
     # Zero-width joiners are allowed: emoji, Persian and Indic scripts need them.
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
 
 Rule = Callable[[MapNode, str | None], Iterator[Problem]]
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from metier.lazy import lazy_pattern
+
 __all__ = ["estimate_tokens", "first_sentence", "script_summary"]
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(])|\n\s*\n")
-_DOCSTRING = re.compile(r'^(?:[rRuU]?)("""|\'\'\')\s*(.+?)(?:\n|\1)', re.MULTILINE)
-_COMMENT = re.compile(r"^(?:#(?!!)|//|--|;)\s*([A-Za-z].*)$", re.MULTILINE)
+_SENTENCE = lazy_pattern(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(])|\n\s*\n")
+_DOCSTRING = lazy_pattern(r'^(?:[rRuU]?)("""|\'\'\')\s*(.+?)(?:\n|\1)', re.MULTILINE)
+_COMMENT = lazy_pattern(r"^(?:#(?!!)|//|--|;)\s*([A-Za-z].*)$", re.MULTILINE)
 # Inline metadata (PEP 723) is written in comments, and does not describe the script.
-_INLINE_METADATA = re.compile(r"^# /// script$.*?^# ///$", re.MULTILINE | re.DOTALL)
+_INLINE_METADATA = lazy_pattern(r"^# /// script$.*?^# ///$", re.MULTILINE | re.DOTALL)
 _SCRIPT_CHARS_READ = 4_000
 _MAX_SUMMARY = 200
 

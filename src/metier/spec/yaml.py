@@ -12,9 +12,9 @@ the client guide asks. Only lines of the form `key: words: words` are changed, n
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
 from .report import Problem
@@ -39,11 +39,11 @@ __all__ = [
 
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_PLAIN_LINE = re.compile(r"(?P<lead>[ \t]*(?:-[ \t]+)?)(?P<key>[A-Za-z_][\w.-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!%@`#].*)")
-_BLOCK_LINE = re.compile(r"(?P<lead>[ \t]*(?:-[ \t]+)?).*:[ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?")
-_COLON = re.compile(r":(?=[ \t]|$)")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_PLAIN_LINE = lazy_pattern(r"(?P<lead>[ \t]*(?:-[ \t]+)?)(?P<key>[A-Za-z_][\w.-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!%@`#].*)")
+_BLOCK_LINE = lazy_pattern(r"(?P<lead>[ \t]*(?:-[ \t]+)?).*:[ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?")
+_COLON = lazy_pattern(r":(?=[ \t]|$)")
+_FLOAT = lazy_pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-from metier.scan.patterns import lazy_pattern, words
+from metier.lazy import lazy_pattern
+from metier.scan.patterns import words
 from metier.scan.purpose import Purpose
 from metier.scan.scale import Confidence
 from metier.values import dataclass

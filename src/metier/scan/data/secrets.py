@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metier.scan.patterns import lazy_pattern
+from metier.lazy import lazy_pattern
 from metier.scan.purpose import Purpose
 
 __all__ = ["SECRET_COMMANDS", "SECRET_NAME", "WHOLE_ENVIRONMENT", "secret_kinds", "secret_place"]

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from metier.scan.patterns import lazy_pattern
+from metier.lazy import lazy_pattern
 from metier.scan.text import SkillText, TextKind
 
 __all__ = ["decode_texts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise
 
-from metier.scan.patterns import lazy_pattern
+from metier.lazy import lazy_pattern
 from metier.scan.text import SkillText
 from metier.values import dataclass, field
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector, FlowStep
 from metier.scan.data.hosts import HostReputation, download_risk, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 
 from .javascript import JavaScriptSource, JavaScriptToken, statements

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.scan.patterns import lazy_pattern
+from metier.lazy import lazy_pattern
 from metier.scan.text import GAP, SkillText, TextKind
 
 __all__ = ["split_document"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FlowStep
 from metier.scan.data.hosts import HostReputation, Url, download_risk, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.scale import Confidence
 
 from .python import PythonModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.scan.patterns import lazy_pattern
+from metier.lazy import lazy_pattern
 from metier.scan.text import SkillText
 from metier.values import dataclass
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from metier.scan.patterns import lazy_pattern, words
+from metier.lazy import lazy_pattern
+from metier.scan.patterns import words
 from metier.values import dataclass, field
 
 __all__ = ["MOST_TOKENS", "Pipeline", "ShellCommand", "is_too_long", "pipelines", "unescaped"]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector, FlowStep
 from metier.scan.data.hosts import HostReputation, Url, download_risk, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 

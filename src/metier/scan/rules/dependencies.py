@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.packages import similar_package
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 

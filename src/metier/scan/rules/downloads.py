@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, download_risk, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.readers.shell_flow import base_name
 from metier.scan.scale import Confidence

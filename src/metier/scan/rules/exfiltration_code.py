@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind
 

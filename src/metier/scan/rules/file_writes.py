@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
-from metier.scan.patterns import lazy_pattern
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
-from metier.scan.patterns import lazy_pattern
 from metier.scan.readers.binaries import image_texts
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText, TextKind

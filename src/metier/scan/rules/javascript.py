@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import urls_in
 from metier.scan.data.secrets import secret_place
-from metier.scan.patterns import lazy_pattern
 from metier.scan.readers.javascript import JavaScriptSource, JavaScriptToken, read_script
 from metier.scan.readers.javascript_flow import READS, RUNS, SENDS, note_steps
 from metier.scan.scale import Confidence

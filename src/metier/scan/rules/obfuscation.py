@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.readers.binaries import archive_kind, is_image, program_kind
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText, TextKind

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, foreign_urls, is_unknown_host
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 

@@ -9,10 +9,11 @@ import ast
 import re
 from collections.abc import Callable
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
 from metier.scan.data.secrets import SECRET_NAME, WHOLE_ENVIRONMENT, secret_place
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.readers.python import PythonModule, read_module
 from metier.scan.readers.python_flow import FETCHES, SENDS, SHELLS, address_of, note_step, sends_to
 from metier.scan.scale import Confidence

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import Url, foreign_urls, is_unknown_host
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence
 from metier.scan.text import SkillText
 

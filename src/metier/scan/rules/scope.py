@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
-from metier.scan.patterns import lazy_pattern
 from metier.scan.purpose import mentions_network
 from metier.scan.scale import Confidence
 from metier.scan.subject import ScanSubject

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import secret_kinds
-from metier.scan.patterns import lazy_pattern
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText, TextKind
 from metier.values import replace

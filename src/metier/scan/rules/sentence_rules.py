@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, reputation_of, urls_in
 from metier.scan.data.injection_sentences import INJECTION_SENTENCES
@@ -16,7 +17,7 @@ from metier.scan.data.machine_sentences import MACHINE_SENTENCES
 from metier.scan.data.secret_sentences import SECRET_SENTENCES
 from metier.scan.data.sentence_parts import UNTOLD, UNWRITTEN
 from metier.scan.data.user_work_sentences import USER_WORK_SENTENCES
-from metier.scan.patterns import SentenceRule, lazy_pattern
+from metier.scan.patterns import SentenceRule
 from metier.scan.readers.sentences import LONGEST_SENTENCE, Sentence
 from metier.scan.text import SkillText
 

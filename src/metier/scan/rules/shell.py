@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from itertools import islice, pairwise
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, Url, is_unknown_host, reputation_of, urls_in
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand, is_too_long, pipelines, unescaped
 from metier.scan.readers.shell_flow import note_steps
 from metier.scan.scale import Confidence

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import is_unknown_host, urls_in
 from metier.scan.data.secrets import SECRET_COMMANDS, secret_place
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.readers.shell import Pipeline, ShellCommand
 from metier.scan.scale import Confidence, ScanReach
 from metier.scan.text import SkillText

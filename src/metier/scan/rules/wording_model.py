@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import combinations, islice, pairwise
 
+from metier.lazy import lazy_pattern
 from metier.scan.collector import FindingCollector
 from metier.scan.data.hosts import HostReputation, is_unknown_host, reputation_of, urls_in
 from metier.scan.data.secrets import secret_place
 from metier.scan.data.word_kinds import KINDS
-from metier.scan.patterns import lazy_pattern, words
+from metier.scan.patterns import words
 from metier.scan.purpose import Purpose
 from metier.scan.readers.sentences import Sentence
 from metier.scan.text import SkillText, excerpt_of
