@@ -1,6 +1,6 @@
 """The errors that metier raises, as one tree.
 
-The branches say who can act on an error:
+The branches say who or what can resolve an error:
 
     MetierError
     ├── InvalidSkillError      the skill's author; holds the Report with every problem
@@ -10,7 +10,7 @@ The branches say who can act on an error:
     ├── NotFoundError          the user named something that does not exist
     │   └── SkillNotFoundError
     ├── AmbiguousError         the user named several things at once
-    ├── UnavailableError       nobody yet: the same call may succeed later (never a NotFoundError)
+    ├── UnavailableError       a service that is down: the same call may succeed later (never a NotFoundError)
     ├── RefusedError           a policy said no; names the rule
     ├── ConflictError          a name is taken, or a file has changed
     └── ToolFailedError        sent to the model as a tool result; never ends a session

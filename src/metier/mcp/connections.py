@@ -148,7 +148,7 @@ class _Connection:
                 try:
                     answer.set_result(await _file(client, self._server, uri))
                 except Exception as error:
-                    answer.set_exception(_told(self._server, error))
+                    answer.set_exception(_translated_error(self._server, error))
 
 
 async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:
@@ -198,11 +198,11 @@ async def _connected(server: RemoteServer, environment: Mapping[str, str]) -> As
     except BaseException as error:
         if inside and not isinstance(error, BaseExceptionGroup):
             raise
-        raise _told(server, error) from error
+        raise _translated_error(server, error) from error
 
 
-def _told(server: RemoteServer, error: BaseException) -> BaseException:
-    """Returns the first error inside an exception group."""
+def _translated_error(server: RemoteServer, error: BaseException) -> BaseException:
+    """Returns the first error inside an exception group, as a MetierError where it is not one yet."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, MetierError | KeyboardInterrupt | asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""A parsed request: its terms with their weights, and which of them are neighbours.
+"""A parsed request: its terms with their weights, and which of them are adjacent.
 
 A request has two words or two pages. A repeated word counts only a little more, because otherwise a long request would be
 about the words that it repeats.

@@ -303,7 +303,7 @@ def _reason(query: Query, evidence: Evidence, place: int, trigger: TriggerMatch)
 
 
 def _phrases(query: Query, weights: list[float], terms: list[int]) -> str:
-    """Returns the terms as the request wrote them, by weight, with neighbouring words joined."""
+    """Returns the terms as the request wrote them, by weight, with adjacent words joined."""
     runs: list[list[int]] = []
     for number in terms:
         if runs and runs[-1][-1] + 1 == number and query.follows[runs[-1][-1], number]:

@@ -172,7 +172,7 @@ def _part(query: Query, impacts: Array, weights: Array, mass: float) -> Array:
 
 
 def _together(query: Query, counts: Array, followers: Array, share: Array) -> Array:
-    """Scores neighbouring words of the request that are neighbours in a body too."""
+    """Scores adjacent words of the request that are adjacent in a body too."""
     left, right = np.nonzero(query.follows)
     bit = np.uint32(1) << follower_bit(query.hashes.take(right)).astype(np.uint32)
     close = (followers.take(left, axis=0) & bit[:, None] > 0) & (counts[BODY].take(right, axis=0) > 0)
@@ -182,7 +182,7 @@ def _together(query: Query, counts: Array, followers: Array, share: Array) -> Ar
 def _sequences(
     query: Query, library: SkillIndex, rows: Array, weights: Array, mass: float, trained: TrainedData
 ) -> dict[str, Array]:
-    """Returns the signals from word order: shares of the name, of sentences and clauses, and neighbouring words."""
+    """Returns the signals from word order: shares of the name, of sentences and clauses, and adjacent words."""
     words, size = library.sequences(query, rows), len(rows)
     if not len(words.owner) or not len(query):
         return dict.fromkeys((*_IN_ORDER, *NEAREST), np.zeros(size, dtype=np.float32))

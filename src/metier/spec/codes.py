@@ -155,7 +155,7 @@ CODES: dict[str, Code] = {
              "Angle brackets in a description look like tags in a prompt. Some validators refuse them; metier escapes them."),
         Code("SK217", "descriptions-overlap", W, None,
              "Two skills in this set describe nearly the same thing, so a model will pick either. Say in each what it is not for."),
-        Code("SK218", "prerequisite-unsaid", N, None,
+        Code("SK218", "undeclared-prerequisite", N, None,
              "The instructions use a command that not every machine has. Name it in `compatibility` or `metadata.requires`."),
         Code("SK219", "catalog-cost", N, None,
              "The catalog entry is paid by every conversation, used or not. About 100 tokens is what the standard has in mind."),

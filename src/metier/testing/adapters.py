@@ -209,7 +209,7 @@ class AdapterConformance:
             levels = {event.level for event in agent.events.of(ScriptFinished)}
             assert levels and "" not in levels
 
-    def test_a_failure_is_told_to_the_model_and_the_conversation_goes_on(self, tmp_path: Path) -> None:
+    def test_a_failure_is_reported_to_the_model_and_the_conversation_continues(self, tmp_path: Path) -> None:
         script = [self.load("nothing-like-it"), self.load("chart"), self.run("chart", "Oslo", "--fail"), says("sorry")]
         with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.") == ["sorry"]
@@ -227,7 +227,7 @@ class AdapterConformance:
             assert "forms" not in first.system
             assert "skill_content" not in second.results[-1]
 
-    def test_at_most_so_many_are_active_and_the_model_is_told_who_left(self, tmp_path: Path) -> None:
+    def test_skills_over_the_limit_are_unloaded_and_the_model_is_notified(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.load("forms"), self.load("poems"), says("ok")]
         with self.agent(tmp_path, script, max_active=2) as agent:
             agent.asks("Do all of it.")

@@ -39,8 +39,8 @@ class RunnerConformance:
 
     def _run(self, folder: Path, source: str = "print('hello')\n", **options: Any) -> Outcome:  # Any: fields of Run
         skill = skill_folder(folder, "tried", files={"scripts/go.py": source})
-        wish = ScriptRun(folder=str(skill), script="scripts/go.py")
-        return run_now(self.new_runner().run(replace(wish, **options)))
+        run = ScriptRun(folder=str(skill), script="scripts/go.py")
+        return run_now(self.new_runner().run(replace(run, **options)))
 
     def _refused(self, folder: Path, kind: type[MetierError], **options: Any) -> None:  # Any: fields of Run
         try:
@@ -94,7 +94,7 @@ class SessionStoreConformance:
     def new_store(self, folder: Path) -> SessionStore:
         raise NotImplementedError
 
-    def test_a_session_nobody_wrote_to_has_nothing_active(self, tmp_path: Path) -> None:
+    def test_a_new_session_has_nothing_active(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
         assert store.active("s") == ()
         assert store.sessions() == ()

@@ -1,4 +1,4 @@
-"""Pages on the network that an agent is told to obey, now and later, whatever they will say.
+"""Web pages whose instructions the skill tells an agent to follow, whatever they say later.
 
 To read a page and work by it is ordinary: documentation is made for that. The rule looks for a page of an unknown host that is
 read again and again, that stands above the user or the skill, that holds commands, or that must stay unseen.

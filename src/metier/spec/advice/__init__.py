@@ -21,7 +21,7 @@ from .body import (
     menus_without_default,
     vague_advice,
 )
-from .commands import absent_scripts, unpinned_commands, unsaid_prerequisites
+from .commands import absent_scripts, undeclared_prerequisites, unpinned_commands
 from .description import angle_brackets, catalog_cost, description_length, description_voice, says_when
 from .overlap import find_overlaps, overlap_problems
 from .references import broken_references, deep_references, references_without_when, unused_files
@@ -76,7 +76,7 @@ _RULES: tuple[Callable[[LintSubject], Iterator[Problem]], ...] = (
     vague_advice,
     body_is_empty,
     angle_brackets,
-    unsaid_prerequisites,
+    undeclared_prerequisites,
     catalog_cost,
     menus_without_default,
 )

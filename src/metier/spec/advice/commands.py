@@ -12,7 +12,7 @@ from metier.values import dataclass
 from .paths import INLINE_CODE, is_spelled_out, own_path
 from .subject import SHELLS, LintSubject, TextLine
 
-__all__ = ["absent_scripts", "scripts_run", "unpinned_commands", "unsaid_prerequisites"]
+__all__ = ["absent_scripts", "scripts_run", "undeclared_prerequisites", "unpinned_commands"]
 
 _SEPARATOR = re.compile(r"&&|\|\||[;|]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,60}=\S*")
@@ -100,19 +100,19 @@ def scripts_run(page: LintSubject) -> Iterator[tuple[str, TextLine, int]]:
                 yield path, command.line, max(command.line.text.find(word), 0) + 1
 
 
-def unsaid_prerequisites(page: LintSubject) -> Iterator[Problem]:
+def undeclared_prerequisites(page: LintSubject) -> Iterator[Problem]:
     """A catalog can hide a skill whose commands are absent, but only if the skill says which ones it needs."""
     manifest = page.manifest
     said = set(re.findall(r"[\w.+-]*\w", " ".join([manifest.compatibility or "", *manifest.metadata.values()]).lower()))
     said.update(command.lower() for command in manifest.extensions.requires)
-    unsaid: dict[str, _Command] = {}
+    undeclared: dict[str, _Command] = {}
     for command in _commands(line for line in page.lines if line.language in SHELLS):
         name = command.words[0]
-        if name in _UNCOMMON and name not in unsaid and said.isdisjoint((name, *_SAID_AS.get(name, ()))):
-            unsaid[name] = command
-    if unsaid:
-        first = next(iter(unsaid.values()))
-        names = list(unsaid)[:8]
+        if name in _UNCOMMON and name not in undeclared and said.isdisjoint((name, *_SAID_AS.get(name, ()))):
+            undeclared[name] = command
+    if undeclared:
+        first = next(iter(undeclared.values()))
+        names = list(undeclared)[:8]
         yield problem("SK218", f"the instructions use {', '.join(names)}, which not every machine has",
                       line=first.line.number, column=first.column,
                       hint=f"add `requires: {' '.join(names)}` under metadata, or say it in compatibility")  # fmt: skip
