@@ -1,4 +1,4 @@
-"""An MCP server of somebody else, over real HTTP, that says whatever a test wants it to say."""
+"""A fake MCP server over real HTTP, with answers that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of this room stand on: a home with skills, a server over it in this process, and one as a real process."""
+"""Fixtures of the MCP tests: a home with skills, a server over it in this process, and one as a real process."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_row_61_of_two_project_places_one_wins_and_the_other_names_it(tmp_path: 
 # --- trust ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_projects_skills_are_untrusted_until_somebody_trusts_the_folder(tmp_path: Path) -> None:
+def test_a_projects_skills_are_untrusted_until_the_user_trusts_the_folder(tmp_path: Path) -> None:
     write_skill(tmp_path / "project/.agents/skills", "pdf")
     before = app_in(tmp_path)
     assert (own_names(before), [e.state for e in before.catalog.entries if e.name == "pdf"]) == ([], [State.UNTRUSTED])
@@ -205,7 +205,7 @@ def test_a_catalog_stays_as_it_was_and_a_fresh_one_sees_what_is_new(tmp_path: Pa
     assert (own_names(app), "new" in app.skills.fresh_catalog()) == ([], True)
 
 
-def test_watching_tells_of_a_skill_that_is_added(tmp_path: Path) -> None:
+def test_watching_reports_an_added_skill(tmp_path: Path) -> None:
     (tmp_path / "home/.metier/skills").mkdir(parents=True)
     app, stop = app_in(tmp_path), threading.Event()
     timer = threading.Timer(20, stop.set)

@@ -235,11 +235,11 @@ class ClaudeFiles(ClaudeCode):
         away = os.path.relpath(tmp_path / "secret.txt", self.path("chart"))
         with self.agent(tmp_path, [self.load("chart"), self.read("chart", away), says("ok")]) as agent:
             agent.asks("Read the secret.")
-            told = agent.model.requests[-1].results[-1]
-            assert "the secret" not in told
-            assert told == "the owner says no"
+            result = agent.model.requests[-1].results[-1]
+            assert "the secret" not in result
+            assert result == "the owner says no"
 
-    def test_a_failure_is_told_to_the_model_and_the_conversation_goes_on(self, tmp_path: Path) -> None:
+    def test_a_failure_is_reported_to_the_model_and_the_conversation_continues(self, tmp_path: Path) -> None:
         script = [self.load("nothing-like-it"), self.read("chart", "references/none.md"), says("sorry")]
         with self.agent(tmp_path, script) as agent:
             assert agent.asks("Draw Oslo.") == ["sorry"]
@@ -255,7 +255,7 @@ class ClaudeFiles(ClaudeCode):
             assert "- forms: " not in first.system
             assert "Unknown skill" in second.results[-1]
 
-    def test_at_most_so_many_are_active_and_the_model_is_told_who_left(self, tmp_path: Path) -> None:
+    def test_skills_over_the_limit_are_unloaded_and_the_model_is_notified(self, tmp_path: Path) -> None:
         script = [self.load("chart"), self.load("forms"), self.load("poems"), says("ok")]
         with self.agent(tmp_path, script, max_active=2) as agent:
             agent.asks("Do all of it.")

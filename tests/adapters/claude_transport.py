@@ -46,7 +46,7 @@ class ScriptedClaude(Transport):
         self._waiting: dict[str, asyncio.Future[Any]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._tools: list[str] = []
-        self._told: list[str] = []
+        self._instructions: list[str] = []
         self._results: list[str] = []
 
     async def connect(self) -> None: ...
@@ -80,10 +80,10 @@ class ScriptedClaude(Transport):
                 task.add_done_callback(self._tasks.discard)
 
     async def _turn(self, user: str) -> None:
-        if not self._told:
+        if not self._instructions:
             await self._meet()
         while True:
-            system = "\n".join([str(self._options.system_prompt), *filter(None, self._told)])
+            system = "\n".join([str(self._options.system_prompt), *filter(None, self._instructions)])
             self._model.requests.append(Turn(system, user, tuple(self._tools), tuple(self._results)))
             said = next(self._model.rest)
             uses = [
@@ -105,7 +105,7 @@ class ScriptedClaude(Transport):
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}}
         for name in servers:
             hello = await self._rpc(name, "initialize", client)
-            self._told.append(hello.get("instructions") or "")
+            self._instructions.append(hello.get("instructions") or "")
             await self._ask(
                 {
                     "subtype": "mcp_message",
@@ -119,8 +119,8 @@ class ScriptedClaude(Transport):
     async def _use(self, use: dict[str, Any]) -> str:
         _, server, tool = use["name"].split("__", 2)
         if not any(use["name"].startswith(allowed) for allowed in self._options.allowed_tools):
-            wish = {"subtype": "can_use_tool", "tool_name": use["name"], "input": use["input"], "tool_use_id": use["id"]}
-            answer = await self._ask(wish)
+            request = {"subtype": "can_use_tool", "tool_name": use["name"], "input": use["input"], "tool_use_id": use["id"]}
+            answer = await self._ask(request)
             if answer["response"]["behavior"] != "allow":
                 return str(answer["response"]["message"])
         result = await self._rpc(server, "tools/call", {"name": tool, "arguments": use["input"]})

@@ -131,7 +131,7 @@ def test_a_setting_source_that_would_hide_the_skills_is_an_error_and_not_widened
 
 
 @pytest.mark.parametrize(
-    ("own", "told"),
+    ("own", "expected"),
     [
         (None, "<skill_content"),
         ("Mine.", "Mine.\n\n<skill_content"),
@@ -140,12 +140,12 @@ def test_a_setting_source_that_would_hide_the_skills_is_an_error_and_not_widened
         ({"type": "custom", "prompt": "Mine."}, "Mine.\n\n<skill_content"),
     ],
 )
-def test_what_the_user_activated_is_added_to_every_form_of_system_prompt(root: Path, own: Any, told: str) -> None:
+def test_what_the_user_activated_is_added_to_every_form_of_system_prompt(root: Path, own: Any, expected: str) -> None:
     with SkillsWorkspace(root) as workspace:
         workspace.session.activate("chart")
         prompt: Any = workspace.options(ClaudeAgentOptions(system_prompt=own)).system_prompt
         text = prompt if isinstance(prompt, str) else prompt.get("append") or prompt["prompt"]
-        assert text.startswith(told)
+        assert text.startswith(expected)
 
 
 def test_servers_in_a_file_cannot_be_added_to(root: Path) -> None:
@@ -154,10 +154,10 @@ def test_servers_in_a_file_cannot_be_added_to(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"), [(Policy.of(allow=["Bash(python3:*)"]), "drew Oslo"), (Policy(), "the owner says no")]
+    ("policy", "expected"), [(Policy.of(allow=["Bash(python3:*)"]), "drew Oslo"), (Policy(), "the owner says no")]
 )
 def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_only_what_skill_and_policy_allow(
-    tmp_path: Path, policy: Policy, told: str
+    tmp_path: Path, policy: Policy, expected: str
 ) -> None:
     suite = ClaudeFiles()
     run = f"python3 {suite.path('chart/scripts/draw.py')} Oslo"
@@ -174,4 +174,4 @@ def test_the_real_claude_code_writes_nothing_into_a_skill_and_runs_only_what_ski
         wrote, before, _, after = agent.model.requests[-1].results
         assert "read-only" in wrote
         assert before == "the owner says no"
-        assert after == told
+        assert after == expected

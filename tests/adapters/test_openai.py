@@ -70,7 +70,7 @@ def test_without_a_system_prompt_the_catalog_is_one(root: Path, client: OpenAI) 
         assert model.requests[0].body["messages"][0]["role"] == "system"
 
 
-def test_calls_of_both_are_told_apart(root: Path, client: OpenAI) -> None:
+def test_calls_of_both_are_distinguished(root: Path, client: OpenAI) -> None:
     messages: list[Any] = [user("Draw.")]
     with ModelServer([BOTH]) as model:
         answer = OpenAISkills(root).chat(to(client, model), model="m", messages=messages, tools=[WEATHER])

@@ -71,6 +71,6 @@ def test_the_context_of_a_run_says_whose_conversation_it_is(tmp_path: Path) -> N
     assert "A guide." in answered(agent, "ann", "read_skill_resource", guide)
 
 
-def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) -> None:
+def test_arguments_that_are_not_json_are_reported_to_the_model(tmp_path: Path) -> None:
     skill_folder(tmp_path, "chart")
     assert "not JSON" in answered(with_skills(Agent(name="Artist"), tmp_path), None, "load_skill", "{")

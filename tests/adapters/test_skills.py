@@ -88,7 +88,7 @@ def test_more_conversations_than_are_kept_at_hand_are_found_in_the_store(root: P
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ('{"skill_name": ', "not JSON"),
         ("[1]", "not a JSON object"),
@@ -98,13 +98,13 @@ def test_more_conversations_than_are_kept_at_hand_are_found_in_the_store(root: P
         ('{"skill_name": 7}', "skill_name"),
     ],
 )
-def test_broken_arguments_are_told_and_not_raised(root: Path, arguments: str | None, told: str) -> None:
+def test_broken_arguments_are_reported_and_not_raised(root: Path, arguments: str | None, expected: str) -> None:
     reply = run_now(Skills(root).call("load_skill", arguments))
     assert not reply.ok
-    assert told in reply.text
+    assert expected in reply.text
 
 
-def test_a_tool_that_a_model_made_up_is_told_what_there_is(root: Path) -> None:
+def test_an_unknown_tool_is_answered_with_the_known_ones(root: Path) -> None:
     reply = run_now(Skills(root).call("chart", {}))
     assert (reply.ok, reply.code) == (False, "unknown-tool")
     assert "load_skill" in reply.text
@@ -128,7 +128,7 @@ def test_a_catalog_that_does_not_fit_is_ranked_for_the_request(tmp_path: Path) -
     assert "more skills are not listed here" in ranked
 
 
-def test_without_a_search_the_catalog_sends_nobody_to_one(tmp_path: Path) -> None:
+def test_without_a_search_tool_the_catalog_does_not_mention_one(tmp_path: Path) -> None:
     for number in range(60):
         skill_folder(tmp_path, f"filler-{number:02}")
     skills = Skills(Session(metier.discover(tmp_path)), budget=Budget(tokens=300))

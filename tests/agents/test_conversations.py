@@ -94,7 +94,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
     assert Path(chats.damaged_copy).exists()
 
 
-def test_a_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
+def test_a_conversation_is_resumed_in_another_process(tmp_path: Path) -> None:
     home_skill(tmp_path, "word-count", head="triggers:\n  keywords: [count]", body="Count aloud.\n")
     with ModelServer(lambda request: says(f"answer {len(request.body['messages'])}")) as model:
         talk(app_of(tmp_path, model), "count this", id="mine")

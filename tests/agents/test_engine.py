@@ -71,7 +71,7 @@ def test_two_skills_work_in_one_turn(tmp_path: Path) -> None:
     assert [event.tool for event in of(events, ToolCallStarted)] == ["word-count_count", "run_skill_script"]
 
 
-def test_the_model_may_load_a_skill_itself_and_is_told_its_instructions_once(tmp_path: Path) -> None:
+def test_the_model_may_load_a_skill_itself_and_gets_its_instructions_once(tmp_path: Path) -> None:
     home_skill(tmp_path, "pdf", body="Say please.\n")
     with ModelServer([calls("load_skill", skill_name="pdf"), says("Loaded."), says("Again.")]) as model:
         first, second = talk(app_of(tmp_path, model, SKILLS_AUTO_SELECT="false"), "hello there", "and now?")

@@ -20,9 +20,9 @@ COUNTS = "triggers:\n  keywords: [count]"
 
 
 @pytest.mark.parametrize(
-    ("called", "told"),
+    ("called", "expected"),
     [
-        (ScriptedCall("load_skill", {"skill_name": "nobody"}), "Error (bad-arguments)"),
+        (ScriptedCall("load_skill", {"skill_name": "missing"}), "Error (bad-arguments)"),
         (ScriptedCall("no_such_tool", {}), "Error (unknown-tool): there is no tool 'no_such_tool'"),
         (ScriptedCall("load_skill", '{"skill_name": '), "Error (bad-arguments): the arguments are not JSON"),
         (ScriptedCall("load_skill", "[1]"), "Error (bad-arguments): the arguments are not a JSON object"),
@@ -31,12 +31,14 @@ COUNTS = "triggers:\n  keywords: [count]"
         (ScriptedCall("read_skill_resource", {"skill_name": "counter", "resource_name": "../../secret"}), "Error ("),
     ],
 )
-def test_a_mistake_of_the_model_is_an_answer_and_it_goes_on(tmp_path: Path, called: ScriptedCall, told: str) -> None:
+def test_a_mistake_of_the_model_gets_an_answer_and_the_turn_continues(
+    tmp_path: Path, called: ScriptedCall, expected: str
+) -> None:
     files = {"scripts/fails.py": "import sys\nsys.exit(3)\n", "scripts/count.py": COUNT}
     home_skill(tmp_path, "counter", head=COUNTS, files=files)
     with ModelServer([ModelAnswer(calls=(called,)), says("I see.")]) as model:
         (events,) = talk(app_of(tmp_path, model), "count")
-        assert told in model.requests[1].results[0]
+        assert expected in model.requests[1].results[0]
     assert not one(events, ToolCallFinished).ok
     assert (finished(events).answer, finished(events).status) == ("I see.", TurnStatus.DONE)
 
@@ -51,19 +53,19 @@ def test_a_skill_loaded_in_the_same_breath_can_be_used(tmp_path: Path) -> None:
         assert "2 words" in model.requests[1].results[1]
 
 
-def test_a_tool_loop_ends_and_the_user_is_told(tmp_path: Path) -> None:
+def test_a_tool_loop_ends_with_a_message_to_the_user(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter")
     with ModelServer(lambda _: calls("list_skills")) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_STEPS="6"), "hello")
         assert len(model.requests) == 6
-        # The first three are answered, the rest is told that it repeats itself.
+        # The first three are answered; the others are reported as repeated calls.
         assert ["repeated" in result for result in model.requests[-1].results] == [False, False, False, True, True]
     end = finished(events)
     assert end.status is TurnStatus.LIMITED
     assert end.reason == "the model called tools in 6 steps without an answer"
 
 
-def test_after_a_loop_the_conversation_goes_on(tmp_path: Path) -> None:
+def test_after_a_loop_the_conversation_continues(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter")
     answers = iter([calls("list_skills"), calls("list_skills"), says("Sorry, here I am.")])
     with ModelServer(lambda _: next(answers)) as model:
@@ -125,7 +127,7 @@ def test_patience_ends(tmp_path: Path) -> None:
     assert [event.attempt for event in of(events, ModelRetried)] == [1, 2]
 
 
-def test_waits_grow_and_a_provider_s_own_wish_goes_first(tmp_path: Path) -> None:
+def test_retry_delays_grow_and_a_providers_retry_after_takes_precedence(tmp_path: Path) -> None:
     script = [fails(500), fails(500), fails(429, retry_after=7), says("ok")]
     with ModelServer(script) as model:
         (events,) = talk(app_of(tmp_path, model, METIER_ENGINE_RETRIES="3"), "hello")
@@ -133,7 +135,7 @@ def test_waits_grow_and_a_provider_s_own_wish_goes_first(tmp_path: Path) -> None
     assert (0.8 <= first <= 1.2, 1.6 <= second <= 2.4, third) == (True, True, 7)
 
 
-def test_a_wait_that_is_too_long_is_told_instead(tmp_path: Path) -> None:
+def test_a_retry_delay_that_is_too_long_is_reported_instead(tmp_path: Path) -> None:
     with ModelServer([fails(429, "come back tomorrow", retry_after=3600)]) as model:
         (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
     assert "come back tomorrow" in finished(events).reason
@@ -142,7 +144,7 @@ def test_a_wait_that_is_too_long_is_told_instead(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "words"), [(401, "rejected the API key"), (404, "unknown model"), (400, "rejected the request")]
 )
-def test_what_will_not_change_is_told_at_once(tmp_path: Path, status: int, words: str) -> None:
+def test_a_permanent_error_is_reported_at_once(tmp_path: Path, status: int, words: str) -> None:
     with ModelServer([fails(status, "no, because")]) as model:
         (events,) = talk(app_of(tmp_path, model), "hello")
         assert len(model.requests) == 1
@@ -167,7 +169,7 @@ def test_a_failed_turn_does_not_spoil_the_next(tmp_path: Path) -> None:
     assert finished(second).answer == "Yes."
 
 
-def test_a_model_whose_name_nobody_knows_is_a_sentence(tmp_path: Path) -> None:
+def test_an_unknown_model_is_a_readable_error(tmp_path: Path) -> None:
     (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="unknown:name"), "hello")
     assert (finished(events).status, "unknown:name" in finished(events).reason) == (TurnStatus.FAILED, True)
     (events,) = talk(app_of(tmp_path, None, METIER_MODEL_NAME="gpt-4o"), "hello")
@@ -248,7 +250,7 @@ def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: Approva
     assert finished(events).status is TurnStatus.DONE
 
 
-def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
+def test_without_a_user_to_ask_the_answer_is_no(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
     with ModelServer([calls("counter_count", args=["a"]), says("ok")]) as model:
         talk(app_of(tmp_path, model, METIER_POLICY_SCRIPTS="ask"), "count")

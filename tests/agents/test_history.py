@@ -1,4 +1,4 @@
-"""What is left out when a conversation grows too long, and what never is."""
+"""The parts of a long conversation that are left out, and those that never are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = {"METIER_ENGINE_CONTEXT_TOKENS": "6000"}
 BODY = "Always sign with *Yours faithfully*.\n"
 
 
-def test_nothing_leaves_while_there_is_room_and_then_enough_for_some_more() -> None:
+def test_nothing_is_dropped_within_the_limit_and_then_enough_for_several_turns() -> None:
     assert turns_to_drop([10, 10, 10], 30) == 0
     assert turns_to_drop([10, 10, 10], 29) == 2
     assert turns_to_drop([100, 1, 1], 50) == 1
@@ -90,7 +90,7 @@ def test_the_instructions_of_a_skill_are_never_compacted_away(tmp_path: Path) ->
         assert (request.system + "".join(request.results)).count("Yours faithfully") == 1
 
 
-def test_a_skill_that_left_is_told_to_have_left(tmp_path: Path) -> None:
+def test_an_unloaded_skill_is_reported_as_unloaded(tmp_path: Path) -> None:
     home_skill(tmp_path, "letters", body=BODY)
     home_skill(tmp_path, "other", head="triggers:\n  keywords: [other thing]")
     with ModelServer([calls("load_skill", skill_name="letters"), says("ok"), says("ok")]) as model:
@@ -109,7 +109,7 @@ def test_long_answers_of_tools_are_cut_before_a_turn_is_given_up(tmp_path: Path)
     assert (len(first) < 600, "[shortened; call the tool again" in first, len(second) > 5_000) == (True, True, True)
 
 
-def test_a_message_that_cannot_fit_is_told(tmp_path: Path) -> None:
+def test_a_message_that_cannot_fit_is_an_error(tmp_path: Path) -> None:
     with ModelServer([says("never")]) as model:
         (events,) = talk(app_of(tmp_path, model, **SMALL), LONG * 6)
         assert not model.requests

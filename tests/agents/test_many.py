@@ -18,7 +18,7 @@ SESSIONS = 100
 
 
 def test_conversations_that_begin_at_once_in_a_new_process_all_find_their_client(tmp_path: Path) -> None:
-    # Whoever imports a package in two threads at once may get half of it, so this needs a process that has none of it yet.
+    # A package that two threads import at once may be half initialised, so this needs a process that has not imported it yet.
     code = """
 import asyncio, sys
 from pathlib import Path

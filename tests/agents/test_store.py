@@ -100,7 +100,7 @@ def test_an_agent_written_by_hand_is_its_first_version(store: AgentStore) -> Non
     assert (store.get("new").number, store.get("new").agent.skills) == (1, ("pdf",))
 
 
-def test_a_broken_edit_by_hand_is_told_and_nothing_is_overwritten(store: AgentStore) -> None:
+def test_a_broken_edit_by_hand_is_reported_and_nothing_is_overwritten(store: AgentStore) -> None:
     store.create(CLERK)
     file = store.folder / "clerk/agent.toml"
     file.write_text("name = ")
@@ -116,7 +116,7 @@ def test_two_who_edit_different_fields_both_get_their_way(store: AgentStore) -> 
     assert (both.number, both.agent.model, both.agent.skills) == (3, "openai:theirs", ("mine",))
 
 
-def test_two_who_edit_the_same_field_are_told(store: AgentStore) -> None:
+def test_concurrent_edits_of_the_same_field_conflict(store: AgentStore) -> None:
     base = store.create(CLERK)
     store.save(base, replace(CLERK, model="openai:theirs"), change="theirs")
     with pytest.raises(ConflictError, match="model of agent 'clerk' changed in the meantime"):

@@ -35,9 +35,9 @@ def serve() -> None:
 def _warm_up() -> None:
     from metier.cli.core.commands import GROUPS
 
-    rooms = {module.partition(":")[0] for rows in GROUPS.values() for module, _ in rows.values() if module}
-    for room in (
-        *rooms,
+    modules = {module.partition(":")[0] for rows in GROUPS.values() for module, _ in rows.values() if module}
+    for name in (
+        *modules,
         "metier.cli.main",
         "metier.cli.core.dispatch",
         "metier.cli.core.listing_cache",
@@ -46,11 +46,11 @@ def _warm_up() -> None:
         "tomlkit",
         "tomllib",
     ):
-        if util.find_spec(room):
+        if util.find_spec(name):
             try:
-                import_module(room)
+                import_module(name)
             except ImportError:
-                # A command that cannot be imported is told by the test that calls it.
+                # A command that cannot be imported fails in the test that calls it.
                 continue
 
 

@@ -71,14 +71,14 @@ def test_a_bad_variable_is_named(shell: Shell) -> None:
     shell("skill", "list", METIER_SKILLS_MAX_DEPTH="deep").failed(2, "METIER_SKILLS_MAX_DEPTH")
 
 
-def test_a_key_that_nobody_knows_is_a_warning_with_its_line(shell: Shell) -> None:
+def test_an_unknown_key_is_a_warning_with_its_line(shell: Shell) -> None:
     shell.write_config("[skills]\ndenny = []\n")
     ran = shell("config", "show")
     assert ran.code == 0
     assert ran.err.startswith(f"warning: {shell.config}:2: unknown setting 'skills.denny'")
 
 
-def test_bytes_that_are_not_utf_8_are_told(shell: Shell) -> None:
+def test_bytes_that_are_not_utf_8_are_reported(shell: Shell) -> None:
     shell.write_config("")
     shell.config.write_bytes(b"\xff")
     shell("skill", "list").failed(2, "not UTF-8")

@@ -185,7 +185,7 @@ _COMMANDS = [
     (*group.split(), name)
     for group, rows in GROUPS.items()
     for name in rows
-    # Served until somebody stops it.
+    # Runs until it is stopped.
     if (group, name) != ("registry", "serve")
 ]
 _WORDS = st.one_of(
@@ -197,7 +197,7 @@ _WORDS = st.one_of(
         "skills.dir", "cache.enabled", "true", "bash", "zsh", "*", "[", "~", "SKILL.md", "/dev/null", "a/b",
         "\x1b[31mred", "\udcff\udcfe", "x" * 5000, "技能", "--limit=3", "--format=json", "--nope", "-x", "\n",
     ]),
-    # Without slashes: `skill fix /` would do as it is told.
+    # Without slashes: `skill fix /` would really run.
     st.text(st.characters(exclude_characters="\0/~", exclude_categories=["Cs"]), max_size=12),
 )  # fmt: skip
 
@@ -307,7 +307,7 @@ def test_every_hostile_folder_can_be_asked_about(shell: Shell, name: str) -> Non
     assert not (shell.skills / name).exists()
 
 
-def test_a_name_full_of_escapes_is_told_without_them(shell: Shell) -> None:
+def test_a_name_full_of_escapes_is_reported_without_them(shell: Shell) -> None:
     _hostile(shell)
     names = [row["name"] for row in shell("skill", "list", "--json").data["skills"] if "\x1b" in row["name"]]
     assert len(names) == 2

@@ -41,7 +41,7 @@ def test_skills_that_cannot_be_used_are_named(shell: Shell) -> None:
     assert found["needy"] == ("warning", "unavailable: missing commands: nothere")
 
 
-def test_an_untrusted_project_is_told(shell: Shell) -> None:
+def test_an_untrusted_project_is_reported(shell: Shell) -> None:
     shell.skill("local", root=shell.project / ".metier/skills")
     assert checks(shell)["project"][0] == "warning"
     shell("trust").ok()

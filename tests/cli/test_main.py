@@ -149,7 +149,7 @@ def test_a_question_without_standard_input_is_answered_with_usage(shell: Shell) 
 @pytest.mark.parametrize(
     "words", ["--version", "--help", "skill list", "skill list", "skill show --json", "skill list --help", "nope --json"]
 )
-def test_a_full_disk_behind_the_output_is_told(shell: Shell, words: str) -> None:
+def test_a_full_disk_behind_the_output_is_reported(shell: Shell, words: str) -> None:
     ran = shell.sh(f'"$METIER" {words} > /dev/full')
     assert ran.code == 1
     assert "no space left on device" in ran.err

@@ -1,4 +1,4 @@
-"""`metier prompt`: what a model is told goes to stdout, and nothing else does."""
+"""`metier prompt`: stdout holds the text for the model and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from cli.shell import Shell
 
 
-def test_the_enabled_skills_are_told_and_the_count_goes_to_stderr(shell: Shell) -> None:
+def test_the_enabled_skills_are_printed_and_the_count_goes_to_stderr(shell: Shell) -> None:
     shell.skill("pdf", description="Reads <pages> & more. Use when asked.")
     shell.skill("quiet", head="default_enabled: false")
     shell.skill("hidden", head="disable-model-invocation: true")

@@ -1,4 +1,4 @@
-"""`metier trust`: nothing of a project is used before somebody said so."""
+"""`metier trust`: nothing of a project is used before the user trusts it."""
 
 from __future__ import annotations
 

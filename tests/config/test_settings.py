@@ -131,7 +131,7 @@ def test_a_missing_file_is_no_problem_and_still_named(tmp_path: Path) -> None:
     assert (read.files, read.warnings) == ((str(tmp_path / "nothing.toml"),), ())
 
 
-def test_a_setting_nobody_knows_is_not_found_and_the_nearest_suggested(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_not_found_and_the_nearest_is_suggested(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"unknown setting 'skills\.disable'") as raised:
         settings(tmp_path=tmp_path)["skills.disable"]
     assert raised.value.hint == "did you mean 'skills.disabled'?"
@@ -179,7 +179,7 @@ def test_tables_name_the_line_of_their_header(tmp_path: Path) -> None:
         ("~/skills", "{tmp}/home/skills"),
         ("~", "{tmp}/home"),
         ("/abs", "/abs"),
-        ("~nobody-of-this-name/x", "{tmp}/home/.metier/~nobody-of-this-name/x"),
+        ("~no-such-user/x", "{tmp}/home/.metier/~no-such-user/x"),
     ],
 )
 def test_a_path_in_a_file_starts_at_the_file_and_a_tilde_is_home(tmp_path: Path, written: str, meant: str) -> None:

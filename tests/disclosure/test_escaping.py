@@ -66,7 +66,7 @@ def test_a_location_is_escaped_too() -> None:
 @pytest.mark.parametrize(
     "char", ["\0", "\x07", "\x1b", "\r", "\u202e", "\u200b", "\u2028", "\U000e0041", "\ud800", "\x85", "\ufeff"]
 )
-def test_characters_that_nobody_sees_are_made_visible(char: str) -> None:
+def test_invisible_characters_are_made_visible(char: str) -> None:
     assert replace_invisible(f"a{char}b") == "a\ufffdb"
 
 

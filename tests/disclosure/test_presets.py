@@ -157,7 +157,7 @@ def test_the_order_does_not_depend_on_the_ranking_so_that_prompt_caches_hit() ->
         ("what can I do about rust", False),
     ],
 )
-def test_a_question_about_skills_is_told_from_a_request(query: str, asks: bool) -> None:
+def test_a_question_about_skills_is_distinguished_from_a_request(query: str, asks: bool) -> None:
     assert asks_for_skills(query) is asks
 
 

@@ -1,4 +1,4 @@
-"""Skills with evals, as an author would have them: what the tests of this room build with."""
+"""Builders for skills with evals, laid out as an author would."""
 
 from __future__ import annotations
 

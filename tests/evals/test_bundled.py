@@ -63,7 +63,7 @@ def test_there_are_six(everyone: Selector) -> None:
     assert len(everyone) == len(os.listdir(BUNDLED)) == 6
 
 
-def test_the_checks_of_its_output_evals_tell_right_from_wrong(tmp_path: Path) -> None:
+def test_the_checks_of_its_output_evals_distinguish_right_from_wrong(tmp_path: Path) -> None:
     """A model that uses the skill's script passes the programs' checks; one that only talks fails them."""
 
     def script(request: ModelRequest) -> ModelAnswer:

@@ -1,4 +1,4 @@
-"""Which skills compete for the same requests."""
+"""Skills that compete for the same requests."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_no_pair_is_left_out_because_others_are_more_alike() -> None:
         for tree in trees
         for copy in ("cut", "saw")
     ]
-    told = {frozenset(pair.names) for pair in found(*skills)}
-    assert {frozenset((f"{tree}-cut", f"{tree}-saw")) for tree in trees} <= told
+    reported = {frozenset(pair.names) for pair in found(*skills)}
+    assert {frozenset((f"{tree}-cut", f"{tree}-saw")) for tree in trees} <= reported
 
 
 def test_hundreds_of_copies_of_one_skill_end_soon_and_say_how_many_pairs_were_not_tried() -> None:

@@ -34,7 +34,7 @@ def test_the_same_request_is_asked_once() -> None:
     assert len(read_queries(eval_files(evals__eval_queries=[*ASKED, *ASKED]))) == 2
 
 
-def test_a_skill_without_evals_is_told_where_they_go() -> None:
+def test_a_skill_without_evals_gets_a_hint_where_they_go() -> None:
     with pytest.raises(NotFoundError, match="trim has no trigger evals") as raised:
         read_queries(eval_files(), skill="trim")
     assert "evals/eval_queries.json" in raised.value.hint
@@ -125,7 +125,7 @@ def test_a_task_cannot_bring_a_file_from_elsewhere(path: str) -> None:
         read_cases(eval_files(evals__evals=[{"prompt": "a", "files": [path]}]))
 
 
-def test_two_tasks_of_one_name_are_told() -> None:
+def test_two_tasks_of_one_name_are_an_error() -> None:
     with pytest.raises(EvalFileError, match="entry 2 has the same name as another entry, 'eval-1'"):
         read_cases(eval_files(evals__evals=[{"id": 1, "prompt": "a"}, {"id": "1", "prompt": "b"}]))
 

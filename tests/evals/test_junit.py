@@ -15,7 +15,7 @@ def trial(name: str, status: SkillTestStatus, message: str = "") -> SkillTestRes
     return SkillTestResult(skill="a", file="tests/x.md", name=name, status=status, message=message, seconds=0.5, line=3)
 
 
-def test_every_status_is_told_and_counted() -> None:
+def test_every_status_is_reported_and_counted() -> None:
     rows = [trial(status, status, "why" if status is not SkillTestStatus.PASSED else "") for status in SkillTestStatus]
     root = ET.fromstring(junit_tests(rows))
     suite = root[0]

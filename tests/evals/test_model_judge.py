@@ -37,7 +37,7 @@ def test_the_skill_that_the_model_loads_has_triggered() -> None:
     assert "<description>Draws charts.</description>" in seen.system
 
 
-def test_another_one_or_none_is_told_with_the_models_words() -> None:
+def test_another_skill_or_none_is_reported_in_the_models_words() -> None:
     def script(request: ModelRequest) -> ModelAnswer:
         return calls("load_skill", skill_name="charts") if "plot" in request.user else says("Mozart was 35.")
 

@@ -145,7 +145,7 @@ def test_a_copy_of_the_test_is_not_fit() -> None:
         assert not is_valid_proposal(text, NOW, rows), text
 
 
-def test_a_model_is_told_the_failures_and_only_those() -> None:
+def test_a_model_gets_the_failures_and_only_those() -> None:
     async def go(server: ModelServer) -> Sequence[str]:
         async with ModelClient(ModelChoice(name="tiny", base_url=server.url)) as model:
             rows = [row("missed one"), row("wrong one", should=False), row("fine", passed=True)]

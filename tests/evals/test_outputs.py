@@ -176,7 +176,7 @@ def test_an_old_version_can_be_the_other_arm(tmp_path: Path) -> None:
     ("answer", "why"),
     [
         ({"passed": True, "evidence": "", "quote": ""}, "no evidence"),
-        ({"passed": True, "evidence": "yes", "quote": "words that nobody wrote"}, "quoted text that is not in the result"),
+        ({"passed": True, "evidence": "yes", "quote": "words that are not there"}, "quoted text that is not in the result"),
         ({"passed": "yes", "evidence": "x"}, "x"),
         ({}, "none given"),
     ],

@@ -38,7 +38,7 @@ def test_what_the_description_never_says_is_named(tmp_path: Path) -> None:
     assert "its description lacks 'repot', 'ficus', 'before', 'winter'" in choice.own
 
 
-def test_when_nobody_wins_it_says_how_much_was_missing(tmp_path: Path) -> None:
+def test_when_no_skill_wins_it_says_how_much_was_missing(tmp_path: Path) -> None:
     choice = ask(tmp_path, "how old was Mozart")
     assert choice.winner == ""
     assert choice.why

@@ -130,7 +130,7 @@ def test_data_and_pages_without_commands_are_no_tests(tmp_path: Path) -> None:
     assert [tests.file for tests in find_skill_tests("greeter", str(folder))] == ["tests/x.md"]
 
 
-def test_a_skill_without_tests_is_told_how_to_have_some(tmp_path: Path) -> None:
+def test_a_skill_without_tests_gets_a_hint_how_to_add_some(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="greeter has no tests"):
         find_skill_tests("greeter", str(author_skill(tmp_path, "greeter", "Greets.")))
 

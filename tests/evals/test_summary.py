@@ -41,7 +41,7 @@ def test_runs_that_pass_now_and_then_are_flaky() -> None:
     assert FlagKind.FLAKY in {flag.kind for flag in find_flags(runs, ARMS)}
 
 
-def test_a_run_three_times_as_long_or_dear_is_told() -> None:
+def test_a_run_three_times_as_long_or_expensive_is_reported() -> None:
     runs = [done(ARMS[0], True, run=number, seconds=1) for number in (1, 2)]
     runs += [done(ARMS[1], True, run=1, seconds=3.1), done(ARMS[1], True, run=2, tokens=301)]
     found = {flag.kind: flag.what for flag in find_flags(runs, ARMS)}
@@ -49,7 +49,7 @@ def test_a_run_three_times_as_long_or_dear_is_told() -> None:
     assert FlagKind.SLOW not in {flag.kind for flag in find_flags(runs[:2] + runs[3:], ARMS)}
 
 
-def test_a_task_that_nobody_checks_is_told_and_counts_in_no_rate() -> None:
+def test_a_task_without_checks_is_reported_and_counts_in_no_rate() -> None:
     unchecked = [replace(done(arm), case="b") for arm in ARMS]
     runs = [done(ARMS[0], True), done(ARMS[1], True), *unchecked]
     assert [(flag.kind, flag.case) for flag in find_flags(runs, ARMS)] == [(FlagKind.EMPTY, "a"), (FlagKind.UNCHECKED, "b")]

@@ -1,4 +1,4 @@
-"""Rates, early stops and the split: what a row says, whoever the judge is."""
+"""Rates, early stops and the split into rows, independent of the judge."""
 
 from __future__ import annotations
 

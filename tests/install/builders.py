@@ -1,4 +1,4 @@
-"""What tests of installing build with: skills as a fetcher brings them, and a home to put them in."""
+"""Builders for tests of installing: skills as a fetcher returns them, and a home to install them in."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def snapshot(root: Path, *, leave_out: Sequence[str] = (".metier-",)) -> dict[st
 
 
 class FakeFetcher:
-    """A Fetcher that has what it is told, by the path of a skill, and notes what it was asked for."""
+    """A Fetcher with the given skills, by path. It records what it was asked for."""
 
     def __init__(self, *skills: FetchedSkill, locked: Iterable[FetchedSkill] = ()) -> None:
         self.now = {skill.origin.path: skill for skill in skills}

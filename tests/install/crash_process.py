@@ -106,7 +106,7 @@ class Crash:
     status: int
     """How the installer ended, as `os.waitstatus_to_exitcode` has it: -9 for killed."""
     whole: bool
-    """Each skill, link and lock is the old one or the new one, whole, before anybody repaired anything."""
+    """Each skill, link and lock is entirely the old one or the new one, before any repair."""
     left: int
     """Things that were left behind."""
     after: str
@@ -145,7 +145,7 @@ def _judged(scenario: str, root: Path, number: int, point: str, status: int, old
 
 
 def _unit(path: str) -> str:
-    """What must change in one step: a skill's folder, a link, the lock."""
+    """Returns what must change in one step: a skill's folder, a link, the lock."""
     parts = Path(path).parts
     at = next((number for number, part in enumerate(parts) if part in ("skills", "plugins", "kept")), None)
     return "/".join(parts[: at + 2]) if at is not None else path

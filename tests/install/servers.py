@@ -68,7 +68,7 @@ class Repository:
         return self.id(f"refs/heads/{branch}")
 
     def raw_commit(self, entries: list[tuple[str, str, bytes]], *, branch: str = "main") -> str:
-        """A commit of one tree whose entries (mode, name, contents) nobody has checked."""
+        """Makes a commit of one tree with unchecked entries (mode, name, contents)."""
         tree = b""
         for mode, name, body in entries:
             oid = self.run("hash-object", "-w", "--stdin", stdin=body).strip()
@@ -164,7 +164,7 @@ def redirect(target: str, status: int = 302) -> Answer:
 
 
 def authority(folder: Path) -> tuple[trustme.CA, str]:
-    """A certificate authority that nobody trusts yet, and the file that makes one trust it."""
+    """A certificate authority that is not trusted yet, and its certificate file."""
     ca = trustme.CA()
     file = folder / "ca.pem"
     ca.cert_pem.write_to_path(str(file))

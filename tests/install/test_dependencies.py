@@ -5,7 +5,7 @@ import pytest
 from metier.errors import NotFoundError, RefusedError
 from metier.install.dependencies import in_order
 
-SHELF = {
+NEEDS = {
     "report": ("pdf", "charts"),
     "pdf": ("fonts",),
     "charts": (),
@@ -18,17 +18,17 @@ SHELF = {
 
 
 def test_what_a_skill_needs_comes_before_it() -> None:
-    assert in_order(["report"], SHELF.get) == ("fonts", "pdf", "charts", "report")
+    assert in_order(["report"], NEEDS.get) == ("fonts", "pdf", "charts", "report")
 
 
 @pytest.mark.parametrize(("root", "circle"), [("a", "a -> b -> c -> a"), ("me", "me -> me")])
 def test_a_circle_is_refused_and_drawn(root: str, circle: str) -> None:
     with pytest.raises(RefusedError, match=circle) as caught:
-        in_order([root], SHELF.get)
+        in_order([root], NEEDS.get)
     assert caught.value.rule == "dependency-cycle"
 
 
-def test_a_skill_that_nobody_has_is_named_with_who_needs_it() -> None:
+def test_a_missing_dependency_is_named_with_the_skill_that_needs_it() -> None:
     with pytest.raises(NotFoundError, match="x depends on 'y'"):
         in_order(["x"], {"x": ("y",)}.get)
     assert in_order(["x"], {"x": ("y",)}.get, present={"y"}) == ("x",)

@@ -15,7 +15,7 @@ from metier.install.updates import UpdateState, outdated, update
 NEW = fetched("pdf", body="Newer.\n", commit="d" * 40)
 
 
-def test_outdated_tells_and_changes_nothing(tmp_path: Path) -> None:
+def test_outdated_reports_updates_and_changes_nothing(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     installed(store, prepared("pdf"), prepared("docx"), prepared("xlsx"))
     store.change(["docx"], lambda entry: replace(entry, pinned=True))
@@ -59,7 +59,7 @@ def test_an_edited_skill_is_not_touched_and_does_not_hold_up_the_others(tmp_path
     assert mine.read_text() == "mine"
     assert {step.name: step.verb for step in outcome.steps} == {"pdf": Verb.CONFLICT, "docx": Verb.UPDATE}
     assert next(renewal.edited for renewal in renewals if renewal.entry.name == "pdf") == ("M SKILL.md",)
-    # What changed upstream is told against what was installed, not against the edits.
+    # Upstream changes are compared with the installed version, not with the edits.
     assert "-Do it.\n+Newer." in next(renewal.diff for renewal in renewals if renewal.entry.name == "pdf")
     with pytest.raises(ConflictError) as caught:
         update(store, newer, ["pdf"], InstallOptions())
@@ -87,7 +87,7 @@ def test_a_pinned_skill_is_updated_neither_by_name_nor_with_the_others(tmp_path:
     assert caught.value.rule == "pinned"
 
 
-def test_a_source_that_cannot_be_reached_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_an_unreachable_source_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     installed(store, prepared("pdf"), prepared("docx"))
     renewals, _ = update(store, FakeFetcher(NEW), [], InstallOptions())

@@ -1,4 +1,4 @@
-"""The shell of the command line's tests, for this room too."""
+"""The shell fixture of the command line's tests."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_file_behind_a_link_is_changed_where_it_is(shell: Shell) -> None:
         ("\xff", 2, "not UTF-8"),
     ],
 )
-def test_a_file_that_is_broken_or_somebody_elses_is_left_alone(shell: Shell, text: str, code: int, part: str) -> None:
+def test_a_file_that_is_broken_or_foreign_is_left_alone(shell: Shell, text: str, code: int, part: str) -> None:
     file = shell.home / ".claude.json"
     file.write_bytes(text.encode("latin-1"))
     # The other file is sound, and must not be written either: all or none.
@@ -138,7 +138,7 @@ def test_two_at_once_leave_both_clients_right(shell: Shell) -> None:
     for process in running:
         process.communicate(timeout=60)
         codes.append(process.returncode)
-    # Whoever saw the file change under its hands says so and has written nothing.
+    # A process that sees the file change meanwhile reports it and writes nothing.
     assert set(codes) <= {0, 6}
     written = servers(shell.home / ".claude.json", "claude-code")
     assert len(written) == codes.count(0) >= 1

@@ -1,4 +1,4 @@
-"""`metier mcp --http`: several clients, a token, and nobody else."""
+"""`metier mcp --http`: several clients, each with the token."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_official_client_works_over_http_in_both_eras(address: str, mode: An
     run(main())
 
 
-def test_fastmcp_works_over_http_and_a_change_is_told_to_a_second_client(address: str, home: Path) -> None:
+def test_fastmcp_works_over_http_and_a_second_client_is_notified_of_a_change(address: str, home: Path) -> None:
     async def main() -> None:
         http = httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=20)
         fast = StreamableHttpTransport(address, auth=TOKEN)
@@ -79,7 +79,7 @@ def test_fastmcp_works_over_http_and_a_change_is_told_to_a_second_client(address
 @pytest.mark.parametrize(
     "header", [None, "Bearer wrong-token-0123456789", f"Basic {TOKEN}", f"bearer{TOKEN}", f"Bearer {TOKEN}x"]
 )
-def test_whoever_does_not_bring_the_token_gets_nothing(address: str, header: str | None) -> None:
+def test_a_request_without_the_token_is_refused(address: str, header: str | None) -> None:
     answer = post(address, **({"authorization": header} if header else {}))
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")

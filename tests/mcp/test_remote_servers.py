@@ -1,4 +1,4 @@
-"""Skills of another MCP server as a source: from its listing to a script that somebody approved."""
+"""Skills of another MCP server as a source: from its listing to an approved script."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_script_runs_without_an_approval_and_the_policy_cannot_give_it_in_gen
         run_go(app)
     assert caught.value.rule == "origin"
     assert not any("scripts" in uri for uri in acme.reads)
-    # Nor does what it asks for count as a wish of the user's.
+    # Its own requests do not count as requests of the user.
     session = app.sessions.open(kept=False)
     session.activate("acme:refunds")
     assert session.permissions.check("Bash", "rm -rf /").verdict == "ask"

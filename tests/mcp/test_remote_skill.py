@@ -81,7 +81,7 @@ def test_the_limits_that_every_host_must_accept_are_accepted() -> None:
     assert read_entry("acme", entry).files
 
 
-def test_two_skills_of_one_name_on_one_server_are_told_apart_by_their_paths() -> None:
+def test_two_skills_of_one_name_on_one_server_are_distinguished_by_their_paths() -> None:
     first, second = entry_of("refunds", FILES, path="eu/refunds"), entry_of("refunds", FILES, path="us/refunds")
     found = labelled([read_entry("acme", first), read_entry("acme", second)])
     assert [each.label for each in found] == ["acme:eu/refunds", "acme:us/refunds"]
@@ -164,7 +164,7 @@ def test_a_skill_md_that_says_other_things_than_its_entry_is_not_used(tmp_path: 
 
 
 @pytest.mark.parametrize("head", [{"metadata": {"version": 1.0}}, {"version": "2"}])
-def test_a_number_may_be_told_as_a_number_or_as_it_is_written(tmp_path: Path, head: dict[str, Any]) -> None:
+def test_a_number_may_be_sent_as_a_number_or_as_text(tmp_path: Path, head: dict[str, Any]) -> None:
     assert files(tmp_path, Server(), honest(**head)).read("SKILL.md", limit=10_000) == TEXT
 
 

@@ -105,7 +105,7 @@ def test_every_listed_file_reads_as_the_bytes_that_were_summed_up(tmp_path: Path
     [
         "skill://pdf-forms/../../x", "skill://pdf-forms/%2e%2e/x", "skill://pdf-forms/references%2f..%2fSKILL.md",
         "skill://pdf-forms/node_modules/x.js", "skill://pdf-forms/link.md", "skill://pdf-forms/inside.md", "skill://pdf-forms",
-        "skill://nobody/SKILL.md", "skill://pdf-forms/SKILL.md?x", "file:///etc/passwd", "skill://pdf-forms/%ff", "skill:///SKILL.md",
+        "skill://missing/SKILL.md", "skill://pdf-forms/SKILL.md?x", "file:///etc/passwd", "skill://pdf-forms/%ff", "skill:///SKILL.md",
     ],
 )  # fmt: skip
 def test_nothing_is_read_but_what_an_entry_lists(tmp_path: Path, uri: str) -> None:
@@ -199,7 +199,7 @@ def test_a_folder_lists_what_is_directly_in_it(tmp_path: Path) -> None:
             assert await children(client, "skill://pdf-forms/references/") == {
                 "skill://pdf-forms/references/b.md": "text/markdown", "skill://pdf-forms/references/deep": "inode/directory",
             }  # fmt: skip
-            for uri in ("skill://pdf-forms/SKILL.md", "skill://pdf-forms/nothing", "skill://nobody", "skill://pdf-forms/../x"):
+            for uri in ("skill://pdf-forms/SKILL.md", "skill://pdf-forms/nothing", "skill://missing", "skill://pdf-forms/../x"):
                 with pytest.raises(MCPError) as caught:
                     await children(client, uri)
                 assert caught.value.error.code == -32602
@@ -264,7 +264,7 @@ def test_the_tools_find_load_and_read_a_skill_and_say_what_is_wrong(tmp_path: Pa
             found = await client.call_tool("search_skills", {"query": "fill in a PDF form"})
             assert text_of(found).startswith("- pdf-forms: Fills in PDF forms.")
             for _ in range(2):
-                # The second time too: nobody here knows what the model still remembers.
+                # The second time too: the server cannot know what the model still remembers.
                 assert text_of(await client.call_tool("load_skill", {"skill_name": "pdf-forms"})).startswith("<skill_content")
             read = {"skill_name": "pdf-forms", "resource_name": "references/guide.md"}
             assert "the guide" in text_of(await client.call_tool("read_skill_resource", read))
@@ -303,9 +303,9 @@ def test_a_policy_that_forbids_scripts_holds_here_too(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with serving(tmp_path, scripts=True) as client:
-            told = await client.call_tool("run_skill_script", {"skill_name": "greet", "script_name": "hello.sh"})
-            assert told.is_error
-            assert "may not use" in text_of(told)
+            result = await client.call_tool("run_skill_script", {"skill_name": "greet", "script_name": "hello.sh"})
+            assert result.is_error
+            assert "may not use" in text_of(result)
 
     run(main())
 
@@ -345,7 +345,7 @@ def test_a_person_starts_a_skill_by_a_prompt_with_arguments(tmp_path: Path) -> N
     run(main())
 
 
-def test_an_edit_of_any_file_is_told_and_the_entry_follows(tmp_path: Path) -> None:
+def test_an_edit_of_any_file_is_announced_and_the_entry_is_updated(tmp_path: Path) -> None:
     folder = skills(tmp_path, "pdf-forms") / "pdf-forms"
     (folder / "guide.md").write_text("one")
 
@@ -365,7 +365,7 @@ def test_an_edit_of_any_file_is_told_and_the_entry_follows(tmp_path: Path) -> No
     run(main())
 
 
-def test_a_client_of_the_earlier_era_hears_of_a_change_on_its_connection(tmp_path: Path) -> None:
+def test_a_client_of_the_earlier_protocol_is_notified_on_its_connection(tmp_path: Path) -> None:
     skills(tmp_path, "pdf-forms")
 
     async def main() -> None:

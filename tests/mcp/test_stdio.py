@@ -68,7 +68,7 @@ def test_fastmcp_finds_and_downloads_skills_by_the_plain_shape(tmp_path: Path) -
 
 
 def test_standard_output_carries_the_protocol_and_nothing_else(tmp_path: Path) -> None:
-    """A skill with a defect is told on stderr, if at all; and the end of input is a clean end."""
+    """A defective skill is reported on stderr only, and the end of input ends the server cleanly."""
     write_skill(home_skills(tmp_path), "Bad_Name")
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip

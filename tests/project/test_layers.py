@@ -1,4 +1,4 @@
-"""The house stands: layers, light imports, one version, nothing public that is not meant to be."""
+"""The architecture holds: layers, light imports, one version, no accidental public names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def modules_after(statement: str) -> set[str]:
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_every_room_imports_only_from_rooms_below_it() -> None:
+def test_every_package_imports_only_from_layers_below_it() -> None:
     linter = Path(sys.executable).parent / "lint-imports"
     done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -72,7 +72,7 @@ def test_every_public_name_can_be_used(name: str) -> None:
     assert getattr(metier, name) is not None
 
 
-def test_every_room_says_what_is_public() -> None:
+def test_every_package_declares_its_public_names() -> None:
     for found in pkgutil.walk_packages(metier.__path__, "metier."):
         if "bundled" in found.name or found.name.endswith("__main__"):
             continue
@@ -103,7 +103,7 @@ def test_no_file_of_the_project_names_a_path_of_a_developers_machine() -> None:
             assert not wrong.search(file.read_text(encoding="utf-8", errors="replace")), name
 
 
-def test_a_room_stays_small_enough_to_read_at_once() -> None:
+def test_a_package_stays_small_enough_to_read() -> None:
     for file in (ROOT / "src" / "metier").rglob("*.py"):
         if "bundled" not in file.parts:
             assert len(file.read_text().splitlines()) <= 600, file

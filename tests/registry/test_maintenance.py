@@ -1,4 +1,4 @@
-"""A registry moves to other engines and back, whole; a backup is a registry; what nobody names is collected."""
+"""A registry moves to other engines and back completely; a backup is a registry; unreferenced blobs are collected."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_registry_moves_to_postgresql_and_s3_and_back(tmp_path: Path, postgres
         assert here.get("/skills/skill-1/1.0.0.zip").status_code == 200
 
 
-def test_an_interrupted_copy_leaves_the_target_as_it_was_and_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_copy_leaves_the_target_unchanged_and_can_be_resumed(tmp_path: Path) -> None:
     source = filled(tmp_path / "one")
 
     class Breaking:
@@ -131,7 +131,7 @@ def test_another_registry_is_not_written_over(tmp_path: Path) -> None:
     asyncio.run(move())
 
 
-def test_only_old_bytes_that_nobody_names_are_collected(tmp_path: Path) -> None:
+def test_only_old_unreferenced_blobs_are_collected(tmp_path: Path) -> None:
     source = filled(tmp_path, 2)
 
     async def work() -> None:

@@ -20,7 +20,7 @@ def read(name: str) -> Event:
     return events.ResourceRead(timestamp=NOW, name=name, path="x.md")
 
 
-def test_subscribers_hear_everything_in_order_or_only_what_they_asked_for() -> None:
+def test_subscribers_get_every_event_in_order_or_only_the_kinds_they_chose() -> None:
     bus, everything, some = EventBus(), EventRecorder(), EventRecorder()
     bus.subscribe(everything)
     bus.subscribe(some, events.ActionRefused)

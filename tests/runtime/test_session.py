@@ -280,7 +280,7 @@ def test_reading_goes_through_the_one_gate(skills: Path) -> None:
         session.read("a", "missing.md")
 
 
-def test_the_events_tell_the_story(skills: Path) -> None:
+def test_every_step_of_a_session_is_an_event(skills: Path) -> None:
     recorder, bus = EventRecorder(), EventBus()
     bus.subscribe(recorder)
     session = session_over(skills, services=SessionServices(bus=bus, clock=TickingClock()), max_active=1)

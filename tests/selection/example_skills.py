@@ -17,10 +17,10 @@ class Sample:
 
 
 def sample(name: str, description: str = "", body: str = "", **more: Any) -> Sample:
-    return Sample(f"house#{name}", name, description, body, **more)
+    return Sample(f"home#{name}", name, description, body, **more)
 
 
-SHELF = (
+EXAMPLES = (
     sample("pdf-forms", "Fill in PDF forms and merge PDF files. Use when a document ends in .pdf.", "# PDF\nMerge pages."),
     sample("invoice-writer", "Write invoices for customers with tax and due dates. Not for contracts or legal letters."),
     sample("csv-cleaner", "Clean messy CSV tables: duplicates, missing values, wrong types.", "# Cleaning\nUse pandas."),

@@ -8,7 +8,7 @@ from metier.selection.query import read_query
 from metier.selection.salience import TERM_FEATURES, adjust_weights, term_features
 from metier.selection.trained_data import load_trained_data
 from metier.values import replace
-from selection.example_skills import SHELF
+from selection.example_skills import EXAMPLES
 
 LONG = (
     "Our team met in Lisbon on 12 March 2026 and Maria brought cake. The folder holds three exports. "
@@ -54,6 +54,6 @@ def test_odd_requests_are_weighed_without_a_fuss(text: str) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("text", ["hello", "what is 12 times 12?", "who wrote Hamlet?", "I lost my umbrella", "sing me a song"])
 def test_a_library_of_a_few_skills_is_not_woken_by_small_talk(size: int, text: str) -> None:
-    for start in range(0, len(SHELF), size):
-        found = Selector(SHELF[start : start + size]).select(text, limit=3)
+    for start in range(0, len(EXAMPLES), size):
+        found = Selector(EXAMPLES[start : start + size]).select(text, limit=3)
         assert all(match.decision is not MatchDecision.ACTIVATE for match in found), [(m.name, m.confidence) for m in found]

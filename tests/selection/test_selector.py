@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from metier.selection import MatchDecision, Selection, Selector, SelectorOptions
-from selection.example_skills import SHELF, Sample, sample
+from selection.example_skills import EXAMPLES, Sample, sample
 
 UNRELATED = Path(__file__).parents[1] / "data" / "selection" / "unrelated.jsonl"
 
@@ -33,7 +33,7 @@ def test_with_a_limit_the_best_come_back_however_doubtful(selector: Selector) ->
     found = selector.select("query the pdf tests", limit=4)
     assert len(found) == 4
     assert all(match.decision in MatchDecision for match in found)
-    assert found.considered == len(SHELF)
+    assert found.considered == len(EXAMPLES)
 
 
 def test_without_a_limit_only_what_is_worth_activating_comes_back(selector: Selector) -> None:
@@ -61,7 +61,7 @@ def test_a_match_says_why_in_the_words_of_the_request(selector: Selector) -> Non
     assert "description" in best.reason
 
 
-def test_a_match_tells_each_signals_share(selector: Selector) -> None:
+def test_a_match_reports_the_share_of_each_signal(selector: Selector) -> None:
     best = selector.select("merge pdf files", limit=1).selected[0]
     assert {"name", "description", "body", "meaning"} <= {share.signal for share in best.shares}
 
@@ -85,12 +85,12 @@ def test_skills_without_description_or_with_odd_fields_are_tolerated() -> None:
         id, name, description = "x", "bare", None
         tags, triggers, body = None, "alpha, beta", None
 
-    found = Selector([Bare(), *SHELF]).select("alpha", limit=1)  # type: ignore[list-item]
+    found = Selector([Bare(), *EXAMPLES]).select("alpha", limit=1)  # type: ignore[list-item]
     assert names(found) == ["bare"]
 
 
 def test_the_same_question_has_the_same_answer() -> None:
-    first, second = (Selector(SHELF).select("fill in a form", limit=10) for _ in range(2))
+    first, second = (Selector(EXAMPLES).select("fill in a form", limit=10) for _ in range(2))
     assert [(m.id, m.score, m.confidence, m.reason) for m in first] == [(m.id, m.score, m.confidence, m.reason) for m in second]
 
 
@@ -98,7 +98,9 @@ def test_what_a_skill_is_not_for_makes_us_less_sure() -> None:
     open_minded = sample("letters", "Write letters to customers about invoices.")
     strict = sample("letters", "Write letters to customers about invoices. Do not use for legal contracts.")
     request = "write a legal contract letter"
-    without, with_clause = (Selector([one, *SHELF[2:]]).select(request, limit=1).selected[0] for one in (open_minded, strict))
+    without, with_clause = (
+        Selector([one, *EXAMPLES[2:]]).select(request, limit=1).selected[0] for one in (open_minded, strict)
+    )
     assert with_clause.name == without.name == "letters"
     assert "not for" in with_clause.reason
     assert "legal" not in without.reason
@@ -142,11 +144,11 @@ def test_a_whole_page_of_task_still_finds_its_skill(selector: Selector) -> None:
 
 
 def test_any_object_with_the_right_attributes_is_a_skill() -> None:
-    assert isinstance(SHELF[0], Sample)
-    assert Selector(SHELF).select("merge pdf", limit=1).selected[0].skill is SHELF[0]
+    assert isinstance(EXAMPLES[0], Sample)
+    assert Selector(EXAMPLES).select("merge pdf", limit=1).selected[0].skill is EXAMPLES[0]
 
 
-def test_whoever_asks_for_very_many_gets_more_than_were_looked_at_closely() -> None:
+def test_a_large_limit_returns_more_than_were_ranked_closely() -> None:
     shelf = [sample(f"table-{place}", f"Clean table number {place} of the export.") for place in range(150)]
     selector = Selector(shelf)
     few, many = (selector.select("clean this table", limit=limit).selected for limit in (100, 140))

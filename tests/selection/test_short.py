@@ -1,4 +1,4 @@
-"""Two or three words, asked of the handful of skills that everybody has."""
+"""Requests of two or three words to a handful of common skills."""
 
 from __future__ import annotations
 

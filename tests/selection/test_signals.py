@@ -1,4 +1,4 @@
-"""What the signals see: clauses, neighbours in a body, passages."""
+"""The signals: clauses, adjacent words in a body, passages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metier.selection.signals import SIGNALS, find_candidates, term_weights
 from metier.selection.skill_index import SkillIndex
 from metier.selection.tokenization import split_clauses
 from metier.selection.trained_data import PASSAGES, load_trained_data
-from selection.example_skills import SHELF, Sample, sample
+from selection.example_skills import EXAMPLES, Sample, sample
 
 
 def seen(query: str, *skills: Sample) -> dict[str, Array]:
@@ -46,7 +46,7 @@ def test_an_item_said_whole_fits_better_than_words_of_several() -> None:
     assert found["sentence_share"][0] == pytest.approx(found["sentence_share"][1], rel=1e-3)
 
 
-def test_neighbours_of_the_request_are_noticed_in_a_body() -> None:
+def test_adjacent_words_of_the_request_are_noticed_in_a_body() -> None:
     close = sample("one", "Does things.", "First attach the vector database, then write the annual report.")
     apart = sample("two", "Does things.", "First attach the database, then write the vector of the annual report.")
     found = seen("the vector database", close, apart)
@@ -73,7 +73,7 @@ def test_a_short_body_is_one_passage_and_a_long_one_eight() -> None:
 
 def test_every_signal_is_a_number_whatever_is_asked() -> None:
     for query in ("", "of the", "zzzqqq", "merge", "merge " * 500, "合并文件"):
-        assert all(np.isfinite(column).all() for column in seen(query, *SHELF, sample("", ""), sample("bare")).values())
+        assert all(np.isfinite(column).all() for column in seen(query, *EXAMPLES, sample("", ""), sample("bare")).values())
 
 
 def test_each_signal_has_one_name_for_people_or_is_the_same_for_all_candidates() -> None:

@@ -8,7 +8,7 @@ import pytest
 from metier.selection import CorruptIndexError, Selector
 from metier.selection.trained_data import load_trained_data
 from metier.values import replace
-from selection.example_skills import SHELF, Sample, sample
+from selection.example_skills import EXAMPLES, Sample, sample
 
 ASKED = (
     "merge pdf files",
@@ -27,98 +27,98 @@ def answers(selector: Selector) -> list[list[tuple[str, float, float, str]]]:
 
 
 def test_adding_one_by_one_is_the_same_as_building_at_once() -> None:
-    grown = Selector(SHELF[:4])
+    grown = Selector(EXAMPLES[:4])
     grown.select("warm up the index")
-    for skill in SHELF[4:]:
+    for skill in EXAMPLES[4:]:
         grown.add(skill)
         grown.select("and use it in between")
-    assert answers(grown) == answers(Selector(SHELF))
+    assert answers(grown) == answers(Selector(EXAMPLES))
 
 
 def test_changing_and_removing_is_the_same_as_building_anew() -> None:
     changed = sample("sql-tuner", "Teach people to cook pasta.", triggers={"keywords": ["aloha"]})
-    selector = Selector(SHELF)
+    selector = Selector(EXAMPLES)
     selector.select("warm up the index")
     selector.change(changed)
-    selector.remove("house#regex-coach")
-    rebuilt = Selector([skill for skill in SHELF if skill.name not in ("sql-tuner", "regex-coach")] + [changed])
+    selector.remove("home#regex-coach")
+    rebuilt = Selector([skill for skill in EXAMPLES if skill.name not in ("sql-tuner", "regex-coach")] + [changed])
     assert answers(selector) == answers(rebuilt)
-    assert len(selector) == len(SHELF) - 1
+    assert len(selector) == len(EXAMPLES) - 1
 
 
 def test_a_large_addition_merges_the_parts() -> None:
     crowd = [sample(f"skill-{place}", f"Does thing number {place} with pdf") for place in range(400)]
-    grown = Selector(SHELF)
+    grown = Selector(EXAMPLES)
     grown.select("warm up")
     for skill in crowd:
         grown.add(skill)
-    assert answers(grown) == answers(Selector([*SHELF, *crowd]))
+    assert answers(grown) == answers(Selector([*EXAMPLES, *crowd]))
 
 
 def test_a_saved_index_answers_as_before(tmp_path: Path) -> None:
-    selector = Selector(SHELF)
+    selector = Selector(EXAMPLES)
     path = tmp_path / "index"
     path.write_bytes(selector.index_bytes())
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        opened = Selector.from_buffer(mapped, SHELF)
+        opened = Selector.from_buffer(mapped, EXAMPLES)
         assert answers(opened) == answers(selector)
         del opened
 
 
 def test_saving_after_changes_equals_saving_a_fresh_build() -> None:
-    selector = Selector(SHELF[:5])
+    selector = Selector(EXAMPLES[:5])
     selector.select("warm up")
-    selector.remove(SHELF[2].id)
-    for skill in SHELF[5:]:
+    selector.remove(EXAMPLES[2].id)
+    for skill in EXAMPLES[5:]:
         selector.add(skill)
-    kept = [skill for skill in SHELF if skill is not SHELF[2]]
+    kept = [skill for skill in EXAMPLES if skill is not EXAMPLES[2]]
     assert selector.index_bytes() == Selector(kept).index_bytes()
 
 
 def test_opening_notices_what_changed_since() -> None:
-    saved = Selector(SHELF).index_bytes()
-    now = [sample("pdf-forms", "Bake bread."), *SHELF[2:], sample("brand-new", "Aloha")]
+    saved = Selector(EXAMPLES).index_bytes()
+    now = [sample("pdf-forms", "Bake bread."), *EXAMPLES[2:], sample("brand-new", "Aloha")]
     opened = Selector.from_buffer(saved, now)
-    assert answers(opened)[5][0][0] == "house#brand-new"
-    assert "house#invoice-writer" not in opened
+    assert answers(opened)[5][0][0] == "home#brand-new"
+    assert "home#invoice-writer" not in opened
     assert opened.select("bake bread", limit=1).selected[0].name == "pdf-forms"
 
 
 @pytest.mark.parametrize("cut", [0, 10, 100, 5000])
 def test_a_cut_index_is_refused(cut: int) -> None:
     with pytest.raises(CorruptIndexError):
-        Selector.from_buffer(Selector(SHELF).index_bytes()[:cut], SHELF)
+        Selector.from_buffer(Selector(EXAMPLES).index_bytes()[:cut], EXAMPLES)
 
 
 def test_a_flipped_bit_anywhere_is_refused() -> None:
-    good = Selector(SHELF).index_bytes()
+    good = Selector(EXAMPLES).index_bytes()
     for place in range(0, len(good), max(1, len(good) // 97)):
         bad = bytearray(good)
         bad[place] ^= 4
         with pytest.raises(CorruptIndexError):
-            Selector.from_buffer(bytes(bad), SHELF)
+            Selector.from_buffer(bytes(bad), EXAMPLES)
 
 
 def test_an_index_of_another_training_run_is_refused() -> None:
     trained = load_trained_data()
     other = replace(trained, importance=trained.importance * 2)
     with pytest.raises(CorruptIndexError, match="other trained data"):
-        Selector.from_buffer(Selector(SHELF, trained=other).index_bytes(), SHELF)
+        Selector.from_buffer(Selector(EXAMPLES, trained=other).index_bytes(), EXAMPLES)
 
 
 def test_other_bytes_are_refused() -> None:
     with pytest.raises(CorruptIndexError, match="magic bytes"):
-        Selector.from_buffer(b"SQLite format 3\x00" * 100, SHELF)
+        Selector.from_buffer(b"SQLite format 3\x00" * 100, EXAMPLES)
 
 
 def test_adding_the_same_id_twice_is_an_error(selector: Selector) -> None:
     with pytest.raises(ValueError, match="already has"):
-        selector.add(SHELF[0])
+        selector.add(EXAMPLES[0])
 
 
 def test_removing_what_is_not_there_is_an_error(selector: Selector) -> None:
     with pytest.raises(KeyError):
-        selector.remove("house#nobody")
+        selector.remove("home#missing")
 
 
 def test_an_empty_index_can_be_saved_and_opened() -> None:

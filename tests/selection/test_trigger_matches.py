@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from metier.selection import MatchDecision, Selector
-from selection.example_skills import SHELF, sample
+from selection.example_skills import EXAMPLES, sample
 
 
 def greeter(**triggers: Any) -> Selector:
-    return Selector([sample("hello-extended", "Greeting capabilities", triggers=triggers), *SHELF])
+    return Selector([sample("hello-extended", "Greeting capabilities", triggers=triggers), *EXAMPLES])
 
 
 @pytest.mark.parametrize("text", ["/pdf-forms go", "run $pdf-forms now", "use pdf-forms here", "use the pdf-forms skill"])
@@ -21,13 +21,13 @@ def test_a_named_skill_comes_first_and_is_activated(selector: Selector, text: st
 
 
 def test_a_path_is_not_a_mention() -> None:
-    selector = Selector([sample("root", "Find the root of equations"), *SHELF])
+    selector = Selector([sample("root", "Find the root of equations"), *EXAMPLES])
     found = selector.select("read /data/root and ./root and https://x.org/root", limit=5)
     assert all("named" not in match.reason for match in found)
 
 
 def test_an_ordinary_word_that_is_a_name_is_not_a_mention() -> None:
-    selector = Selector([sample("review", "Look over code"), *SHELF])
+    selector = Selector([sample("review", "Look over code"), *EXAMPLES])
     assert all("named" not in match.reason for match in selector.select("a review of last night's dinner", limit=5))
     assert selector.select("/review").selected[0].name == "review"
 
@@ -68,7 +68,7 @@ def test_a_hostile_or_broken_pattern_neither_hangs_nor_fails(hostile: str) -> No
 def test_triggers_may_be_an_object_or_plain_words() -> None:
     as_object = sample("one", "", triggers=SimpleNamespace(keywords=["aloha"], verbs=[], patterns=[]))
     as_text = sample("two", "", triggers="servus, moin")
-    selector = Selector([as_object, as_text, *SHELF])
+    selector = Selector([as_object, as_text, *EXAMPLES])
     assert selector.select("aloha").selected[0].name == "one"
     assert selector.select("moin moin").selected[0].name == "two"
 
@@ -76,8 +76,8 @@ def test_triggers_may_be_an_object_or_plain_words() -> None:
 def test_recent_use_breaks_a_tie() -> None:
     twins = [sample(f"twin-{place}", "Merge PDF files") for place in range(3)]
     selector = Selector(twins)
-    assert selector.select("merge pdf files", limit=1, recent=["house#twin-2"]).selected[0].name == "twin-2"
+    assert selector.select("merge pdf files", limit=1, recent=["home#twin-2"]).selected[0].name == "twin-2"
 
 
 def test_recent_use_alone_activates_nothing(selector: Selector) -> None:
-    assert selector.select("good morning", recent=["house#sql-tuner"]).selected == ()
+    assert selector.select("good morning", recent=["home#sql-tuner"]).selected == ()

@@ -16,7 +16,7 @@ from metier.errors import NotFoundError, RefusedError
 from metier.sources import DiskFiles
 
 LIMIT = 1 << 20
-CANARY = b"canary: nobody may read this"
+CANARY = b"canary: must not be read"
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_pipe_is_refused_and_does_not_hang(skill: Path) -> None:
         try:
             assert answer.result(timeout=10)[0] == "not-a-file"
         except TimeoutError:
-            # Whoever hangs there is let go, so that only this test fails.
+            # Releases a thread that hangs there, so that only this test fails.
             os.close(os.open(skill / "pipe", os.O_WRONLY | os.O_NONBLOCK))
             raise
 

@@ -1,4 +1,4 @@
-"""What is remembered between runs, and that whatever goes wrong with it costs time and never an answer."""
+"""Metadata cached between runs. A failure of the cache costs time and never changes a result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def said(tmp_path: Path, name: str = "x") -> str:
 
 
 def change_unseen(file: Path, description: str) -> None:
-    """Another content of the same length at the same time: only somebody who reads the file can notice."""
+    """Another content of the same length at the same time: only a reader of the file can notice."""
     before = file.stat()
     file.write_text(skill_text("x", description=description))
     assert file.stat().st_size == before.st_size
@@ -95,7 +95,7 @@ def test_a_removed_skill_is_forgotten(tmp_path: Path, file: Path) -> None:
 
 
 @pytest.mark.usefixtures("file")
-def test_a_neighbour_whose_name_starts_alike_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_folder_whose_name_starts_alike_is_not_removed(tmp_path: Path) -> None:
     for sibling in ("skills-old", "skills.bak", "skills0", "skills old"):
         write_skill(tmp_path / sibling, "x", description="one")
         discover(tmp_path / sibling, cache=tmp_path / "cache.sqlite")
@@ -195,7 +195,7 @@ def test_a_file_where_its_folder_should_be_is_no_reason_to_fail(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("file")
-def test_a_folder_that_does_not_exist_is_made_for_nobody_else_to_read(tmp_path: Path) -> None:
+def test_a_missing_folder_is_created_readable_only_by_its_owner(tmp_path: Path) -> None:
     discover(tmp_path / "skills", cache=tmp_path / "home/cache/c.sqlite")
     assert (tmp_path / "home/cache").stat().st_mode & 0o777 == 0o700
 

@@ -46,11 +46,11 @@ class Watcher:
         """The changes so far, once they are what a test waits for: a burst may come as more than one update."""
         so_far: list[tuple[str, str]] = []
         while not seen(so_far):
-            so_far += told(self.next().changes)
+            so_far += summary(self.next().changes)
         return so_far
 
 
-def told(found: tuple[CatalogChange, ...]) -> list[tuple[str, str]]:
+def summary(found: tuple[CatalogChange, ...]) -> list[tuple[str, str]]:
     return [(change.kind.value, change.entry.name) for change in found]
 
 
@@ -73,7 +73,7 @@ def test_the_first_update_is_the_catalog_as_it_is(tmp_path: Path) -> None:
     assert (first.catalog.names, first.changes) == (("x",), ())
 
 
-def test_a_skill_that_is_added_edited_and_deleted_is_told_each_time(tmp_path: Path) -> None:
+def test_a_skill_that_is_added_edited_and_deleted_is_reported_each_time(tmp_path: Path) -> None:
     write_skill(tmp_path, "x")
     with watching(tmp_path) as watcher:
         watcher.next()
@@ -103,7 +103,7 @@ def test_a_change_made_while_the_first_update_is_looked_at_is_not_missed(tmp_pat
     timer = threading.Timer(PATIENCE, stop.set)
     timer.start()
     try:
-        assert told(next(updates).changes) == [("added", "early")]
+        assert summary(next(updates).changes) == [("added", "early")]
     finally:
         stop.set()
         timer.cancel()
@@ -150,7 +150,7 @@ def test_a_file_that_changes_nothing_in_the_catalog_is_no_update(tmp_path: Path)
         assert {name for _, name in watcher.until(lambda so_far: ("added", "y") in so_far)} == {"y"}
 
 
-def test_whoever_asks_for_files_hears_of_every_file_of_a_skill(tmp_path: Path) -> None:
+def test_every_file_of_a_skill_is_reported_on_request(tmp_path: Path) -> None:
     write_skill(tmp_path, "x")
     (tmp_path / "x/references").mkdir()
     with watching(tmp_path, files=True) as watcher:

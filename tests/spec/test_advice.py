@@ -245,7 +245,7 @@ def test_a_reference_to_a_file_that_is_not_there_is_broken(text: str) -> None:
         "Keep detail apart, e.g. in `references/api.md`.",
         "Create `references/api.md` with what you found.",
         "Write links as `[text](docs/api.md)`.",
-        "See [the neighbour](../other/SKILL.md).",
+        "See [the sibling](../other/SKILL.md).",
         "Run `scripts/deploy.sh` of the project.",
         "```markdown\nSee [api](docs/api.md) and references/api.md.\n```",
         "Read references/there.md when a call fails.",

@@ -23,7 +23,7 @@ def test_versions_are_ordered_by_precedence() -> None:
     assert all(low < high and not high < low for low, high in pairwise(parsed))
 
 
-def test_a_build_tells_versions_apart_and_orders_nothing() -> None:
+def test_a_build_distinguishes_versions_and_does_not_order_them() -> None:
     one, two = Version.parse("1.0.0+a"), Version.parse("1.0.0+b")
     assert one != two and not one < two and not two < one
     assert {one, two, Version.parse("1.0.0+a")} == {one, two}

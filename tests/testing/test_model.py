@@ -252,7 +252,7 @@ def test_calls_is_short_for_one_call() -> None:
     assert calls("load_skill", name="pdf") == ModelAnswer(calls=(ScriptedCall("load_skill", {"name": "pdf"}),))
 
 
-def test_the_server_loads_no_sdk_and_no_other_room() -> None:
+def test_the_server_loads_no_sdk_and_no_other_package() -> None:
     code = (
         "import sys; from metier.testing import ModelServer\n"
         "heavy = {'numpy', 'click', 'rich', 'openai', 'pydantic', 'httpx', 'metier.runtime', 'metier.app'}\n"

@@ -66,7 +66,7 @@ def test_changes_are_versions_that_can_be_compared_and_undone(agent_shell: Shell
     assert agent_shell("agent", "show", "clerk", "--version", "2", "--json").data["model"] == "ollama:llama"
 
 
-def test_skills_are_added_and_taken_away(agent_shell: Shell) -> None:
+def test_skills_are_added_and_removed(agent_shell: Shell) -> None:
     agent_shell.skill("csv")
     agent_shell("agent", "skill", "add", "clerk", "csv").ok()
     assert [row["ref"] for row in agent_shell("agent", "skill", "list", "clerk", "--json").data["skills"]] == [
@@ -80,7 +80,7 @@ def test_skills_are_added_and_taken_away(agent_shell: Shell) -> None:
     assert (last.code, "every skill" in last.err) == (0, True)
 
 
-def test_a_skill_that_went_away_is_told_and_never_skipped_in_silence(agent_shell: Shell) -> None:
+def test_a_missing_skill_is_reported_and_never_skipped_silently(agent_shell: Shell) -> None:
     agent_shell("skill", "delete", "zip", "--yes")
     agent_shell("skill", "disable", "pdf").ok()
     assert "✗ zip" in agent_shell("agent", "skill", "list", "clerk").ok().out

@@ -73,7 +73,7 @@ def test_a_model_that_fails_is_one_sentence(shell: Shell) -> None:
     shell("run", "refuse me").failed(4, "rejected the API key: who are you?")
     assert shell("run", "refuse me", "--json").error["code"] == "unavailable"
     shell("run", "hello", "--model", "unknown:x").failed(4, "unknown:x")
-    shell("run", "hello", "--agent", "nobody").failed(3, "unknown agent 'nobody'")
+    shell("run", "hello", "--agent", "missing").failed(3, "unknown agent 'missing'")
 
 
 def test_without_a_model_you_see_what_it_would_receive(shell: Shell) -> None:

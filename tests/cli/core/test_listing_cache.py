@@ -357,7 +357,7 @@ def test_any_damage_to_the_answers_goes_unnoticed(listed: Shell) -> None:
 
 
 def test_a_listing_asked_for_in_a_process_is_remembered_under_its_own_words(listed: Shell) -> None:
-    """The words come from whoever calls main, which need not be sys.argv."""
+    """The arguments come from the caller of main, not necessarily from sys.argv."""
     code = "import sys; from metier.cli.main import main; sys.argv = ['x', 'skill', 'list']; main(sys.stdin.read().split())"
     for _ in range(2):
         done = subprocess.run(
@@ -500,7 +500,7 @@ class Life:
         data = bytearray(file.read_bytes())
         for _ in range(20):
             data[self.rng.randrange(len(data))] ^= 0xFF
-        # Only the listing proves its rows; a flipped bit in the metadata cache is another room's risk.
+        # Only the listing proves its rows; a flipped bit in the metadata cache is tested elsewhere.
         file.write_bytes(data if file.name.startswith("listings") else b"garbage" * 200)
 
     def do_change_variables(self) -> None:

@@ -24,12 +24,12 @@ def serving(shell: Shell, *words: str) -> Iterator[tuple[str, str | None, subpro
     assert process.stderr is not None
     line = process.stdout.readline()
     try:
-        told = json.loads(line)
+        started = json.loads(line)
         for _ in range(200):
-            with contextlib.suppress(OSError), urlopen(f"{told['url']}/healthz", timeout=5):
+            with contextlib.suppress(OSError), urlopen(f"{started['url']}/healthz", timeout=5):
                 break
             time.sleep(0.1)
-        yield told["url"], told["admin_token"], process
+        yield started["url"], started["admin_token"], process
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(20)
@@ -81,13 +81,13 @@ def test_a_backup_is_restored_and_a_migration_is_a_copy(shell: Shell, tmp_path: 
     shell("registry", "gc", "--dry-run").ok()
 
 
-def test_a_port_that_is_taken_is_told_so(shell: Shell) -> None:
+def test_a_port_in_use_is_reported(shell: Shell) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         shell("registry", "serve", "--port", str(taken.getsockname()[1])).failed(6, "cannot listen")
 
 
-def test_what_is_no_address_is_told_so(shell: Shell) -> None:
+def test_an_invalid_address_is_reported(shell: Shell) -> None:
     shell("registry", "stats", "--db", "mysql://host/x").failed(2, "not the address of a database")
     shell("registry", "serve", "--port", "0", "--db", "sqlite:////proc/none/x.sqlite").failed(4, "database")

@@ -112,7 +112,7 @@ def test_a_file_without_end_is_not_read_to_its_end(shell: Shell) -> None:
     assert shell("skill", "create", "pages", "-f", "/dev/zero").code == 1
 
 
-def test_a_file_that_is_not_there_or_a_folder_is_told(shell: Shell) -> None:
+def test_a_missing_file_or_a_folder_is_reported(shell: Shell) -> None:
     shell("skill", "create", "pages", "-f", "none.md").failed(3, "does not exist")
     shell("skill", "create", "pages", "-f", ".").failed(2, "is a folder")
 

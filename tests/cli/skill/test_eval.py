@@ -109,7 +109,7 @@ def test_a_link_out_of_the_skill_is_refused(shell: Shell, tmp_path: Path) -> Non
     shell("skill", "eval", "plants").failed(5, "is a link out of the skill")
 
 
-def test_a_skill_without_evals_or_tests_is_told(shell: Shell) -> None:
+def test_a_skill_without_evals_or_tests_is_reported(shell: Shell) -> None:
     shell.skill("bare")
     shell("skill", "eval", "bare").failed(3, "bare has no trigger evals")
     shell("skill", "test", "bare").failed(3, "bare has no tests")
@@ -292,7 +292,7 @@ def test_a_model_without_a_key_or_a_server_is_one_sentence(shell: Shell) -> None
     asked(shell, server, "skill", "eval", "plants").failed(4, "cannot reach")
 
 
-def test_optimize_shows_a_diff_and_writes_only_when_told(shell: Shell) -> None:
+def test_optimize_shows_a_diff_and_writes_only_on_request(shell: Shell) -> None:
     wanted = ["my ficus drops its leaves", "the ficus leaves are brown", "brown leaves on the ficus", "ficus leaves everywhere",
               "the ficus in the kitchen lost leaves", "ficus: brown leaves"]  # fmt: skip
     queries = [{"query": text, "should_trigger": True} for text in wanted]

@@ -151,13 +151,13 @@ def test_a_project_has_its_own_lock_which_comes_first(shell: Shell, repo: Path) 
     assert not (shell.home / ".metier/metier.lock").exists()
 
 
-def test_a_skill_in_a_project_that_nobody_trusts_says_so(shell: Shell, repo: Path) -> None:
+def test_a_skill_in_an_untrusted_project_is_reported_as_untrusted(shell: Shell, repo: Path) -> None:
     ran = shell("skill", "install", str(repo), "--skill", "pdf", "--project")
     assert ran.code == 0
     assert "run `metier trust`" in ran.err
 
 
-def test_edits_survive_an_update_until_somebody_says_otherwise(shell: Shell, repo: Path) -> None:
+def test_edits_survive_an_update_unless_the_user_discards_them(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--all").ok()
     mine = shell.home / ".metier/plugins/pdf/SKILL.md"
     mine.write_text(mine.read_text() + "mine\n")
@@ -266,7 +266,7 @@ def test_skills_that_need_each_other_are_refused_whole(shell: Shell, tmp_path: P
     assert shell.listed() == {}
 
 
-def test_a_need_that_nobody_meets_is_named(shell: Shell, tmp_path: Path) -> None:
+def test_an_unmet_dependency_is_named(shell: Shell, tmp_path: Path) -> None:
     write_skill(tmp_path / "repo", "a", head="metadata:\n  dependencies: missing-one")
     shell("skill", "install", str(tmp_path / "repo/a")).failed(3, "a depends on 'missing-one'", "--no-deps")
     shell("skill", "install", str(tmp_path / "repo/a"), "--no-deps").ok()
@@ -300,7 +300,7 @@ def test_what_a_killed_installer_left_is_found_and_cleared(shell: Shell, repo: P
     assert not left.exists()
 
 
-def test_the_cache_tells_its_size_and_is_cleaned(shell: Shell) -> None:
+def test_the_cache_reports_its_size_and_is_cleaned(shell: Shell) -> None:
     assert shell("cache", "info", "--json").data["skills"] == 0
     shell("cache", "clean", "--unused-for", "30d").ok()
     shell("cache", "clean", "--unused-for", "soon").failed(2, "is not a duration", "30d")
@@ -315,7 +315,7 @@ def test_the_cache_tells_its_size_and_is_cleaned(shell: Shell) -> None:
         (("--target", "emacs", "./x"), 3, ""),
     ],
 )
-def test_what_cannot_be_installed_is_told_in_one_sentence(shell: Shell, words: tuple[str, ...], code: int, part: str) -> None:
+def test_a_failed_installation_is_reported_in_one_sentence(shell: Shell, words: tuple[str, ...], code: int, part: str) -> None:
     shell("skill", "install", *words).failed(code, part)
 
 
@@ -369,7 +369,7 @@ def test_an_update_that_the_scan_blocks_leaves_the_version_that_was(shell: Shell
     assert "curl" in (shell.home / ".metier/plugins/pdf/SKILL.md").read_text()
 
 
-def test_a_lock_of_somebody_else_brings_nothing_that_the_scan_blocks(shell: Shell, evil: Path) -> None:
+def test_a_lock_from_elsewhere_installs_nothing_that_the_scan_blocks(shell: Shell, evil: Path) -> None:
     shell("skill", "install", str(evil), "--unsafe").ok()
     shutil.rmtree(shell.home / ".metier/plugins")
     shell("skill", "install").failed(5, "notes is blocked")

@@ -48,7 +48,7 @@ def test_installers_that_are_killed_at_any_time_never_break_a_skill(shell: Shell
     assert not list(shell.home.rglob(".metier-*"))
 
 
-def test_a_disk_that_takes_no_more_is_told_in_one_sentence(shell: Shell, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(shell: Shell, tmp_path: Path) -> None:
     write_skill(tmp_path / "repo", "large", body="x" * 900_000)
     (tmp_path / "repo/large/more.bin").write_bytes(os.urandom(900_000))
     ran = shell.sh(f'trap "" XFSZ; ulimit -f 400; "$METIER" skill install {tmp_path}/repo/large')

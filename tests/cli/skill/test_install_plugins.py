@@ -101,6 +101,6 @@ def test_a_project_lists_its_own(shell: Shell, tmp_path: Path) -> None:
     assert (shell.project / ".agents/skills/pdf/SKILL.md").is_file()
 
 
-def test_a_wrong_row_is_told_with_its_place(shell: Shell) -> None:
+def test_an_invalid_row_is_reported_with_its_place(shell: Shell) -> None:
     shell.write_config("[[skills.plugins]]\nname = 'pdf'\n")
     shell("skill", "install").failed(2, "skills.plugins[0]", "needs a url")

@@ -21,7 +21,7 @@ def packed(name: str = "pdf", body: str = "Do it.\n") -> bytes:
     return pack(Contents([Member("SKILL.md", skill_text(name, body=body).encode())]))
 
 
-def test_an_old_index_is_read_only_by_whoever_asks_for_it(shell: Shell) -> None:
+def test_an_old_index_is_read_only_on_request(shell: Shell) -> None:
     index = {"skills": [{"name": "pdf", "description": "Reads PDFs.", "files": ["SKILL.md"]}]}
     with site() as server:
         server.routes |= {
@@ -34,7 +34,7 @@ def test_an_old_index_is_read_only_by_whoever_asks_for_it(shell: Shell) -> None:
         assert shell.listed() == {"pdf": "enabled"}
 
 
-def test_what_was_fetched_once_is_installed_offline_and_nobody_is_asked(shell: Shell, tmp_path: Path) -> None:
+def test_a_cached_skill_is_installed_offline_without_a_request(shell: Shell, tmp_path: Path) -> None:
     Repository(tmp_path / "git/r.git").commit({"skills/pdf/SKILL.md": skill_text("pdf"), "skills/x/SKILL.md": skill_text("x")})
     path = os.environ["PATH"]
     with site(git_root=tmp_path / "git") as server:

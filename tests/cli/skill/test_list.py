@@ -118,7 +118,7 @@ def test_a_pager_that_is_not_there_costs_no_answer(many: Shell) -> None:
     assert "pdf-write" in text
 
 
-def test_watching_tells_what_comes_changes_and_goes(shell: Shell) -> None:
+def test_watching_reports_added_changed_and_removed_skills(shell: Shell) -> None:
     shell.skills.mkdir(parents=True)
     child = shell.terminal("skill", "list", "--watch")
     child.expect("Watching for changes; press Ctrl-C to stop")

@@ -78,7 +78,7 @@ def test_without_a_target_the_current_folder_is_checked(shell: Shell) -> None:
     shell("skill", "validate").failed(3, "No SKILL.md")
 
 
-def test_every_bad_file_is_told_and_none_hides_another(shell: Shell) -> None:
+def test_every_invalid_file_is_reported(shell: Shell) -> None:
     shell.skill("good")
     shell.skill("bad", data=b"nothing")
     shell.skill("worse", data=b"\xff")

@@ -203,7 +203,7 @@ def test_a_commit_that_is_in_the_cache_is_not_fetched_again(repository: Reposito
 
 
 @pytest.mark.usefixtures("repository")
-def test_offline_finds_what_was_fetched_and_asks_nobody(tmp_path: Path, access: Access) -> None:
+def test_offline_uses_the_cache_without_a_request(tmp_path: Path, access: Access) -> None:
     with site(git_root=tmp_path / "srv") as server:
         online = brought(f"{server.url}/r.git", access, choose=picking("a"))
         url = server.url
@@ -451,7 +451,7 @@ def test_many_refs_are_fetched_in_parallel_and_returned_in_order(access: Access)
             list_source(["./absent"], access)
 
 
-def test_progress_is_told_for_each_ref(access: Access) -> None:
+def test_progress_is_reported_for_each_ref(access: Access) -> None:
     steps: list[FetchProgress] = []
     with site({"/x.zip": Answer(pack(skill("a", x=os.urandom(200_000))))}) as server:
         brought(f"{server.url}/x.zip", access, progress=steps.append)

@@ -193,7 +193,7 @@ def test_https_only_unless_loopback_or_asked() -> None:
     assert "--insecure-http" in caught.value.hint
 
 
-def test_https_needs_a_certificate_that_somebody_vouches_for(tmp_path: Path) -> None:
+def test_https_needs_a_trusted_certificate(tmp_path: Path) -> None:
     ca, file = authority(tmp_path)
     with site({"/x": Answer(b"x")}, ca=ca) as server:
         http = client()
@@ -265,7 +265,7 @@ def test_a_server_is_given_the_time_it_asks_for_but_not_for_ever() -> None:
         assert len(server.requests("/y")) == 1
 
 
-def test_nobody_at_home_is_unavailable_and_retryable() -> None:
+def test_a_refused_connection_is_unavailable_and_retryable() -> None:
     with site() as server:
         gone = server.url
     with pytest.raises(HttpUnavailableError) as caught:

@@ -69,7 +69,7 @@ def test_a_restore_takes_the_locked_commit_and_not_what_is_newer(tmp_path: Path,
     assert len(server.requests("/r.git/info/refs")) <= 2
 
 
-def test_what_is_in_the_cache_asks_nobody(tmp_path: Path, server: Site, access: Access) -> None:
+def test_a_cached_skill_needs_no_request(tmp_path: Path, server: Site, access: Access) -> None:
     Repository(tmp_path / "git/r.git").commit(files("pdf"))
     store = store_in(tmp_path)
     install(store, access, f"git+{server.url}/r.git")
@@ -127,7 +127,7 @@ def test_a_tag_or_a_commit_that_was_asked_for_stays(tmp_path: Path, server: Site
     assert server.log == []
 
 
-def test_a_skill_that_its_repository_dropped_is_told_and_kept(tmp_path: Path, server: Site, access: Access) -> None:
+def test_a_skill_that_its_repository_dropped_is_reported_and_kept(tmp_path: Path, server: Site, access: Access) -> None:
     repository = Repository(tmp_path / "git/r.git")
     repository.commit(files("pdf", "docx"))
     store = store_in(tmp_path)
@@ -179,7 +179,7 @@ def test_siblings_are_found_in_the_same_commit(tmp_path: Path, server: Site, acc
         "{0}",
     ],
 )
-def test_a_lock_from_a_stranger_cannot_make_git_run_anything(tmp_path: Path, access: Access, url: str) -> None:
+def test_an_untrusted_lock_cannot_make_git_run_anything(tmp_path: Path, access: Access, url: str) -> None:
     mark = tmp_path / "mark"
     origin = Origin(kind="git", url=url.format(mark), path="skills/pdf", ref="main", commit="c" * 40)
     entry = replace(prepared("pdf").entry, origin=origin)

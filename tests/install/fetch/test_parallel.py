@@ -36,7 +36,7 @@ def test_no_more_run_at_once_than_there_are_workers() -> None:
     assert most == 3
 
 
-def test_the_first_error_of_several_is_told_after_all_have_ended() -> None:
+def test_the_first_error_of_several_is_raised_after_all_have_ended() -> None:
     ended: list[int] = []
 
     def fail(number: int) -> None:

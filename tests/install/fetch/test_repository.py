@@ -1,4 +1,4 @@
-"""Which folders of a repository are skills, as the other installers lay them out."""
+"""Folders of a repository that are skills, as the other installers lay them out."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_skill_that_is_not_there_is_not_found_and_the_nearest_is_named() -> No
     assert "'code-review'" in caught.value.hint
 
 
-def test_an_internal_skill_is_offered_only_to_whoever_names_it() -> None:
+def test_an_internal_skill_is_offered_only_by_name() -> None:
     hidden = skill_text("secret", head="metadata:\n  internal: true")
     found = find_skills(tree("skills/a", **{"skills/secret/SKILL.md": hidden})).found
     assert [one.name for one in wanted_by_default(found)] == ["a"]

@@ -42,7 +42,7 @@ def test_67_an_index_of_no_or_an_unknown_version_stops(schema: str | None) -> No
     assert caught.value.rule == "well-known-schema"
 
 
-def test_67_version_0_1_0_is_read_by_whoever_asks_for_it() -> None:
+def test_67_version_0_1_0_is_read_on_request() -> None:
     old = {"name": "a", "description": "d", "files": ["SKILL.md", "references/x.md"]}
     read = index(old, schema=None, legacy=True)
     assert read.skills == (

@@ -89,7 +89,9 @@ def test_branches_tags_annotated_tags_and_commits_are_found(repository: Reposito
         assert here.resolve([(ref, "")]).commit == commit, ref
 
 
-def test_a_branch_with_slashes_is_told_from_a_path_by_asking_the_remote(repository: Repository, tmp_path: Path) -> None:
+def test_a_branch_with_slashes_is_distinguished_from_a_path_by_asking_the_remote(
+    repository: Repository, tmp_path: Path
+) -> None:
     repository.commit({"SKILL.md": SKILL})
     repository.commit({"libs/a/SKILL.md": SKILL}, branch="fix/ABC-1")
     readings = [("fix/ABC-1/libs/a", ""), ("fix/ABC-1/libs", "a"), ("fix/ABC-1", "libs/a"), ("fix", "ABC-1/libs/a")]
@@ -180,7 +182,7 @@ def test_a_private_repository_opens_with_the_users_own_credential_helper(reposit
             assert paths(tree) == ["SKILL.md"]
 
 
-def test_a_private_repository_without_credentials_is_refused_at_once_and_nobody_is_asked(
+def test_a_private_repository_without_credentials_is_refused_at_once_without_a_prompt(
     repository: Repository, tmp_path: Path
 ) -> None:
     repository.commit({"SKILL.md": SKILL})
@@ -257,7 +259,7 @@ def test_what_a_git_server_says_becomes_the_right_error(tmp_path: Path, status: 
         remote(f"{server.url}/r.git", tmp_path).refs()
 
 
-def test_nobody_at_home_is_unavailable_and_retryable(tmp_path: Path) -> None:
+def test_a_refused_connection_is_unavailable_and_retryable(tmp_path: Path) -> None:
     with site() as server:
         gone = server.url
     with pytest.raises(UnavailableError) as caught:

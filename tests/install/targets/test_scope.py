@@ -24,7 +24,7 @@ def test_an_unknown_agent_is_refused_with_a_suggestion(word: str, hint: str, tmp
     assert hint in caught.value.hint
 
 
-def test_an_agent_without_a_folder_at_home_is_for_projects(tmp_path: Path) -> None:
+def test_an_agent_without_a_user_folder_is_for_projects(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="eve has no folder"):
         read_targets(["eve"], scope_in(tmp_path))
     assert read_targets(["eve"], scope_in(tmp_path, ScopeLevel.PROJECT)) == ("eve",)

@@ -78,7 +78,7 @@ def test_the_next_installer_finishes_what_a_killed_one_had_decided(tmp_path: Pat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own with room for little."""
+    """A small file system of its own."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = os.geteuid() == 0 and subprocess.run(
@@ -90,7 +90,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_leaves_the_old_state_however_much_room_was_left(small_disk: Path) -> None:
+def test_a_full_disk_leaves_the_old_state_however_much_space_was_left(small_disk: Path) -> None:
     store = store_in(small_disk)
     installed(store, prepared("pdf"), targets=("claude-code",))
     old = snapshot(small_disk)

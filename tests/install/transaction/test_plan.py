@@ -23,7 +23,7 @@ def placed(locked: LockEntry, *, linked: bool = False, copied: bool = False) -> 
 
 
 def folder(locked: LockEntry, **changed: str) -> PathState:
-    """What is on disk when nobody touched it, or when somebody changed these files."""
+    """Returns the installed folder, unchanged or with these files edited."""
     return PathState(kind=PathKind.FOLDER, files={**locked.files, **{path: ("100644", text) for path, text in changed.items()}})
 
 
@@ -50,7 +50,7 @@ def test_a_skill_that_is_as_it_should_be_stays() -> None:
     )
 
 
-def test_a_newer_version_replaces_one_that_nobody_touched() -> None:
+def test_a_newer_version_replaces_an_unedited_one() -> None:
     assert verbs(plan([WantedSkill(placed=placed(NEW))], {"pdf": placed(OLD)}, {HERE: folder(OLD)})) == [Verb.UPDATE]
 
 
@@ -146,7 +146,7 @@ def test_removing_takes_folder_and_links_and_says_what_was_edited() -> None:
     assert "edited here: M SKILL.md" in steps[0].note
 
 
-def test_removing_leaves_a_link_that_somebody_else_made() -> None:
+def test_removing_leaves_a_link_made_by_another_program() -> None:
     disk = {HERE: folder(OLD), LINK: PathState(kind=PathKind.LINK, target="/dev/checkout/pdf")}
     assert verbs(plan((), {"pdf": placed(OLD, linked=True)}, disk, remove=["pdf"])) == [Verb.REMOVE, Verb.KEEP]
 
@@ -155,7 +155,7 @@ def test_what_is_gone_already_needs_no_step_to_go() -> None:
     assert plan((), {"pdf": placed(OLD, linked=True)}, {}, remove=["pdf"]) == ()
 
 
-def test_edited_files_are_told_by_letter() -> None:
+def test_edited_files_are_listed_with_a_status_letter() -> None:
     base = {"a": ("100644", "1"), "b": ("100644", "2"), "c": ("100644", "3")}
     now = {"a": ("100755", "1"), "b": ("100644", "2"), "d": ("100644", "4")}
     assert edited_files(base, now) == ("M a", "D c", "A d")

@@ -1,4 +1,4 @@
-"""What a power cut may not take: everything staged is flushed before the journal names it."""
+"""Durability after a power cut: everything staged is flushed before the journal names it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_where_a_file_system_cannot_be_flushed_at_once_every_file_and_folder_is(
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux says which file a number is")
-def test_many_files_are_flushed_at_once_where_errors_are_told(
+def test_many_files_are_flushed_at_once_where_errors_are_reported(
     tmp_path: Path, flushed: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skills([(f"{tmp_path}/a", contents("a", files=MANY), {})])

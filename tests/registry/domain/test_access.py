@@ -67,7 +67,7 @@ SCOPES = {
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_scope_allows_what_it_says_and_nothing_else(here: Site, scope: str) -> None:
     here.publish("secret", "1.0.0", query="namespace=acme")
-    token = here.token("somebody", scope)
+    token = here.token("reader", scope)
     got = (
         here.publish("one", token=token, query="namespace=acme").status_code,
         here.publish("two", token=token, query="namespace=other").status_code,

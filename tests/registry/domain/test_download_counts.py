@@ -1,4 +1,4 @@
-"""Downloads: once for each identity and day, and nobody can tell from the database who it was."""
+"""Downloads are counted once per identity and day, and the database does not reveal the identity."""
 
 from __future__ import annotations
 

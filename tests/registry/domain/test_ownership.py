@@ -1,4 +1,4 @@
-"""What owners and moderators can do, and that nobody else can."""
+"""Actions of owners and moderators, refused to all others."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_audit_log_cannot_be_rewritten(here: Site, tmp_path: Path) -> None:
 
     here.publish("pdf", "1.0.0")
     with sqlite3.connect(tmp_path / "registry.sqlite") as database:
-        for statement in ("delete from audit", "update audit set actor = 'nobody'"):
+        for statement in ("delete from audit", "update audit set actor = 'other'"):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(statement)
     database.close()

@@ -172,7 +172,7 @@ def test_filters_come_before_the_limit(filled: str) -> None:
     assert none.packages == []
 
 
-def test_a_correction_is_told(filled: str) -> None:
+def test_a_corrected_query_is_reported(filled: str) -> None:
     async def ask(_: SqlStore, queries: Queries) -> ListPage:
         return await queries.find(ANONYMOUS, ListQuery(query="promt engineering"))
 

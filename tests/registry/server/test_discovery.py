@@ -1,4 +1,4 @@
-"""What clients find that know nothing of us but the address, and what ClawHub's client speaks."""
+"""Discovery by clients that know only the address, and ClawHub's protocol."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_namespace_has_an_index_of_its_own(here: Site) -> None:
 
     assert names(INDEX) == ["other", "pdf"]
     assert names(f"/acme{INDEX}") == ["pdf"]
-    assert names(f"/nobody{INDEX}") == []
+    assert names(f"/unknown{INDEX}") == []
 
 
 def test_a_read_token_in_the_address_opens_what_is_private(here: Site) -> None:

@@ -1,4 +1,4 @@
-"""Workers that die, databases that go away and come back, disks that fill up: nothing is lost, and nobody restarts anything."""
+"""Workers that die, databases that restart, disks that fill up: nothing is lost, and no manual restart is needed."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_versions_are_found_by_number_tag_and_range(here: Site) -> None:
     assert here.get("/skills/pdf/download?version=nonsense").status_code == 404
 
 
-def test_who_has_the_newest_answer_is_told_so(here: Site) -> None:
+def test_a_current_etag_is_answered_with_not_modified(here: Site) -> None:
     here.publish("pdf", "1.0.0")
     for path in ("/skills/pdf", "/skills", "/skills/pdf/versions", "/skills/pdf/1.0.0.zip"):
         tag = here.get(path).headers["etag"]
@@ -147,7 +147,7 @@ def test_agents_live_beside_skills_in_the_same_store(here: Site) -> None:
     assert here.get("/agents/reviewer/versions/1.0.0").json()["details"]["uses"] == ["code-review"]
 
 
-def test_what_is_not_there_and_what_cannot_be_done_are_told_as_problems(here: Site) -> None:
+def test_errors_are_problem_documents(here: Site) -> None:
     for method, path, status in (("GET", "/nothing", 404), ("GET", "/skills/none", 404), ("DELETE", "/skills", 405),
                                  ("GET", "/skills?sort=wrong", 400), ("GET", "/skills?limit=0", 400),
                                  ("GET", "/skills?cursor=!!", 400)):  # fmt: skip

@@ -11,7 +11,7 @@ from metier.registry.server.rate_limits import RateLimiter
 from registry.builders import archive, site
 
 
-def test_a_flood_is_told_when_to_come_back(tmp_path: Path) -> None:
+def test_a_flood_is_refused_with_a_time_to_retry(tmp_path: Path) -> None:
     with site(tmp_path, rates=RequestRates(read=(3, 5))) as here:
         answers = [here.get("/skills") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -31,7 +31,7 @@ def test_a_token_is_counted_by_itself_and_not_with_its_address(tmp_path: Path) -
         assert [here.get("/skills", token=token).status_code for _ in range(5)] == [200] * 4 + [429]
 
 
-def test_a_forwarded_address_is_believed_only_if_we_are_told_to(tmp_path: Path) -> None:
+def test_a_forwarded_address_is_trusted_only_if_configured(tmp_path: Path) -> None:
     for trusted in (False, True):
         with site(tmp_path / str(trusted), rates=RequestRates(read=(1, 1)), trust_proxy=trusted) as here:
             (first, second) = (here.get("/skills", headers={"x-forwarded-for": f"10.0.0.{n}"}) for n in range(2))

@@ -89,7 +89,7 @@ def log_in(page: Page, server: ServerProcess) -> None:
     page.wait_for_url("**/account")
 
 
-def test_results_appear_while_somebody_types_and_lead_to_the_skill(tab: Page) -> None:
+def test_results_appear_while_typing_and_link_to_the_skill(tab: Page) -> None:
     tab.goto("/")
     tab.get_by_label("Search skills").press_sequentially("tide tab", delay=20)
     expect(tab.get_by_role("link", name="tide-tables")).to_be_visible()

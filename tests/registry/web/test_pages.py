@@ -33,7 +33,7 @@ def act(shop: Site, path: str, **fields: str) -> Any:
     return shop.post(path, data=fields, headers=OURS, follow_redirects=False)
 
 
-def made_token(shop: Site, holder: str, scopes: str) -> str:
+def create_token(shop: Site, holder: str, scopes: str) -> str:
     logged_in(shop)
     made = re.search(r'id="new-token">(mtr_\w+)<', act(shop, "/account/tokens", holder=holder, scopes=scopes).text)
     assert made
@@ -80,7 +80,7 @@ def test_results_continue_on_a_next_page_with_the_same_filters(shop: Site) -> No
     assert set(names.findall(first)).isdisjoint(names.findall(second))
 
 
-def test_a_skill_page_tells_what_it_costs_and_how_to_install_it(shop: Site) -> None:
+def test_a_skill_page_shows_its_cost_and_how_to_install_it(shop: Site) -> None:
     text = shop.get("/skill/tide-tables", headers=HTML).text
     assert "metier skill install r9s:tide-tables" in text
     assert "npx skills add http://registry.test --skill tide-tables" in text
@@ -101,7 +101,7 @@ def test_the_diff_of_two_versions_shows_both_lines(shop: Site) -> None:
     assert re.search(r'<tr class="added">.*new line', text)
 
 
-def test_what_is_private_is_not_there_for_a_stranger(shop: Site) -> None:
+def test_a_private_skill_is_not_found_without_a_token(shop: Site) -> None:
     shop.publish("secret-plan", "1.0.0", query="visibility=private")
     for path in (
         "/skill/secret-plan",
@@ -180,7 +180,7 @@ def test_a_token_made_on_the_page_is_shown_once_works_and_can_be_revoked(shop: S
 def test_a_report_reaches_the_admin_and_accepting_it_quarantines_the_skill(shop: Site) -> None:
     assert "Report sent" in act(shop, "/skill/tide-tables/report", reason="malicious", details="steals <b>keys</b>").text
     assert shop.get("/admin", headers=HTML).status_code == 401
-    reader = made_token(shop, "crew", "read")
+    reader = create_token(shop, "crew", "read")
     logged_in(shop)
     text = shop.get("/admin", headers=HTML).text
     assert "steals &lt;b&gt;keys&lt;/b&gt;" in text
@@ -196,8 +196,8 @@ def test_a_report_reaches_the_admin_and_accepting_it_quarantines_the_skill(shop:
     assert shop.get("/search", headers=HTML).text.count("tide-tables") == 0
 
 
-def test_who_is_no_admin_does_not_see_the_desk(shop: Site) -> None:
-    logged_in(shop, made_token(shop, "crew", "publish:crew yank"))
+def test_the_admin_page_is_hidden_from_other_users(shop: Site) -> None:
+    logged_in(shop, create_token(shop, "crew", "publish:crew yank"))
     assert shop.get("/admin", headers=HTML).status_code == 403
     assert act(shop, "/admin/quarantine", name="tide-tables", reason="x").status_code == 403
     assert "Yank" not in shop.get("/skill/tide-tables/versions", headers=HTML).text

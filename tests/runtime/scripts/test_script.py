@@ -164,7 +164,7 @@ app = typer.Typer()
 @app.command()
 def main(name: str, count: int = 1, dry_run: bool = False, size: Optional[float] = None,
          tags: Annotated[list[str], typer.Option(help="Tags.")] = [], out: str = typer.Option(..., "--out", "-o")):
-    """Greet somebody."""
+    """Greet a person."""
 '''
 
 

@@ -21,7 +21,7 @@ class Tone(enum.Enum):
     CURT = "curt"
 
 def greet(name: str, times: int = 1) -> str:
-    """Greet somebody.
+    """Greet a person.
 
     Args:
         name: Whom to greet.
@@ -79,7 +79,7 @@ def test_functions_with_type_hints_become_tools_while_the_skill_is_active(skills
     assert session.activate("hello").warnings == ()
     assert names(session) == {"greet", "wave", "fails"}
     greet = next(tool for tool in session.tools() if tool.name == "greet")
-    assert greet.description == "Greet somebody."
+    assert greet.description == "Greet a person."
     assert greet.schema["properties"] == {
         "name": {"type": "string", "description": "Whom to greet."}, "times": {"type": "integer", "default": 1},
     }  # fmt: skip

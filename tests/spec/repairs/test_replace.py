@@ -10,7 +10,7 @@ from metier.errors import InvalidSkillError
 from metier.spec import parse
 from metier.spec.repairs.edit import replace_description
 
-NEW = "Draws charts: bars, lines. Use when the user has \"numbers\" # and a wish. Not for 'tables'."
+NEW = "Draws charts: bars, lines. Use when the user has \"numbers\" # and a goal. Not for 'tables'."
 
 
 @pytest.mark.parametrize(
