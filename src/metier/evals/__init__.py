@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from .judges import judge_factory
     from .junit import junit_tests, junit_triggers
     from .model_judge import ModelTriggerJudge, NamedDescription
-    from .optimize import Candidate, OptimizeResult, optimize_description
+    from .optimize import Candidate, OptimizeResult, SkillOptimization, optimize_description, optimize_skill
     from .outputs import OutputEval, OutputReport, run_outputs
     from .parallel import run_parallel
+    from .plan import EvalOptions, EvalPlan, EvalResults, EvalServices, plan_evals, run_evals
     from .proposals import CountedWords, ModelProposals, Propose
     from .ranker_judge import RankerTriggerJudge, RedescribedSkill, selector_with
     from .results_folder import ResultsFolder
@@ -61,7 +62,9 @@ _EXPORTS = {
     "metier.evals.optimize": (
         "Candidate",
         "OptimizeResult",
+        "SkillOptimization",
         "optimize_description",
+        "optimize_skill",
     ),
     "metier.evals.outputs": (
         "OutputEval",
@@ -69,6 +72,14 @@ _EXPORTS = {
         "run_outputs",
     ),
     "metier.evals.parallel": ("run_parallel",),
+    "metier.evals.plan": (
+        "EvalOptions",
+        "EvalPlan",
+        "EvalResults",
+        "EvalServices",
+        "plan_evals",
+        "run_evals",
+    ),
     "metier.evals.proposals": (
         "CountedWords",
         "ModelProposals",
@@ -103,6 +114,10 @@ __all__ = [
     "CountedWords",
     "EvalCase",
     "EvalFileError",
+    "EvalOptions",
+    "EvalPlan",
+    "EvalResults",
+    "EvalServices",
     "Grade",
     "JudgeChoice",
     "ModelProposals",
@@ -116,6 +131,7 @@ __all__ = [
     "RedescribedSkill",
     "ResultsFolder",
     "SkillConflict",
+    "SkillOptimization",
     "SkillTestFile",
     "SkillTestResult",
     "SkillTestStatus",
@@ -134,9 +150,12 @@ __all__ = [
     "junit_triggers",
     "meant_for_others",
     "optimize_description",
+    "optimize_skill",
+    "plan_evals",
     "read_cases",
     "read_queries",
     "render_html",
+    "run_evals",
     "run_outputs",
     "run_parallel",
     "run_skill_tests",

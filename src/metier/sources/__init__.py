@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .metadata_cache import MetadataCache
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
-    from .skill_writer import delete_skill_folder, write_skill_folder
+    from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
     from .source_folders import BUNDLED, SourceFolder, standard_folders
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
@@ -31,6 +31,7 @@ __all__ = [
     "IndexedSkill",
     "LocalMachine",
     "MetadataCache",
+    "SkillFix",
     "SkillLoader",
     "SourceFolder",
     "Trust",
@@ -41,9 +42,11 @@ __all__ = [
     "discover",
     "file_lock",
     "find_skill_folders",
+    "fix_skill_folder",
     "load_folder",
     "open_embeddings",
     "open_selector",
+    "refuse_bundled",
     "replace_bytes",
     "replace_text",
     "select",
@@ -65,7 +68,13 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
-            "metier.sources.skill_writer": ("delete_skill_folder", "write_skill_folder"),
+            "metier.sources.skill_writer": (
+                "SkillFix",
+                "delete_skill_folder",
+                "fix_skill_folder",
+                "refuse_bundled",
+                "write_skill_folder",
+            ),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),

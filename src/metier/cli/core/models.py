@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from metier.app import App
 from metier.errors import UsageError
-from metier.models import HOW_TO_SET_A_MODEL, ModelChoice, ModelClient
+from metier.models import HOW_TO_SET_A_MODEL, ChatModel, ModelChoice, ModelClient
 
 from .progress import progress
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from metier.app.model_judge import JudgeCase
     from metier.scan import ScanReport
 
-__all__ = ["judge_reports", "required_model"]
+__all__ = ["judge_reports", "required_model", "run_with_model"]
+
+T = TypeVar("T")
 
 
 def required_model(app: App, name: str | None = None, *, purpose: str) -> ModelChoice:
@@ -25,6 +27,18 @@ def required_model(app: App, name: str | None = None, *, purpose: str) -> ModelC
     if model is None:
         raise UsageError(f"{purpose} needs a model", hint=HOW_TO_SET_A_MODEL)
     return model
+
+
+def run_with_model(choice: ModelChoice | None, call: Callable[[ChatModel | None], Awaitable[T]]) -> T:
+    """Runs `call` with a client of the chosen model, or with None."""
+
+    async def run() -> T:
+        if choice is None:
+            return await call(None)
+        async with ModelClient(choice) as model:
+            return await call(model)
+
+    return asyncio.run(run())
 
 
 def judge_reports(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from metier.values import dataclass
 
-__all__ = ["Terminal", "cell_width", "one_line", "pad", "strip_control_chars", "truncate"]
+__all__ = ["Terminal", "cell_width", "one_line", "pad", "paint_diff", "strip_control_chars", "truncate"]
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +74,10 @@ def one_line(text: str) -> str:
     """Joins the text into one line without control characters."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)
+
+
+def paint_diff(lines: Iterable[str], terminal: Terminal) -> Iterator[str]:
+    """Colours the lines of a unified diff, without control characters."""
+    for line in lines:
+        text = strip_control_chars(line)
+        yield terminal.paint(text, _DIFF_STYLES[line[0]]) if line[:1] in _DIFF_STYLES else text

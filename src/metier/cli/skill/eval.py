@@ -2,57 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
 from metier.app import App
-from metier.catalog import Entry
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
-from metier.cli.core.models import required_model
+from metier.cli.core.models import required_model, run_with_model
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
 from metier.cli.core.terminal import Terminal
-from metier.errors import NotFoundError, UsageError
-from metier.evals import (
-    EvalCase,
-    OutputEval,
-    OutputReport,
-    ResultsFolder,
-    SkillTestFile,
-    SkillTestResult,
-    TriggerQuery,
-    TriggerReport,
-    balance,
-    find_skill_tests,
-    judge_factory,
-    junit_triggers,
-    meant_for_others,
-    read_cases,
-    read_queries,
-    render_html,
-    run_outputs,
-    run_skill_tests,
-    run_triggers,
-    selector_with,
-)
-from metier.models import ChatModel, ModelChoice, ModelClient
+from metier.errors import UsageError
+from metier.evals import EvalOptions, EvalPlan, EvalResults, EvalServices, junit_triggers, plan_evals, run_evals
+from metier.models import ChatModel, ModelChoice
 from metier.runtime import ApprovalAnswer
-from metier.sources import DiskFiles, replace_bytes
-from metier.values import dataclass
+from metier.sources import replace_bytes
 
 from .eval_report import output_lines, trigger_lines
 from .test import runner_for, test_lines
 
 __all__ = ["evaluate"]
-
-T = TypeVar("T")
 
 
 @command("skill", "eval")
@@ -81,140 +53,49 @@ def evaluate(
     skill and without. Exits with 1 if a request fails, a test fails, or the skill makes results worse.
     """
     entries = entries_named(app, targets)
-    model = None if offline else app.conversations.model()
-    if outputs and model is None:
-        if offline:
-            raise UsageError("--outputs needs a model, and --offline forbids one", hint="leave one of them out")
-        model = required_model(app, purpose="--outputs")
-    jobs = _Jobs(
-        queries=_read_all(entries, lambda files, name: read_queries(files, skill=name)) if triggers or not outputs else [],
-        cases=_read_all(entries, lambda files, name: read_cases(files, skill=name))
-        if model and (outputs or not triggers)
-        else [],
-        suites=_read_all(entries, lambda files, name: find_skill_tests(name, files.folder)) if tests else [],
-        runs=runs,
-        old=entries_named(app, [baseline])[0] if baseline else None,
-        workspace=workspace,
-    )
-    if not allow_none:
-        jobs.check(entries, outputs=outputs)
-    done = asyncio.run(_evaluate(app, jobs, model))
-    if junit:
-        replace_bytes(str(Path(app.folder, junit)), junit_triggers(done.triggers).encode(), mode=0o644)
-    if html:
-        title = f"Evals of {entries[0].name if len(entries) == 1 else f'{len(entries)} skills'}"
-        report = render_html(title, triggers=done.triggers, tests=done.tests, outputs=done.outputs)
-        replace_bytes(str(Path(app.folder, html)), report.encode("utf-8", "replace"), mode=0o644)
-    asked = {entry.name for entry, _ in (*jobs.queries, *jobs.cases)}
-    without = tuple(f"{entry.name} has no evals" for entry in entries if entry.name not in asked)
-    misplaced = tuple(
-        f"{entry.name}: {note}" for entry in entries for note in meant_for_others(DiskFiles(entry.folder), entry.name)
-    )
-    return _result(done, (*without, *misplaced), verbose=verbose)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Jobs:
-    queries: Sequence[tuple[Entry, tuple[TriggerQuery, ...]]]
-    cases: Sequence[tuple[Entry, tuple[EvalCase, ...]]]
-    suites: Sequence[tuple[Entry, tuple[SkillTestFile, ...]]]
-    runs: int
-    old: Entry | None
-    workspace: str | None
-
-    def check(self, entries: Sequence[Entry], *, outputs: bool) -> None:
-        """Raises NotFoundError if there is nothing to run."""
-        if not self.queries and not self.cases and not self.suites:
-            (read_cases if outputs else read_queries)(DiskFiles(entries[0].folder), skill=entries[0].name)
-
-    @property
-    def total(self) -> int:
-        queries, tasks, tests = (sum(len(each) for _, each in jobs) for jobs in (self.queries, self.cases, self.suites))
-        return queries + tasks * 2 * self.runs + tests
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Done:
-    triggers: Sequence[TriggerReport]
-    tests: Sequence[SkillTestResult]
-    outputs: Sequence[OutputReport]
-
-
-def _read_all(entries: Sequence[Entry], read: Callable[[DiskFiles, str], T]) -> list[tuple[Entry, T]]:
-    """The skills that have such files, with their contents."""
-    found = []
-    for entry in entries:
-        try:
-            found.append((entry, read(DiskFiles(entry.folder), entry.name)))
-        except NotFoundError:
-            continue
-    return found
-
-
-async def _evaluate(app: App, jobs: _Jobs, choice: ModelChoice | None) -> _Done:
-    with progress("evaluating", jobs.total) as advance:
-        async with AsyncExitStack() as stack:
-            model = await stack.enter_async_context(ModelClient(choice)) if choice else None
-            triggers = await _run_triggers(app, jobs, model, lambda: advance(1))
-            suites = [suite for _, found in jobs.suites for suite in found]
-            limits = app.sessions.options().limits
-            tests = (
-                await run_skill_tests(suites, runner_for(app, suites), limits=limits, on_progress=lambda _: advance(1))
-                if suites
-                else ()
-            )
-            outputs = await _run_outputs(app, jobs, model, lambda: advance(1)) if model else []
-    return _Done(triggers=triggers, tests=tests, outputs=outputs)
-
-
-async def _run_triggers(app: App, jobs: _Jobs, model: ChatModel | None, on_progress: Callable[[], None]) -> list[TriggerReport]:
-    if not jobs.queries:
-        return []
-    selector = selector_with(app.skills.selector, [entry for entry, _ in jobs.queries], app.catalog.entries)
-    reports = []
-    for entry, queries in jobs.queries:
-        judge = judge_factory(entry, catalog=app.catalog, selector=selector, model=model)(entry.description)
-        reports.append(
-            await run_triggers(entry.name, queries, judge, runs=jobs.runs, on_progress=on_progress, notes=balance(queries))
-        )
-    return reports
-
-
-async def _run_outputs(app: App, jobs: _Jobs, model: ChatModel, on_progress: Callable[[], None]) -> list[OutputReport]:
-    # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
-    permissions = app.sessions.permissions(lambda _: ApprovalAnswer.ONCE)
-    reports = []
-    for entry, cases in jobs.cases:
-        evaluation = OutputEval(
-            entry=entry, cases=cases, model=model, runner=app.sessions.runner, permissions=permissions,
-            runs=jobs.runs, old=jobs.old,
-            limits=app.sessions.options().limits,
-        )  # fmt: skip
-        folder = jobs.workspace or f"{entry.name}-workspace"
-        with ResultsFolder(str(Path(app.folder, folder)), runs=jobs.runs) as workspace:
-            report = await run_outputs(evaluation, workspace, on_progress=on_progress)
-            workspace.finish(report.data(), cases, render_html(f"Evals of {entry.name}", outputs=[report]))
-        reports.append(report)
-    return reports
-
-
-def _result(done: _Done, notes: tuple[str, ...], *, verbose: bool) -> Result:
-    failed = sum(len(report.failures) for report in done.triggers)
-    wrong = failed + sum(not test.ok for test in done.tests) + sum(not report.ok for report in done.outputs)
-
-    def lines(terminal: Terminal) -> Iterator[str]:
-        yield from trigger_lines(done.triggers, terminal, verbose=verbose)
-        yield from test_lines(done.tests, terminal, verbose=verbose) if done.tests else ()
-        yield from output_lines(done.outputs, terminal)
-        if not (done.triggers or done.tests or done.outputs):
-            yield "No evals"
-
-    return Result(
-        data={
-            "triggers": [report.data() for report in done.triggers], "tests": [test.data() for test in done.tests],
-            "outputs": [{**report.data(), "workspace": report.folder} for report in done.outputs], "failed": failed,
-        },
-        lines=lines,
-        status=1 if wrong else 0,
-        notes=(*notes, *(f"{report.skill}: {note}" for report in done.triggers for note in report.notes)),
+    model = _model(app, required=outputs, offline=offline)
+    options = EvalOptions(
+        triggers=triggers or not outputs, outputs=model is not None and (outputs or not triggers), tests=tests, runs=runs,
+        baseline=entries_named(app, [baseline])[0] if baseline else None, workspace=workspace,
     )  # fmt: skip
+    plan = plan_evals(entries, options, allow_none=allow_none)
+    with progress("evaluating", plan.steps) as advance:
+        results = run_with_model(
+            model, lambda client: run_evals(plan, _services(app, plan, client), on_progress=lambda: advance(1))
+        )
+    if junit:
+        replace_bytes(str(Path(app.folder, junit)), junit_triggers(results.triggers).encode(), mode=0o644)
+    if html:
+        replace_bytes(str(Path(app.folder, html)), results.html().encode("utf-8", "replace"), mode=0o644)
+    return Result(
+        data=results.data(),
+        lines=lambda terminal: _lines(results, terminal, verbose=verbose),
+        status=0 if results.ok else 1,
+        notes=results.notes,
+    )
+
+
+def _model(app: App, *, required: bool, offline: bool) -> ModelChoice | None:
+    if required and offline:
+        raise UsageError("--outputs needs a model, and --offline forbids one", hint="leave one of them out")
+    if required:
+        return required_model(app, purpose="--outputs")
+    return None if offline else app.conversations.model()
+
+
+def _services(app: App, plan: EvalPlan, model: ChatModel | None) -> EvalServices:
+    # Running the command approves the skill's scripts; what the policy forbids stays forbidden.
+    return EvalServices(
+        catalog=app.catalog, selector=app.skills.selector, model=model, runner=app.sessions.runner,
+        test_runner=runner_for(app, plan.test_files) if plan.test_files else None,
+        permissions=app.sessions.permissions(lambda _: ApprovalAnswer.ONCE), limits=app.sessions.options().limits,
+        folder=app.folder,
+    )  # fmt: skip
+
+
+def _lines(results: EvalResults, terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+    yield from trigger_lines(results.triggers, terminal, verbose=verbose)
+    yield from test_lines(results.tests, terminal, verbose=verbose) if results.tests else ()
+    yield from output_lines(results.outputs, terminal)
+    if not (results.triggers or results.tests or results.outputs):
+        yield "No evals"

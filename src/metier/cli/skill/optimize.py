@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
-from difflib import unified_diff
 
 import click
 
@@ -14,25 +10,15 @@ from metier.app import App
 from metier.catalog import Entry
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
+from metier.cli.core.models import run_with_model
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
-from metier.errors import AmbiguousError, RefusedError
-from metier.evals import (
-    Candidate,
-    CountedWords,
-    ModelProposals,
-    OptimizeResult,
-    Propose,
-    judge_factory,
-    optimize_description,
-    read_queries,
-    selector_with,
-)
-from metier.models import ModelChoice, ModelClient
-from metier.sources import BUNDLED, DiskFiles, replace_bytes
-from metier.spec import MAX_SKILL_FILE_BYTES, SKILL_FILE, replace_description
+from metier.cli.core.terminal import Terminal, one_line, paint_diff
+from metier.errors import AmbiguousError
+from metier.evals import Candidate, OptimizeResult, SkillOptimization, optimize_skill
+from metier.sources import refuse_bundled
+from metier.spec import SKILL_FILE
 
 __all__ = ["optimize"]
 
@@ -50,35 +36,26 @@ def optimize(app: App, *, target: str, write: bool, offline: bool, runs: int, ro
     failed requests), and the best is chosen on the other. Prints a diff; writes only with --write.
     """
     entry = _only(entries_named(app, [target]), target)
-    if write and entry.folder.startswith(BUNDLED + os.sep):
-        raise RefusedError(
-            f"{entry.name} is bundled with metier", rule="bundled", hint="copy it first: `metier skill create NAME -f FILE`"
-        )
+    if write:
+        refuse_bundled(entry.folder)
     model = None if offline else app.conversations.model()
     with progress("trying descriptions", rounds) as advance:
-        found = asyncio.run(_optimize(app, entry, model, runs=runs, rounds=rounds, on_progress=lambda: advance(1)))
-    data = DiskFiles(entry.folder).read(SKILL_FILE, limit=MAX_SKILL_FILE_BYTES)
-    changed = replace_description(data, found.best.description) if found.is_better else data
-    if write and changed != data:
-        replace_bytes(os.path.join(entry.folder, SKILL_FILE), changed)
-    diff = _diff(data, changed, f"{entry.name}/{SKILL_FILE}")
+        optimization = run_with_model(
+            model,
+            lambda client: optimize_skill(
+                entry, catalog=app.catalog, selector=app.skills.selector, model=client, runs=runs, rounds=rounds,
+                on_progress=lambda: advance(1),
+            ),
+        )  # fmt: skip
+    written = write and optimization.write()
+    found = optimization.result
     return Result(
         data={
             "skill": entry.name, "judge": found.before.report.judge, "before": found.before.data(), "best": found.best.data(),
-            "tried": [one.data() for one in found.tried], "diff": diff, "written": write and changed != data,
+            "tried": [one.data() for one in found.tried], "diff": optimization.diff, "written": written,
         },
-        lines=lambda terminal: _lines(entry.name, found, diff, terminal, write=write),
+        lines=lambda terminal: _lines(optimization, terminal, write=write),
     )  # fmt: skip
-
-
-async def _optimize(app: App, entry: Entry, choice: ModelChoice | None, **options: object) -> OptimizeResult:
-    queries = read_queries(DiskFiles(entry.folder), skill=entry.name)
-    selector = selector_with(app.skills.selector, [entry], app.catalog.entries)
-    async with AsyncExitStack() as stack:
-        model = await stack.enter_async_context(ModelClient(choice)) if choice else None
-        propose: Propose = ModelProposals(model, entry.name) if model else CountedWords(entry.name)
-        judge = judge_factory(entry, catalog=app.catalog, selector=selector, model=model)
-        return await optimize_description(entry.name, entry.description, queries, judge=judge, propose=propose, **options)  # type: ignore[arg-type]  # its own options, passed on
 
 
 def _only(entries: list[Entry], target: str) -> Entry:
@@ -88,24 +65,18 @@ def _only(entries: list[Entry], target: str) -> Entry:
     return entries[0]
 
 
-def _diff(before: bytes, after: bytes, name: str) -> str:
-    old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
-    return "\n".join(unified_diff(old, new, name, name, lineterm="", n=1))
-
-
-def _lines(name: str, found: OptimizeResult, diff: str, terminal: Terminal, *, write: bool) -> Iterator[str]:
-    title = terminal.paint(one_line(name), "bold")
+def _lines(optimization: SkillOptimization, terminal: Terminal, *, write: bool) -> Iterator[str]:
+    found, name = optimization.result, one_line(optimization.entry.name)
     tried = len(found.tried) - 1
+    title = terminal.paint(name, "bold")
     yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
     if not found.is_better:
         yield f"  {_why_not(found)}; keeping the current description"
         return
     yield f"  best  {_rates(found.best)}"
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in diff.split("\n"):
-        yield terminal.paint(strip_control_chars(line), styles[line[0]]) if line[:1] in styles else strip_control_chars(line)
-    yield f"{'Written to' if write else 'Use --write to write it to'} {one_line(name)}/{SKILL_FILE}"
+    yield from paint_diff(optimization.diff.split("\n"), terminal)
+    yield f"{'Written to' if write else 'Use --write to write it to'} {name}/{SKILL_FILE}"
 
 
 def _why_not(found: OptimizeResult) -> str:

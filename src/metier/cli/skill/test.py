@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
+from metier.cli.core.terminal import Terminal, one_line, paint_diff
 from metier.errors import NotFoundError, RefusedError
 from metier.evals import (
     SkillTestFile,
@@ -105,8 +105,8 @@ def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbos
         place = f"{one.skill}/{one.file}" + (f":{one.line}" if one.line else "")
         yield f"{terminal.paint(sign, style)} {one_line(place)}  {one_line(one.name)}".rstrip()
         if one.message and not one.ok:
-            lines = strip_control_chars(one.message).split("\n")
-            yield from (f"    {_painted(line, terminal)}" for line in lines[:_MOST_LINES])
+            lines = one.message.split("\n")
+            yield from (f"    {line}" for line in paint_diff(lines[:_MOST_LINES], terminal))
             if len(lines) > _MOST_LINES:
                 yield f"    … {len(lines) - _MOST_LINES} more lines"
         elif one.message:
@@ -116,8 +116,3 @@ def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbos
 
 def _counts(results: Sequence[SkillTestResult]) -> dict[str, int]:
     return {str(status): sum(one.status is status for one in results) for status in SkillTestStatus}
-
-
-def _painted(line: str, terminal: Terminal) -> str:
-    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-    return terminal.paint(line, style) if style else line

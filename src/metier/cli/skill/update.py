@@ -11,7 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line, strip_control_chars
+from metier.cli.core.terminal import Terminal, one_line, paint_diff
 from metier.install import InstallOptions, InstallResult, SkillStore, SkillUpdate
 
 from .install_common import (
@@ -120,10 +120,7 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
     yield f"{name}{one_line(versions + commits)}: {', '.join(map(one_line, update.changed))}"
     for permission in update.permissions:
         yield f"  {terminal.paint('!', 'yellow')} {one_line(permission)}"
-    styles = {"+": "green", "-": "red", "@": "cyan"}
     diff = update.diff.split("\n")
-    for line in diff[:_MOST_DIFF]:
-        text = strip_control_chars(line)
-        yield f"  {terminal.paint(text, styles[line[0]]) if line[:1] in styles else text}"
+    yield from (f"  {line}" for line in paint_diff(diff[:_MOST_DIFF], terminal))
     if len(diff) > _MOST_DIFF:
         yield f"  ... {len(diff) - _MOST_DIFF} more lines; --json prints all"
