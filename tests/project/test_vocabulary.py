@@ -32,7 +32,6 @@ REPEATED_CLASSES: set[str] = set()
 MISPLACED_COMMANDS: set[str] = set()
 # A command and its inverse share a file.
 INVERSES = {"disable": "enable", "logout": "login", "unpin": "pin", "unyank": "yank"}
-SECOND_NAMES = {"remove": "delete"}
 # A small group is one file.
 SMALL_GROUPS = {"agent skill", "cache", "config", "policy", "registry key", "registry token", "session"}
 
@@ -97,7 +96,7 @@ def expected_modules(group: str, name: str) -> set[str]:
     if group == "skill manage":
         # Second names of the commands of `metier skill`.
         return {f"{base}.skill.manage_{name}", *expected_modules("skill", name)}
-    word = {**INVERSES, **SECOND_NAMES}.get(name, name).replace("-", "_")
+    word = INVERSES.get(name, name).replace("-", "_")
     parts = [base, *group.split(), word]
     dotted = ".".join(parts)
     # `import` cannot be a module, and a command with modules of its own is a package.

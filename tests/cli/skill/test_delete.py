@@ -53,7 +53,7 @@ def test_without_a_terminal_it_needs_a_yes_on_the_command_line(shell: Shell) -> 
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("words", [("delete",), ("manage", "remove")])
+@pytest.mark.parametrize("words", [("delete",), ("remove",), ("manage", "remove")])
 def test_both_names_of_the_command_do_it(shell: Shell, words: tuple[str, ...]) -> None:
     shell.skill("pdf", root=shell.metier / "plugins")
     shell("skill", *words, "pdf", "--yes").ok()

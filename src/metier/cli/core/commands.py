@@ -55,7 +55,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
         "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
         "delete": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
-        "remove": ("metier.cli.skill.delete:delete", "Remove an installed skill: folder, lock and agents."),
+        "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
         "verify": ("metier.cli.skill.verify:verify", "Compare installed skills with the lock."),
         "outdated": ("metier.cli.skill.outdated:outdated", "Show which installed skills have a newer version."),
         "update": ("metier.cli.skill.update:update", "Install newer versions, and show what changed."),
@@ -68,7 +68,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("metier.cli.skill.enable:enable", "Enable a skill."),
         "disable": ("metier.cli.skill.enable:disable", "Disable a skill without removing it."),
         "update": ("metier.cli.skill.update:update", "Install newer versions, and show what changed."),
-        "remove": ("metier.cli.skill.delete:delete", "Delete a skill's folder."),
+        "remove": ("metier.cli.skill.remove:remove", "Remove an installed skill: folder, lock and agents."),
         "list": ("metier.cli.skill.manage_list:list_plugins", "List installed plugins."),
     },
     "agent": {

@@ -1,9 +1,11 @@
-"""`metier skill delete` (also `remove`): delete a skill's folder, and its entry in the lock if it was installed."""
+"""`metier skill delete`: delete a skill's folder, and its entry in the lock if it was installed."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -19,24 +21,34 @@ from metier.install import ScopeLevel, SkillStore, Verb, read_targets
 from metier.install import remove as remove_installed
 from metier.sources import BUNDLED, delete_skill_folder
 
-__all__ = ["delete"]
+__all__ = ["delete", "delete_options", "delete_skill"]
+
+
+def delete_options(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Adds the argument and the options of `metier skill delete` and `metier skill remove`."""
+    sources = [source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]
+    for decorate in (
+        click.option("--target", "targets", multiple=True, help="Remove it only from these agents: cursor,codex,…"),
+        click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it."),
+        click.option("--yes", is_flag=True, help="Do not ask."),
+        click.option("--source", type=click.Choice(sources), help="Which one to delete if several have the name."),
+        click.argument("name", metavar="NAME|FOLDER", shell_complete=skill_names),
+    ):
+        function = decorate(function)
+    return function
 
 
 @command("skill", "delete")
-@click.argument("name", metavar="NAME|FOLDER", shell_complete=skill_names)
-@click.option(
-    "--source",
-    type=click.Choice([source.value for source in Source if source not in (Source.BUNDLED, Source.MCP)]),
-    help="Which one to delete if several have the name.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Delete it even if another installed skill needs it.")
-@click.option("--target", "targets", multiple=True, help="Remove it only from these agents: cursor,codex,…")
+@delete_options
 def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, targets: tuple[str, ...]) -> Result:
     """Delete a skill's folder, after asking. An installed skill is also removed from the lock and from every agent.
 
     With --target, an installed skill stays, and is only removed from these agents.
     """
+    return delete_skill(app, name, source=source, yes=yes, force=force, targets=targets)
+
+
+def delete_skill(app: App, name: str, *, source: str | None, yes: bool, force: bool, targets: tuple[str, ...]) -> Result:
     owner = _owner(app, name, source)
     if targets:
         if owner is None:
@@ -55,11 +67,8 @@ def delete(app: App, *, name: str, source: str | None, yes: bool, force: bool, t
         )
     files = sum(len(names) for _, _, names in os.walk(entry.folder))
     data = {"name": entry.name, "folder": entry.folder, "files": files}
-    if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError(f"deleting {name} needs confirmation", hint="add --yes")
-        if not click.confirm(f"Delete {one_line(entry.folder)} with {_count(files)}?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {entry.name}"),), status=1)
+    if not yes and not _confirm(name, f"Delete {entry.folder} with {_count(files)}?"):
+        return _kept(data)
     delete_skill_folder(entry.folder)
     line = one_line(f"Deleted {entry.name} ({entry.folder}, {_count(files)})")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
@@ -106,18 +115,25 @@ def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool
     folder = store.folder_of(lock[name])
     files = len(lock[name].files)
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
-    if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError(f"deleting {name} needs confirmation", hint="add --yes")
-        edited = [step.note for step in planned.steps if step.note]
-        more = f" ({'; '.join(edited)})" if edited else ""
-        if not click.confirm(f"Delete {one_line(folder)} with {_count(files)}{one_line(more)}?", err=True):
-            return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {name}"),), status=1)
+    edited = [step.note for step in planned.steps if step.note]
+    more = f" ({'; '.join(edited)})" if edited else ""
+    if not yes and not _confirm(name, f"Delete {folder} with {_count(files)}{more}?"):
+        return _kept(data)
     (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
     gone = [step.path for step in outcome.steps if step.verb is not Verb.KEEP]
     line = one_line(f"Deleted {name} ({', '.join(gone) or 'its folder was already gone'})")
     return Result(data={**data, "deleted": True, "paths": gone}, lines=lambda _: (line,), notes=notes)
+
+
+def _confirm(name: str, question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(f"deleting {name} needs confirmation", hint="add --yes")
+    return click.confirm(one_line(question), err=True)
+
+
+def _kept(data: dict[str, Any]) -> Result:
+    return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {data['name']}"),), status=1)
 
 
 def _count(files: int) -> str:
