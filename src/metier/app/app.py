@@ -51,7 +51,7 @@ class App:
 
     @cached_property
     def is_trusted(self) -> bool:
-        """Whether skills and settings of the current folder may be used."""
+        """Returns True if skills and settings of the current folder may be used."""
         return self.environment.get("METIER_TRUST") == "1" or self.trust.covers(self.folder)
 
     @cached_property

@@ -27,7 +27,7 @@ __all__ = ["Entry", "Offer", "OfferFlag", "Source", "State", "offer_from_fields"
 
 
 class Source(StrEnum):
-    """Where a skill comes from, in order of precedence: a later source hides an earlier one."""
+    """The origin of a skill, in order of precedence: a later source hides an earlier one."""
 
     MCP = "mcp"
     """Another server offers it. It has the lowest precedence, so that a remote skill never hides a local one."""
@@ -116,7 +116,7 @@ class Entry(NamedTuple):
 
     @property
     def is_for_models(self) -> bool:
-        """Whether it belongs in a model's catalog. A user can start any skill by name."""
+        """Returns True if it belongs in a model's catalog. A user can start any skill by name."""
         return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
 
 

@@ -22,7 +22,7 @@ CatalogLine = tuple[str, str, str]
 
 
 class ActivationMethod(StrEnum):
-    """How the model starts a skill."""
+    """The way in which the model starts a skill."""
 
     FILE = "file"
     """It reads the SKILL.md itself."""

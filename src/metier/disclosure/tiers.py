@@ -1,4 +1,4 @@
-"""How much a model is shown of the skills: the tiers, and the `Disclosure` that every renderer returns.
+"""The tiers by which skills are shown to a model, and the `Disclosure` that every renderer returns.
 
 Each tier costs more tokens than the one before it.
 """

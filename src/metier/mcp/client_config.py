@@ -62,7 +62,7 @@ class ConfigFile:
     table: str
     """The key of the table that holds the servers by name."""
     typed: bool = False
-    """Whether an entry has `type = "stdio"`."""
+    """Returns True if an entry has `type = "stdio"`."""
 
     @property
     def is_toml(self) -> bool:

@@ -133,7 +133,7 @@ def _items(text: str, start: int, depth: int) -> tuple[list[Json], int]:
 
 
 def _separated(text: str, at: int, close: str) -> int:
-    """Where the next part starts, or the closing sign is; a comma before that is forgiven."""
+    """Returns the position of the next part or of the closing bracket. A trailing comma is allowed."""
     at = _blank(text, at)
     if text[at : at + 1] == ",":
         return _blank(text, at + 1)

@@ -179,7 +179,7 @@ def _path(server: str, uri: str, quoted: str) -> str:
 
 
 def _says(data: bytes, expected: Mapping[str, Json]) -> bool:
-    """Whether a SKILL.md agrees with its entry, field by field. A number may be given as its text."""
+    """Returns True if a SKILL.md agrees with its entry, field by field. A number may be given as its text."""
     tree = read_yaml(split_document(data).frontmatter)
     if not isinstance(tree.root, MapNode) or tree.problems:
         return False

@@ -214,7 +214,7 @@ def _provider(name: str, choice: ModelChoice) -> Provider[Any]:  # Any: the SDK'
 
 
 def _to_library(messages: Sequence[Message]) -> Iterator[ModelMessage]:
-    """What we send between two answers is one request to the library."""
+    """Merges all messages between two answers into one request to the library."""
     from pydantic_ai.messages import ModelRequest
 
     parts: list[ModelRequestPart] = []

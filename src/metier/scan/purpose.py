@@ -1,4 +1,4 @@
-"""What a skill says of itself: its name and description. The rules compare what it does with them."""
+"""The declared purpose of a skill: its name and description. The rules compare its behaviour with them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Purpose:
 
     @cached_property
     def is_security(self) -> bool:
-        """Whether the skill is about security, so that it describes attacks."""
+        """Returns True if the skill is about security, so that it describes attacks."""
         return bool(_SECURITY.search(self.words))
 
     @cached_property
     def is_network(self) -> bool:
-        """Whether the skill says that it uses the network."""
+        """Returns True if the skill says that it uses the network."""
         return mentions_network(self.words)
 
     def mentions(self, reasons: Iterable[str]) -> bool:
@@ -59,5 +59,5 @@ class Purpose:
 
 
 def mentions_network(words: str) -> bool:
-    """Whether these words explain network access."""
+    """Returns True if these words explain network access."""
     return bool(_NETWORK.search(words))

@@ -57,7 +57,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the skill's scripts and commands could do. All inferred, none granted."""
+    """Capabilities of the skill's scripts and commands. All are inferred; none is granted."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ __all__ = ["ScanLimits", "ScanSubject", "read_subject"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanLimits:
-    """How much is read. Files beyond a limit are named in the report."""
+    """Limits on the text that is read. Files beyond a limit are named in the report."""
 
     file_bytes: int = 1024 * 1024
     total_bytes: int = 6 * 1024 * 1024

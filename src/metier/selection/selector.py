@@ -96,7 +96,7 @@ class Selector:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from the buffer that it was opened from, so that it should be saved."""
+        """Returns True if it differs from the buffer that it was opened from, so that it should be saved."""
         return bool(self._new) or len(self._segments) != 1 or not all(self._alive)
 
     def __contains__(self, skill_id: object) -> bool:

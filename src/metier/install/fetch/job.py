@@ -62,7 +62,7 @@ def ignore_progress(progress: FetchProgress) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """What a fetch may use and do; all that it knows about the machine."""
+    """The permissions and facilities of a fetch. It knows nothing else about the machine."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = "."

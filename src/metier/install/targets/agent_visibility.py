@@ -1,4 +1,4 @@
-"""Which hosts on this machine see a skill: those whose folder contains it, or a link to it."""
+"""The hosts on this machine that see a skill: those whose folder contains it, or a link to it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ScopeLevel(StrEnum):
 
 
 class InstallMode(StrEnum):
-    """How a host that reads another folder gets the skill."""
+    """The way a host that reads another folder gets the skill."""
 
     LINK = "link"
     COPY = "copy"

@@ -39,7 +39,7 @@ class StepReason(StrEnum):
 
 
 class Edits(StrEnum):
-    """What happens to edited files."""
+    """The treatment of files that the user edited."""
 
     REFUSE = "refuse"
     OVERWRITE = "overwrite"

@@ -42,7 +42,7 @@ class Url:
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether the host stands for another one: example.com, <your-host>, {base}."""
+        """Returns True if the host stands for another one: example.com, <your-host>, {base}."""
         return bool(_PLACEHOLDER.search(self.host)) or not self.host
 
     @property
@@ -180,7 +180,7 @@ def foreign_urls(text: str, purpose: Purpose) -> Iterator[tuple[Url, HostReputat
 
 
 def is_unknown_host(url: Url, purpose: Purpose) -> bool:
-    """Whether the host is neither well known nor named by the skill's name or description."""
+    """Returns True if the host is neither well known nor named by the skill's name or description."""
     kind = reputation_of(url, purpose)
     return (
         kind in (HostReputation.UNKNOWN, HostReputation.ANONYMOUS, HostReputation.SHARED)
@@ -202,7 +202,7 @@ def download_risk(url: Url, purpose: Purpose) -> Confidence:
 
 
 def _is_own(url: Url, own: str) -> bool:
-    """Whether the owner or the repository shares its name with the skill."""
+    """Returns True if the owner or the repository shares its name with the skill."""
     parts = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in url.path.split("/")[1:3]]
     return any(len(part) >= 4 and (part in own or (len(own) >= 5 and own in part)) for part in parts)
 

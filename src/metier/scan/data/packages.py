@@ -39,7 +39,7 @@ def similar_package(name: str, registry: str) -> str | None:
 
 
 def _is_one_slip(first: str, second: str) -> bool:
-    """Whether the names differ by one letter, or by two adjacent letters swapped."""
+    """Returns True if the names differ by one letter, or by two adjacent letters swapped."""
     if len(first) > len(second):
         first, second = second, first
     start = 0

@@ -91,7 +91,7 @@ def _turned(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _looks_random(word: str) -> bool:
-    """Whether a word mixes letters as an encoding does. Paths and long identifiers do not."""
+    """Returns True if a word mixes letters as an encoding does. Paths and long identifiers do not."""
     if word.endswith("="):
         return True
     return (

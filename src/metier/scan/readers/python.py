@@ -125,7 +125,7 @@ class PythonModule:
 
 
 def _is_reversal(node: ast.AST) -> bool:
-    """Whether a slice is `[::-1]`."""
+    """Returns True if a slice is `[::-1]`."""
     step = node.step if isinstance(node, ast.Slice) and node.lower is None and node.upper is None else None
     return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and isinstance(step.operand, ast.Constant)
 

@@ -77,7 +77,7 @@ def pipelines(text: str, offset: int = 0, depth: int = 0) -> Iterator[Pipeline]:
 
 
 def is_too_long(text: str) -> bool:
-    """Whether `pipelines` stops before the end of the text."""
+    """Returns True if `pipelines` stops before the end of the text."""
     return len(text) > MOST_TOKENS and sum(1 for _ in islice(_TOKEN.finditer(text), MOST_TOKENS + 1)) > MOST_TOKENS
 
 
@@ -267,7 +267,7 @@ class _Reader:
         command.words.append(word)
 
     def _is_grammar(self, word: str) -> bool:
-        """Whether a word belongs to `case`, `function` or `[[ ]]` rather than to a command."""
+        """Returns True if a word belongs to `case`, `function` or `[[ ]]` rather than to a command."""
         if self.is_function:
             self.is_function = False
             return True

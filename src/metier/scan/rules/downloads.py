@@ -165,7 +165,7 @@ def judge_pipe(pipeline: Pipeline, text: SkillText, collector: FindingCollector)
 
 
 def _takes_stdin(command: ShellCommand) -> bool:
-    """Whether an interpreter runs its standard input, rather than a file or a one-liner."""
+    """Returns True if an interpreter runs its standard input, rather than a file or a one-liner."""
     if command.name not in INTERPRETERS:
         return False
     if command.name in ("sh", "bash", "zsh", "dash", "ksh", "ash") and "-s" in command.arguments:

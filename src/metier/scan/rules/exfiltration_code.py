@@ -153,7 +153,7 @@ def _forwarded_to(low: str) -> re.Match[str] | None:
 
 
 def _is_of_models(url: Url, collector: FindingCollector) -> bool:
-    """Whether the host belongs to a known model provider or is local."""
+    """Returns True if the host belongs to a known model provider or is local."""
     kind = reputation_of(url, collector.purpose)
     return kind in (HostReputation.KNOWN, HostReputation.LOCAL) or url.is_placeholder or url.label in _MODEL_LABELS
 
@@ -184,7 +184,7 @@ def _relays_keys(text: SkillText, low: str, hosts: list[Url], collector: Finding
 
 
 def _speaks_to(service: str, low: str) -> bool:
-    """Whether the script names a URL, a package or a program of that service."""
+    """Returns True if the script names a URL, a package or a program of that service."""
     spelled = {
         "gh": "git",
         "hf": "hugging",
@@ -233,5 +233,5 @@ def _posted(url: Url, text: SkillText, low: str) -> list[str]:
 
 
 def _is_unanswered(text: SkillText) -> bool:
-    """Whether a request is sent and its response is not used."""
+    """Returns True if a request is sent and its response is not used."""
     return any(not _USED.search(found["before"]) for found in _CALLS.finditer(text.text))

@@ -154,7 +154,7 @@ def _is_archive_with_password(url: Url, close: str) -> bool:
 
 
 def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
-    """Whether a page is to be visited and its command pasted into a terminal."""
+    """Returns True if a page is to be visited and its command pasted into a terminal."""
     if not (_COPY.search(close) and _INSTALL.search(close)) or "github" in url.host:
         return False
     return kind in (HostReputation.ANONYMOUS, HostReputation.SHARED) or bool(
@@ -163,7 +163,7 @@ def _is_page_of_commands(url: Url, kind: HostReputation, close: str) -> bool:
 
 
 def _is_unknown_program(url: Url, kind: HostReputation, near: str, close: str) -> bool:
-    """Whether a required program is to be downloaded by hand."""
+    """Returns True if a required program is to be downloaded by hand."""
     if not (_REQUIRED.search(near) and _INSTALL.search(close)):
         return False
     is_program = _PROGRAM.search(url.text.lower()) is not None
@@ -189,7 +189,7 @@ def _signs(url: Url, near: str, close: str, low: str) -> int:
 
 
 def _is_untrusted_hosting(url: Url, kind: HostReputation) -> bool:
-    """Whether the host is anonymous, or free hosting that is not for code."""
+    """Returns True if the host is anonymous, or free hosting that is not for code."""
     return kind is HostReputation.ANONYMOUS or (
         kind is HostReputation.SHARED and not re.search(r"github\.|githubusercontent|gitlab|sourceforge|codeberg", url.host)
     )

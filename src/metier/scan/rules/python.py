@@ -121,7 +121,7 @@ def _call(node: ast.Call, module: PythonModule) -> None:
 
 
 def _is_pieced(node: ast.Call, module: PythonModule) -> bool:
-    """Whether a name of the standard library is built from pieces: `__import__("o" + "s")`."""
+    """Returns True if a name of the standard library is built from pieces: `__import__("o" + "s")`."""
     spelled = node.args[-1] if node.args else None
     if module.dotted(node.func) == "getattr":
         spelled = node.args[1] if len(node.args) > 1 else None

@@ -110,7 +110,7 @@ _MOST = 200
 
 
 def is_script(text: SkillText) -> bool:
-    """Whether the text is a script file, rather than a document or an example."""
+    """Returns True if the text is a script file, rather than a document or an example."""
     if text.via or text.is_in_document or text.kind is TextKind.PROSE:
         return False
     return text.kind is not TextKind.OTHER or _CODE.search(text.path.lower()) is not None
@@ -175,7 +175,7 @@ def _hosts(text: SkillText) -> Iterator[Url]:
 
 
 def _is_contacted(url: Url, text: SkillText, collector: FindingCollector) -> bool:
-    """Whether the script may contact the host: it is not well known, and the URL is not a link for readers."""
+    """Returns True if the script may contact the host: it is not well known, and the URL is not a link for readers."""
     if (
         reputation_of(url, collector.purpose) in (HostReputation.KNOWN, HostReputation.LOCAL)
         or "github" in url.host
