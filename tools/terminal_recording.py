@@ -1,6 +1,6 @@
-"""Draw the README's picture from what metier really prints.
+"""Records docs/metier.svg: commands and what they print on a terminal.
 
-uv run python tools/picture.py        writes docs/metier.svg
+.venv/bin/python -m tools.terminal_recording
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def main() -> None:
         (home / "drafts" / "slack-digest" / "SKILL.md").write_text(DRAFT)
         for command in SESSION:
             console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
-            output = on_a_terminal(command, home).replace(str(home), "~")
+            output = run_on_terminal(command, home).replace(str(home), "~")
             console.print(Text.from_ansi(output.rstrip()))
             console.print()
     console.save_svg(str(ROOT / "docs" / "metier.svg"), title="metier", clear=False)
     print("wrote docs/metier.svg")
 
 
-def on_a_terminal(command: str, home: Path) -> str:
-    """What the command prints when a person looks."""
+def run_on_terminal(command: str, home: Path) -> str:
+    """Returns the output of the command on a terminal, with colours."""
     tools = Path(sys.executable).parent
     environment = {
         "HOME": str(home),
@@ -62,14 +62,14 @@ def on_a_terminal(command: str, home: Path) -> str:
         "LANG": "C.UTF-8",
         "COLUMNS": str(COLUMNS),
     }
-    above, below = pty.openpty()
-    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
-    process = subprocess.Popen(["bash", "-c", command], cwd=home, env=environment, stdin=below, stdout=below, stderr=below)
-    os.close(below)
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 60, COLUMNS, 0, 0))
+    process = subprocess.Popen(["bash", "-c", command], cwd=home, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
     parts: list[bytes] = []
     while True:
         try:
-            part = os.read(above, 65536)
+            part = os.read(master, 65536)
         except OSError:
             break
         if not part:

@@ -1,6 +1,6 @@
-"""Take the pictures of the registry's pages that docs/ shows, in a real browser over a registry of sample skills.
+"""Takes the screenshots in docs/: the pages of a registry of sample skills, and the evals report of the bundled skills.
 
-    .venv/bin/python tools/pictures.py
+    .venv/bin/python -m tools.screenshots [registry] [evals]
 
 Needs Chromium, and the group `servers` (`uv sync --all-extras --all-groups`).
 """
@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import math
 import shutil
+import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import uvicorn
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from metier.archive import pack
 from metier.registry import Caller, PackageVisibility, PublishRequest, Registry, ServerOptions, create_app, open_registry
@@ -36,29 +37,49 @@ def main() -> int:
     if chromium is None:
         print("needs Chromium: install Debian's package chromium", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as folder:
-        options = ServerOptions(
-            db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
-        )
-        token = asyncio.run(_filled(options))
+    wanted = sys.argv[1:] or ["registry", "evals"]
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        if "registry" in wanted:
+            _registry(browser, folder)
+        if "evals" in wanted:
+            _evals(browser, folder)
+        browser.close()
+    return 0
+
+
+def _evals(browser: Browser, folder: str) -> None:
+    metier = Path(sys.executable).parent / "metier"
+    report = DOCS / "evals-report.html"
+    names = sorted(path.parent.name for path in BUNDLED.glob("*/SKILL.md"))
+    variables = {"HOME": folder, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    words = [metier, "skill", "eval", *names, "--offline", "--tests", "--html", report]
+    subprocess.run(words, cwd=folder, env=variables, check=True)
+    page = browser.new_page(viewport={"width": 960, "height": 800})
+    page.goto(report.as_uri())
+    page.screenshot(path=report.with_suffix(".png"), full_page=True)
+    print(report.with_suffix(".png"))
+
+
+def _registry(browser: Browser, folder: str) -> None:
+    options = ServerOptions(
+        db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", url=f"http://127.0.0.1:{PORT}"
+    )
+    # Its own thread: Playwright runs an event loop in this one.
+    with ThreadPoolExecutor() as threads:
+        token = threads.submit(asyncio.run, _fill_registry(options)).result()
         server = uvicorn.Server(uvicorn.Config(create_app(options, scanner=scan_release), port=PORT, log_level="warning"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
+        threads.submit(server.run)
         while not server.started:
             time.sleep(0.05)
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            for scheme, shots in (("light", ("home", "skill", "diff", "account")), ("dark", ("search", "security"))):
-                size = {"width": 1200, "height": 860}
-                page = browser.new_page(base_url=options.url, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
-                for name in shots:
-                    _open(page, name, token)
-                    page.screenshot(path=DOCS / f"registry-{name}.png")
-                    print(DOCS / f"registry-{name}.png")
-            browser.close()
+        for scheme, shots in (("light", ("home", "skill", "diff", "account")), ("dark", ("search", "security"))):
+            size = {"width": 1200, "height": 860}
+            page = browser.new_page(base_url=options.url, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+            for name in shots:
+                _open(page, name, token)
+                page.screenshot(path=DOCS / f"registry-{name}.png")
+                print(DOCS / f"registry-{name}.png")
         server.should_exit = True
-        thread.join()
-    return 0
 
 
 def _open(page: Page, name: str, token: str) -> None:
@@ -72,7 +93,7 @@ def _open(page: Page, name: str, token: str) -> None:
     page.goto(paths[name])
 
 
-async def _filled(options: ServerOptions) -> str:
+async def _fill_registry(options: ServerOptions) -> str:
     registry = await open_registry(options, scanner=scan_release)
     try:
         token = await registry.tokens.create_first(now=registry.clock())

@@ -1,6 +1,6 @@
-"""Records the conversation in docs/chat.svg: a real chat in a terminal with a scripted model.
+"""Records docs/chat.svg: a real chat on a terminal with a scripted model.
 
-    .venv/bin/python tools/recording.py
+    .venv/bin/python -m tools.chat_recording
 
 Needs tmux. Only the answers of the model are scripted: skills are selected, activated and run in the sandbox.
 """
@@ -22,7 +22,7 @@ from metier.testing import ModelAnswer, ModelRequest, ModelServer, calls, says, 
 
 ROOT = Path(__file__).resolve().parent.parent
 CSV = "month,sales\njan,120\nfeb,135\nmar,160\napr,158\n"
-ASKED = "Describe the data in sales.csv, in our report style: jan 120, feb 135, mar 160, apr 158"
+REQUEST = "Describe the data in sales.csv, in our report style: jan 120, feb 135, mar 160, apr 158"
 ANSWER = """\
 **Sales grew by a third since January.**
 
@@ -55,14 +55,14 @@ def main() -> int:
             home / ".metier/skills", "report-style", head="triggers:\n  keywords: [report style]",
             body="Lead with the finding, in bold. Then one table. Then one sentence. No adjectives.\n",
         )  # fmt: skip
-        screen = _recorded(home, model.url)
+        screen = _record(home, model.url)
     console = Console(record=True, width=COLUMNS, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(Text.from_ansi(screen), end="")
     (ROOT / "docs/chat.svg").write_text(console.export_svg(title="metier chat"), encoding="utf-8")
     return 0
 
 
-def _recorded(home: Path, url: str) -> str:
+def _record(home: Path, url: str) -> str:
     metier = Path(sys.executable).parent / "metier"
     variables = {
         "HOME": home, "METIER_HOME": home / ".metier", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "screen-256color",
@@ -81,18 +81,18 @@ def _recorded(home: Path, url: str) -> str:
             if re.search(pattern, shown):
                 return tmux("capture-pane", "-p", "-e")
             time.sleep(0.1)
-        raise SystemExit(f"{pattern!r} never came:\n{tmux('capture-pane', '-p')}")
+        raise SystemExit(f"{pattern!r} did not appear:\n{tmux('capture-pane', '-p')}")
 
     tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", str(home), f"exec env -i {pairs} {metier} chat")
     try:
         until(r"(?m)^> *$")
-        tmux("send-keys", "-l", ASKED)
+        tmux("send-keys", "-l", REQUEST)
         tmux("send-keys", "Enter")
         until(r"March was the best\.[\s\S]*\n> *\n")
         tmux("send-keys", "-l", "/why")
         tmux("send-keys", "Enter")
         shown = until(r"of \d+ skills, for the last message\n> *\n").rstrip()
-        # The status stands at the foot of the terminal; in the picture that is right below the prompt.
+        # The status line is at the bottom of the terminal; the recording shows it right below the prompt.
         return re.sub(r"\n(?:[^\S\n]*\n)+(?=[^\n]*\Z)", "\n\n", shown)
     finally:
         tmux("kill-server")
