@@ -1,1 +1,1 @@
-"""How fast metier is, measured against others in the same run. docs/benchmarks.md says how to read it."""
+"""Benchmarks of metier against other tools in the same run. docs/benchmarks.md explains the results."""

@@ -22,7 +22,7 @@ _TWIN = 0.97
 
 
 def plot(curves: Mapping[str, Sequence[Mapping[str, float]]], default: float) -> str:
-    """Each curve is a list of thresholds with what is kept and what near misses get through, in per cent."""
+    """Each curve is a list of thresholds with the kept right skills and the activated near misses, in per cent."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
@@ -55,9 +55,9 @@ def _spot(figures: Mapping[str, float]) -> tuple[float, float]:
 
 
 def crossed(skills: Sequence[Plain], trained: TrainedData) -> Iterator[Plain]:
-    """For each skill a rival: half of what it says and half of what its nearest neighbour says, over the neighbour's body.
+    """Returns a rival for each skill: half of its description and half of the most similar one's, with that one's body.
 
-    Harder than other people's skills would be: every right one gets a rival that says half of it.
+    This is harder than a library of real skills: every right skill gets a rival with half of its description.
     """
     vectors = build_segment([read_skill(skill) for skill in skills], trained).vector.reshape(len(skills), -1)
     front = unit(vectors[:, : trained.dimensions])

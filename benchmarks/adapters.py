@@ -1,10 +1,10 @@
-"""What an adapter costs: a call of a skill's tool in each framework, against the same framework with a function of one's own.
+"""The cost of an adapter: a call of a skill's tool in each framework, against a plain function in the same framework.
 
 Both conversations are the same: the same instructions and the same five tools, of which a scripted model on loopback calls one
 thirty times; it answers with the same text. Bare, the tools are functions that do nothing else. With skills, catalog and
-tools are made anew for every request, and a call goes through the session, its path gate and its events. The difference, for
-one call, must stay under a millisecond. It is CPU time of this process, where the model runs too; what counts is the best
-round of each, because a busy neighbour can only add to it.
+tools are built anew for every request, and a call goes through the session, its path gate and its events. The difference, for
+one call, must stay under a millisecond. It is CPU time of this process, where the model runs too. The best
+round of each counts, because other load on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FUNCTIONS = (list_skills, search_skills, load_skill, unload_skill, read_skill_re
 
 
 class Calling:
-    """A model that calls the tool so many times, and then stops."""
+    """A model that calls the tool a number of times, and then stops."""
 
     def __init__(self) -> None:
         self.left = 0
@@ -162,7 +162,7 @@ def _litellm(skills: Skills | None) -> Converse:
 
 
 def _bare_loop(create: Callable[..., Any], messages: list[Any]) -> None:
-    """As everybody writes it."""
+    """The usual hand-written loop."""
     while True:
         message = create(messages=messages, tools=BARE["tools"]).choices[0].message
         if not message.tool_calls:

@@ -1,8 +1,8 @@
-"""Skills to measure with: the same bytes on every machine, with every field of the standard.
+"""Generated skills to measure with: the same bytes on every machine, with every field of the standard.
 
 Each skill is a folder with a SKILL.md (all six fields, a body of 4 KB), references/guide.md and scripts/run.py: the shape
-on which the peers were measured first. Names, descriptions and compatibility vary, because a program may remember what it
-has seen before, and equal texts would flatter it.
+on which the peers were measured first. Names, descriptions and compatibility vary, because a program may cache
+texts, and equal ones would flatter it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCRIPT = '"""Prints its arguments."""\n\nimport sys\n\nprint(*sys.argv[1:])\n'
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder that is gone afterwards."""
+    """A temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="metier-benchmark-")).resolve()
     try:
         yield folder
@@ -55,7 +55,7 @@ def make_skills(root: Path, count: int) -> Path:
 
 
 def toucher(root: Path) -> Callable[[], None]:
-    """Changes one skill each time it is called. The time is in the past: what is younger than a tick is never remembered."""
+    """Changes one skill each time it is called. The time is in the past, because very new files are not cached."""
     file = min(root.glob("*/SKILL.md"))
     times = count(1_700_000_000)
 

@@ -1,12 +1,12 @@
-"""Finding 10,000 skills from Python: metier against deepagents, and against the least work that any program must do.
+"""Discovery of 10,000 skills from Python: metier against deepagents, and against the least work that any program must do.
 
 Every measurement is a process of its own, in CPU time, without imports. metier is measured cold (no cache), cold while it
 writes its cache, and warm. The others: deepagents 0.7 (its SkillsMiddleware before an agent's first turn; the quickest
 Python peer), merely reading the same heads of 8 KiB and parsing them with the YAML loader that metier uses, and a bare
-scandir + stat of each SKILL.md. Then metier at 1,000, 10,000 and 100,000 skills, as time for each skill.
+scandir + stat of each SKILL.md. Then metier at 1,000, 10,000 and 100,000 skills, as time per skill.
 
 The targets: cold 0.1 and warm 0.03 times deepagents; cold 2.0 times heads and parser; warm 2.5 times the bare walk; a peak
-of 80 MB; and at 100,000 skills at most 1.5 times the time for each skill that 10,000 take.
+of 80 MB; and at 100,000 skills at most 1.5 times the time per skill of 10,000.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _ratio(one: Figure, other: Figure) -> float:
 
 
 def _first_prompt(home: Path, environment: dict[str, str]) -> Sample:
-    """From the start of the process until `>` stands on its terminal."""
+    """Returns the time from the start of the process until `>` appears on its terminal."""
     started = time.perf_counter()
     pid, terminal = pty.fork()
     if pid == 0:

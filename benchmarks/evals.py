@@ -132,7 +132,7 @@ def main() -> int:
 
 
 def _library(size: int) -> list[Written]:
-    """Skills that differ as published ones do: most have little in common, and some take up another's words."""
+    """Skills that differ as published ones do: most have little in common, and some share words."""
     chance = random.Random(7)
     made: list[Written] = []
     for number in range(size):
@@ -146,7 +146,7 @@ def _library(size: int) -> list[Written]:
 
 
 def _asked_of_all(skills: list[Written], selector: Selector) -> None:
-    """The plain way to the same answer: every request of every skill, to see who else would be loaded."""
+    """The plain way to the same result: ranks every request of every skill, and returns the other skills it would load."""
     for skill in skills:
         for request in split_sentences(skill.description)[:2]:
             selector.select(request)

@@ -7,9 +7,9 @@
   most 1.6 times its time. gh is compiled; the floor beside it is a Python without any library that walks, reads, hashes, writes
   and flushes once, and checks nothing.
 - 100 locked skills of 20 repositories on a new machine: from the cache, and from git over HTTP on loopback. Loopback has no
-  distance, so the network is at its best here. What comes from there is scanned, what is in the cache was scanned when it
-  came. The target: the cache at least five times as fast.
-- `metier skill outdated` over 200 locked skills of 20 repositories, whose server answers after 50 ms as one far away would.
+  latency, so the network is at its best here. Fetched skills are scanned; cached ones were scanned when they were
+  fetched. The target: the cache at least five times as fast.
+- `metier skill outdated` over 200 locked skills of 20 repositories, whose server answers after 50 ms, as a distant one would.
   Every repository must be asked once; the floor is `git ls-remote` for each, one after the other.
 """
 
@@ -186,7 +186,7 @@ def _one_by_one(urls: Sequence[str], folder: Path, home: Path) -> Sample:
 
 @contextmanager
 def _served(folder: Path, *, repositories: int, skills: int) -> Iterator[tuple[Site, Path]]:
-    """Repositories on loopback, and a home in which everything of them is installed."""
+    """Repositories on loopback, and a home in which all of their skills are installed."""
     for number in range(repositories):
         files = {
             f"skills/r{number}-s{each}/{path}": data for each in range(skills) for path, data in _skill(f"r{number}-s{each}")
@@ -204,7 +204,7 @@ def _served(folder: Path, *, repositories: int, skills: int) -> Iterator[tuple[S
 
 
 def _answer_late(server: Site, seconds: float) -> None:
-    """Every question for refs waits first, as it would on its way to another continent."""
+    """Delays every request for refs, as a distant server would."""
 
     class Log(list[Any]):  # Any: what the server notes
         def append(self, seen: Any) -> None:

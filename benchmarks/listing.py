@@ -1,12 +1,12 @@
 """`metier skill list --json` against `gh skill list` and openskills, over 100, 1,000 and 10,000 skills.
 
-All three list the same ./.claude/skills; that each one really lists every skill is checked first. metier is measured warm
-(as it is the second time), after a change (one skill is new to it) and cold (its cache removed). gh and openskills remember
-nothing, so each has one figure. gh is also given its narrowest question (`--dir`), because by default it asks 48 agent
+All three list the same ./.claude/skills; a check first verifies that each lists every skill. metier is measured warm
+(the second run), after a change (one skill is new) and cold (its cache removed). gh and openskills have no
+cache, so each has one figure. gh is also run with its narrowest scope (`--dir`), because by default it looks for 48 agent
 hosts. openskills reads one line of each file with a pattern and no YAML, so its figure is not quite like for like.
 
 The targets, warm, against gh: faster at each size, and at 10,000 at most a quarter of its time. A ratio here is the worse of
-CPU time and wall time: gh is a parallel program, and either clock alone would flatter somebody.
+CPU time and wall time: gh is a parallel program, and either clock alone would favour one side.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _listed_by_openskills(output: bytes) -> int:
 
 
 def _check(tools: Sequence[Tool], home: Path, size: int) -> None:
-    """Twice, so that metier's remembered answer is checked as well as its first one."""
+    """Runs each twice, so that metier's cached listing is checked as well as its first one."""
     for tool in (*tools, *tools):
         done = subprocess.run(tool.words, cwd=home / "project", env=_environment(home), capture_output=True, check=True)
         if tool.listed(done.stdout) != size:

@@ -1,11 +1,11 @@
-"""What an MCP client waits for: the start of `metier mcp` until it is initialized, and `skills/list` over 1,000 skills.
+"""The waiting time of an MCP client: the start of `metier mcp` until it is initialized, and `skills/list` over 1,000 skills.
 
 The start is compared with the smallest server that the SDK can make (its low-level `Server`, without a single handler), in the
-same Python; a start with 1,000 skills stands beside one with none but those that metier brings, because the first
-catalog is read while the client is greeted. CPU time is that of all threads up to the answer, as the kernel counted it.
+same Python; a start with 1,000 skills is compared with one that has only the bundled skills, because the first
+catalog is read during the handshake. CPU time is that of all threads up to the answer, as the kernel counted it.
 
-The listing is asked for, page by page, of a server that has been started before, as a client sees it: from the first request to
-the last answer parsed. FastMCP's own server (where it is installed) answers the same over the same skills.
+The listing is fetched page by page from a running server and timed as a client sees it: from the first request to
+the last parsed response. FastMCP's own server (where it is installed) answers the same over the same skills.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def main() -> int:
 
 
 class _Server:
-    """A server on standard input and output, spoken to in plain JSON."""
+    """A server on standard input and output, driven with plain JSON."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -115,7 +115,7 @@ class _Server:
         return answer["result"]
 
     def cpu(self) -> float:
-        """Seconds that its threads have run."""
+        """CPU seconds of its threads."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 

@@ -1,8 +1,8 @@
-"""What all benchmarks share: running contenders in turn, and saying what came out.
+"""The harness of all benchmarks: runs contenders in turn and reports the results.
 
-The machine may be busy with other work. So contenders take turns within each round, in an order that moves on with every
+The machine may be busy with other work. So contenders take turns within each round, in an order that rotates with every
 round, and a figure is the median over the rounds (the minimum stands beside it). CPU time is that of the process and all
-its children, as the kernel counted it; a neighbour's work is not in it, which is why verdicts rest on it.
+its children, as the kernel counted it; it excludes other processes, so the targets use it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What the runs of one contender come to, in milliseconds."""
+    """The summary of one contender's runs, in milliseconds."""
 
     cpu: float
     cpu_min: float
@@ -94,7 +94,7 @@ class Target:
 
 
 class Report:
-    """Tables and targets, printed as they come for a person or as one JSON object at the end for a program."""
+    """Tables and targets, printed one by one as text, or at the end as one JSON object."""
 
     def __init__(self, title: str, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -120,11 +120,11 @@ class Report:
         self.say(f"\n{title}\n{table(head, rows)}")
 
     def add_figures(self, figures: Mapping[str, Figure], *, within: str = "") -> None:
-        """Keep the plain numbers for the JSON; the table has them rounded."""
+        """Keeps the exact numbers for the JSON; the table rounds them."""
         self.figures |= {f"{within}{name}": asdict(figure) for name, figure in figures.items()}
 
     def finish(self) -> int:
-        """The exit status: 1 if a target was missed."""
+        """Returns the exit status: 1 if a target was missed."""
         self.machine["load after"] = _load()
         self.add_table("Targets", ("target", "measured", "wanted", "verdict"), (target.row() for target in self.targets))
         self.say(f"load after {self.machine['load after']}")
@@ -136,7 +136,7 @@ class Report:
 
 
 def options(description: str | None, *, rounds: int, quick: int, flags: Mapping[str, str] = {}) -> argparse.Namespace:
-    """The options that every benchmark has, and `flags` of its own. `rounds` and `quick` are how often each contender runs."""
+    """Parses the options of every benchmark and its own `flags`. `rounds` and `quick` are the numbers of runs per contender."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"fewer rounds ({quick} instead of {rounds}), smaller sizes")
     parser.add_argument("--rounds", type=int, help="how often each contender runs")
@@ -149,7 +149,7 @@ def options(description: str | None, *, rounds: int, quick: int, flags: Mapping[
 
 
 def compete(contenders: Sequence[Contender], *, rounds: int) -> dict[str, Figure]:
-    """Everyone once to warm up, then `rounds` rounds in turn."""
+    """Runs each contender once to warm up, then in turn for `rounds` rounds."""
     samples: dict[str, list[Sample]] = {contender.name: [] for contender in contenders}
     for number in range(-1, rounds):
         first = number % len(contenders)
@@ -162,7 +162,7 @@ def compete(contenders: Sequence[Contender], *, rounds: int) -> dict[str, Figure
 
 
 def run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Sample:
-    """Run a program to its end with its output thrown away; it must succeed."""
+    """Runs a program to its end and discards its output; it must succeed."""
     started = time.perf_counter()
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -177,13 +177,13 @@ def run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) ->
 
 
 def child_environment(home: Path, **more: str) -> dict[str, str]:
-    """Nothing of ours but the path: no PYTHONDONTWRITEBYTECODE, no settings of whoever runs the benchmark."""
+    """Returns an environment with only the path: no PYTHONDONTWRITEBYTECODE, no settings of the user."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, "HOME": str(home), "METIER_HOME": str(home / ".metier"), "METIER_TRUST": "1", **more}
 
 
 def script(name: str) -> str:
-    """A command of the environment that runs us."""
+    """Returns the path of a command in the current Python environment."""
     file = Path(sys.executable).parent / name
     if not file.exists():
         raise SystemExit(f"{file} is missing; run `uv sync` first")
@@ -191,7 +191,7 @@ def script(name: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown, so that a result can be pasted into the documentation as it is."""
+    """Returns a Markdown table that can be pasted into the documentation."""
     lines = [tuple(head), *map(tuple, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     cells = [

@@ -1,7 +1,7 @@
-"""The programs we are measured against, each in a folder of its own outside the repository.
+"""The programs that metier is compared with, each in its own folder outside the repository.
 
 They are kept between runs in $XDG_CACHE_HOME/metier-benchmarks, which may be deleted at any time. Versions are pinned:
-a figure without the version of the other side says nothing.
+a comparison without the other program's version is meaningless.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SKILLS = "skills@1.5.15"
 
 
 def python_peer(requirement: str) -> Path:
-    """The `bin` folder of an environment that holds this one package, of the same Python as ours."""
+    """Returns the `bin` folder of an environment with this one package and the current Python."""
     folder = _cache() / f"{requirement}-py{sys.version_info.major}.{sys.version_info.minor}"
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """One measurement of in-process discovery, in a process of its own: `probe.py KIND FOLDER [CACHE]` prints JSON.
 
-Runs under the interpreter of whoever is measured, so it imports nothing of ours, and each library only in its own function.
-Imports are not in the time: a program pays them once, whatever it then does.
+Runs under the interpreter of the measured program, so it does not import metier at the top, and each library only in its own
+function. Imports are not timed, because a program pays for them once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _metier(folder: str, cache: str | None) -> Callable[[], int]:
     from metier import discover
     from metier.sources import DiscoveryLimits
 
-    # Imports every room that discovery needs.
+    # Imports every package that discovery needs.
     discover(os.devnull)
     return lambda: len(discover(folder, cache=cache, limits=DiscoveryLimits()))
 

@@ -117,7 +117,7 @@ def right_repository(row: Row) -> bool:
         return False
     branch = want.get("ref", want.get("branch"))
     path = want.get("path", "")
-    # "main" where nobody said so is the peer's guess; the remote's own HEAD is right.
+    # "main" without a given branch is the peer's guess; the remote's own HEAD is right.
     return want.get("host", "github.com") == ref.host and ((branch, path) in ref.candidates or (None, path) in ref.candidates)
 
 

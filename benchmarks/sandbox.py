@@ -54,7 +54,7 @@ def main() -> int:
 
 
 async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> dict[str, list[float]]:
-    """For each level what it took more than the bare run of the same round; the first round warms up."""
+    """Returns for each level the time beyond the bare run of the same round. The first round warms up."""
     runners = {level: Runner(level=level) for level in levels}
     times: dict[str, list[float]] = {level: [] for level in levels}
     for number in range(-1, rounds):
@@ -73,7 +73,7 @@ async def _overhead(folder: str, levels: list[IsolationLevel], rounds: int) -> d
 
 
 async def _many(folder: str, levels: list[IsolationLevel]) -> tuple[int, float]:
-    """How many of fifty concurrent runs saw anything of another one."""
+    """Returns how many of fifty concurrent runs saw data of another run."""
     runs = [
         (levels[number % len(levels)],
          ScriptRun(folder=folder, script="scripts/echo.sh", arguments=(f"word-{number}",), environment={"NUMBER": str(number)},

@@ -1,8 +1,9 @@
-"""Choosing skills, measured beside SQLite's FTS5 in the same run, on real skills and real requests.
+"""Skill selection against SQLite's FTS5 in the same run, on real skills and real requests.
 
 Everything learnt from requests is measured under cross-validation: a publisher's requests are ranked by the networks of
-the fold that never saw that publisher (training/folds.bin). Times, memory and unrelated requests use what ships; times are
-CPU times, which a busy neighbour stretches less than a clock's. Reads ../shared/data/selection, or --data.
+the fold that never saw that publisher (training/folds.bin). Times, memory and unrelated requests use the shipped
+networks; times are CPU times, which other load on the machine distorts less than wall time. Reads ../shared/data/selection,
+or --data.
 
     uv run python benchmarks/selection.py [--quick] [--json] [--plot docs/abstention.svg]
 """
@@ -45,14 +46,14 @@ from metier.selection.minilm import MiniLM
 from metier.selection.ranker import GROUPS, uncovered_share
 from metier.selection.signals import SIGNALS
 from metier.selection.trained_data import NETWORKS, TRAINED_FORMAT, Network, TrainedData, load_trained_data, read_network
-from training.examples import FOLDS, Example, Shelves, asked_in, examples, folds_by_source, judgements
+from training.examples import FOLDS, Example, Libraries, examples, folds_by_source, judgements, make_example
 from training.labels import Labelled, Plain, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
 
 ROOT = Path(__file__).resolve().parents[1]
 LEARNT = ROOT / "training" / "folds.bin"
 UNRELATED = ROOT / "tests" / "data" / "selection"
 ACTIVATE, MEANING = SelectorOptions().activate, SelectorOptions().similarity
-STRANGERS = ("unrelated.jsonl", "unrelated_fresh.jsonl")
+UNRELATED_FILES = ("unrelated.jsonl", "unrelated_fresh.jsonl")
 KEYS = ("NDCG@10", "R@1", "R@5", "R@10")
 SPEED = ("with bodies", "p50 ms", "p95 ms", "build s", "open ms", "index MB", "memory MB")
 Figures = dict[str, float]
@@ -73,7 +74,7 @@ class Speed:
 
 
 class Folds:
-    """The networks that never saw a source, and what they make of its requests."""
+    """The networks that never saw a source, and their rankings of its requests."""
 
     def __init__(self, asked: Sequence[Labelled]) -> None:
         arrays = unpack(LEARNT.read_bytes(), version=TRAINED_FORMAT)
@@ -90,23 +91,23 @@ class Folds:
     def without(self, source: str) -> TrainedData:
         return self.trained[self.of[source]]
 
-    def asked(self, shelves: Shelves, asked: Sequence[Labelled], setting: str) -> list[Example]:
+    def asked(self, libraries: Libraries, asked: Sequence[Labelled], setting: str) -> list[Example]:
         limit = SelectorOptions().candidates
-        return [found for one in asked for found in examples(shelves, [one], self.without(one.source), (setting,), limit)]
+        return [found for one in asked for found in examples(libraries, [one], self.without(one.source), (setting,), limit)]
 
     def order(self, one: Example) -> Network:
-        return self.without(one.asked.source).order(one.size)
+        return self.without(one.request.source).order(one.size)
 
     def fit(self, one: Example) -> Array:
         """Log-odds that each candidate fits."""
-        trained = self.without(one.asked.source)
+        trained = self.without(one.request.source)
         columns = rank_features(one.values, self.order(one).scores(one.values))
         return fit(columns, trained.networks["fit"], one.size, trained.size_bonus)
 
     def said(self, one: Example) -> list[tuple[float, float]]:
         """The confidence of each of the first three, and whether it was right."""
         raw = self.order(one).scores(one.values)
-        sure = confidence(rank_features(one.values, raw), self.without(one.asked.source).networks["sure"])
+        sure = confidence(rank_features(one.values, raw), self.without(one.request.source).networks["sure"])
         return [(1 / (1 + math.exp(-sure[place])), right) for place, right in judgements(one, raw)]
 
 
@@ -129,17 +130,17 @@ def main() -> int:
     selector, base = speed(report, skills, queries)
     strange(report, selector)
     del selector
-    shelves = Shelves(skills, load_trained_data())
-    lists = {setting: folds.asked(shelves, queries, setting) for setting in ("all", "own", "all-front")}
+    libraries = Libraries(skills, load_trained_data())
+    lists = {setting: folds.asked(libraries, queries, setting) for setting in ("all", "own", "all-front")}
     quality(report, skills, queries, folds, lists, base)
     if options.semantic:
         semantic(report, skills, folds, lists, options.semantic)
     ablation(report, folds, lists["all"])
-    missed = {setting: folds.asked(shelves, negatives, setting) for setting in ("all", "own")}
+    missed = {setting: folds.asked(libraries, negatives, setting) for setting in ("all", "own")}
     curves = activation(report, folds, lists, missed)
-    sizes(report, folds, shelves, queries, negatives)
+    sizes(report, folds, libraries, queries, negatives)
     for setting, name in (("all", "whole library"), ("own", "own publisher's library")):
-        unrelated = folds.asked(shelves, strangers(queries), setting)
+        unrelated = folds.asked(libraries, unrelated_requests(queries), setting)
         reliability(report, folds, [*lists[setting], *missed[setting], *unrelated], name)
     on_page(report, skills, queries, folds)
     if options.plot:
@@ -168,9 +169,9 @@ def by_full_text(database: sqlite3.Connection, weights: str, query: str, limit: 
 
 
 def speed(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled]) -> tuple[Selector, Figures]:
-    """Both take turns, request by request: a busy neighbour slows both, and each finds the caches full of the other's data.
+    """Runs both in turn, request by request: other load slows both, and each finds the caches full of the other's data.
 
-    Also what FTS5's answers were worth.
+    Also returns the quality of FTS5's results.
     """
     database, built = timed(partial(full_text, skills, ("name", "description", "body")))
     selector, ours = opened(skills, queries[:20])
@@ -206,7 +207,7 @@ def growth(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled])
 
 
 def opened(skills: Sequence[Plain], queries: Sequence[Labelled]) -> tuple[Selector, Speed]:
-    """Built, saved, opened again, and asked."""
+    """Builds an index, saves it, opens it again and queries it."""
     selector = Selector(skills)
     _, built = timed(partial(selector.select, "anything"))
     saved = selector.index_bytes()
@@ -231,9 +232,9 @@ def grown(skills: Sequence[Plain], size: int) -> list[Plain]:
 
 
 def strange(report: Report, selector: Selector) -> None:
-    """Requests that have nothing to do with any skill. Nothing was tuned on the second file, and none of it exchanged."""
+    """Requests that are unrelated to every skill. The second file was never used for tuning."""
     rows = []
-    for name in STRANGERS:
+    for name in UNRELATED_FILES:
         lines = (UNRELATED / name).read_text(encoding="utf-8").splitlines()
         fired = statistics.mean(bool(selector.select(json.loads(line)["query"])) for line in lines)
         rows.append((name, str(len(lines)), f"{100 * fired:.1f}"))
@@ -264,7 +265,7 @@ def quality(
             report.targets.append(Target(what=f"{key}, {name}", value=found[key], limit=limit, unit="", at_least=True))
     own = ordered(folds, lists["own"])
     rows.append(shown(f"metier, the publisher's own library of ten or more ({len(lists['own'])})", own))
-    everyone = folds.asked(Shelves(skills, load_trained_data(), smallest=1), queries, "own")
+    everyone = folds.asked(Libraries(skills, load_trained_data(), smallest=1), queries, "own")
     rows.append(shown(f"metier, the publisher's own library of any size ({len(everyone)})", ordered(folds, everyone)))
     report.targets.append(
         Target(what="NDCG@10, own library of ten or more", value=own["NDCG@10"], limit=88, unit="", at_least=True)
@@ -273,7 +274,7 @@ def quality(
 
 
 def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[str, list[Example]], kept: Path) -> None:
-    """With the extra; what skills mean is kept in a file, since a library of thousands takes minutes."""
+    """Ranks with the sentence model. Its embeddings are cached in a file, because thousands of skills take minutes."""
     encoder = MiniLM()
     embeddings = SkillEmbeddings.from_buffer(kept.read_bytes(), encoder) if kept.exists() else SkillEmbeddings(encoder)
     new, taken = timed(partial(embeddings.learn, skills))
@@ -284,10 +285,10 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
         found = defaultdict(list)
         for one in lists[setting]:
             raw = folds.order(one).scores(one.values)
-            near = embeddings.similarity(one.asked.query, [by_id[name] for name in one.ids])
+            near = embeddings.similarity(one.request.query, [by_id[name] for name in one.ids])
             for weight in (0.0, MEANING / 2, MEANING, 1.5 * MEANING):
                 scores = raw if near is None else raw + weight * uncovered_share(one.values) * near
-                found[weight].append(measure(best(one, scores), one.asked.skills))
+                found[weight].append(measure(best(one, scores), one.request.skills))
         rows += [shown(f"{name}, weight {weight:g}", mean(figures)) for weight, figures in found.items()]
         for key in ("NDCG@10", "R@5"):
             gain = mean(found[MEANING])[key] - mean(found[0.0])[key]
@@ -296,7 +297,7 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
     report.add_table(f"With the semantic extra; it ships with weight {MEANING:g}", ("library", *KEYS), rows)
     selector = Selector(skills, embeddings=embeddings)
     selector.select("anything")
-    p50, p95 = percentiles([timed(partial(selector.select, one.asked.query, limit=10))[1] for one in lists["all"][::10]])
+    p50, p95 = percentiles([timed(partial(selector.select, one.request.query, limit=10))[1] for one in lists["all"][::10]])
     each = f"{1000 * taken / new:.0f}" if new else ""
     speeds = ("p50 ms", "p95 ms", "learning a skill, ms", "kept MB")
     row = (f"{p50:.1f}", f"{p95:.1f}", each, f"{kept.stat().st_size / 1e6:.1f}")
@@ -306,7 +307,7 @@ def semantic(report: Report, skills: Sequence[Plain], folds: Folds, lists: dict[
 def ablation(report: Report, folds: Folds, lists: Sequence[Example]) -> None:
     rows = [shown("nothing", ordered(folds, lists))]
     rows += [shown(group, ordered(folds, lists, group)) for group in GROUPS]
-    report.add_table("Left out (set to what is usual)", ("signals", *KEYS), rows)
+    report.add_table("Ablation (signals set to their mean)", ("signals", *KEYS), rows)
 
 
 def activation(
@@ -330,29 +331,31 @@ def activation(
     return curves
 
 
-def sizes(report: Report, folds: Folds, shelves: Shelves, queries: Sequence[Labelled], negatives: Sequence[Labelled]) -> None:
+def sizes(
+    report: Report, folds: Folds, libraries: Libraries, queries: Sequence[Labelled], negatives: Sequence[Labelled]
+) -> None:
     """The same threshold in random parts of the library, in all of it, and in one twice as large (see `crossed`)."""
-    everyone = list(shelves.skills)
+    everyone = list(libraries.skills)
     more = [*everyone, *crossed(everyone, load_trained_data())]
-    twice = Shelves(more, load_trained_data()).some(queries[0], len(more))
+    twice = Libraries(more, load_trained_data()).some(queries[0], len(more))
 
     def asked(of: Sequence[Labelled], size: int) -> Iterator[Example]:
         for one in of:
-            own, library = shelves.some(one, size) if size <= len(everyone) else twice
-            yield asked_in(own, library, one, "some", folds.without(one.source), SelectorOptions().candidates)
+            own, library = libraries.some(one, size) if size <= len(everyone) else twice
+            yield make_example(own, library, one, "some", folds.without(one.source), SelectorOptions().candidates)
 
     rows = []
     for size in (30, 300, 1_500, 5_000, len(everyone), len(more)):
         kept, false = (share(named(folds, asked(of, size)), ACTIVATE) for of in (queries, negatives))
-        loud = share(np.array([folds.fit(one).max(initial=-99) for one in asked(strangers(queries), size)]), ACTIVATE)
+        loud = share(np.array([folds.fit(one).max(initial=-99) for one in asked(unrelated_requests(queries), size)]), ACTIVATE)
         rows.append((f"{size:,}", f"{kept:.1f}", f"{false:.1f}", f"{loud:.1f}"))
     head = ("skills", "right kept, %", "near misses, %", "unrelated, %")
     report.add_table("Activation by size: random parts, all, and all with as many crossed ones", head, rows)
 
 
-def strangers(queries: Sequence[Labelled]) -> list[Labelled]:
-    """The unrelated requests, each asked where one of the queries is at home, and judged by the networks that never saw it."""
-    lines = [line for name in STRANGERS for line in (UNRELATED / name).read_text(encoding="utf-8").splitlines()]
+def unrelated_requests(queries: Sequence[Labelled]) -> list[Labelled]:
+    """Pairs each unrelated request with the library of one of the queries, and the networks that never saw it."""
+    lines = [line for name in UNRELATED_FILES for line in (UNRELATED / name).read_text(encoding="utf-8").splitlines()]
     return [
         Labelled(json.loads(line)["query"], (f"{one.home}#",), one.source, "unrelated")
         for line, one in zip(lines, itertools.cycle(queries), strict=False)
@@ -360,8 +363,8 @@ def strangers(queries: Sequence[Labelled]) -> list[Labelled]:
 
 
 def named(folds: Folds, lists: Iterable[Example]) -> Array:
-    """Log-odds that the skills of the labels fit; one that was not found does not."""
-    found = [(folds.fit(one)[one.right].tolist(), len(one.asked.skills)) for one in lists]
+    """Returns the log-odds that the labelled skills fit; a skill that was not found does not."""
+    found = [(folds.fit(one)[one.right].tolist(), len(one.request.skills)) for one in lists]
     return np.array([odds for there, size in found for odds in there + [-99.0] * (size - len(there))])
 
 
@@ -370,14 +373,14 @@ def share(odds: Array, threshold: float) -> float:
 
 
 def reliability(report: Report, folds: Folds, lists: Sequence[Example], name: str) -> None:
-    """What was said and what was so, among the three best of each request; `judgements` says who is counted."""
+    """Compares confidence with correctness among the three best skills of each request (see `judgements`)."""
     said = [pair for one in lists for pair in folds.said(one)]
     rows = []
     for low, high in itertools.pairwise((0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)):
         inside = [pair for pair in said if low <= pair[0] < high]
         if inside:
-            told, so = (statistics.mean(column) for column in zip(*inside, strict=True))
-            rows.append((f"{low:.2f} to {high:.2f}", f"{100 * told:.0f}", f"{100 * so:.0f}", str(len(inside))))
+            confidence, correct = (statistics.mean(column) for column in zip(*inside, strict=True))
+            rows.append((f"{low:.2f} to {high:.2f}", f"{100 * confidence:.0f}", f"{100 * correct:.0f}", str(len(inside))))
     rows.append(("mean gap, points", "", f"{gap_of(said):.1f}", str(len(said))))
     report.add_table(f"Confidence, {name}", ("confidence", "said %", "right %", "matches"), rows)
     report.targets.append(Target(what=f"mean gap of the confidence, {name}", value=gap_of(said), limit=3, unit=" points"))
@@ -392,8 +395,8 @@ class Shown:
 
 
 def on_page(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled], folds: Folds) -> None:
-    """How often one of the right skills is on a page of so many tokens."""
-    # A twin of another publisher on the page is not the right skill, so everyone gets a name of his own.
+    """Returns how often one of the right skills is on a page of a given number of tokens."""
+    # A twin of another publisher on the page is not the right skill, so each gets its own name.
     listed = {skill.id: Shown(skill.id, f"{skill.name}-{n}", skill.description) for n, skill in enumerate(skills)}
     saved = Selector(skills).index_bytes()
     selectors = [Selector.from_buffer(saved, skills, trained=trained) for trained in folds.trained]
@@ -417,14 +420,14 @@ def on_page(report: Report, skills: Sequence[Plain], queries: Sequence[Labelled]
 
 
 def ordered(folds: Folds, lists: Sequence[Example], without: str = "") -> Figures:
-    """`without` names a group of signals that is set to what is usual."""
+    """`without` names a group of signals that is set to its mean."""
     columns = [SIGNALS.index(name) for name in GROUPS.get(without, ())]
     rows = []
     for one in lists:
         network = folds.order(one)
         values = one.values.copy()
         values[:, columns] = network.middle[columns]
-        rows.append(measure(best(one, network.scores(values)), one.asked.skills))
+        rows.append(measure(best(one, network.scores(values)), one.request.skills))
     return mean(rows)
 
 
@@ -453,7 +456,7 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def memory(saved: bytes, skills: Sequence[Plain], queries: Sequence[str]) -> float:
-    """MB that a process of its own needs beside the skills to open an index and answer, the mapped pages included."""
+    """Returns the MB that a separate process needs to open an index and answer, without the skills and with mapped pages."""
     with tempfile.NamedTemporaryFile() as file, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         file.write(saved)
         file.flush()

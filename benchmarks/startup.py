@@ -1,8 +1,8 @@
-"""How long a command takes to start, against `python -c pass` of the same interpreter.
+"""The start-up time of commands, against `python -c pass` of the same interpreter.
 
 Measures `metier --help`, `metier --version` and `metier skill list` over ten skills and the bundled ones. A listing is
 measured warm (nothing has changed since the last run), as the first run after one skill changed, and as the very first
-run, with nothing remembered. The targets: 1.5, 1.5 and, warm, 3.0 times the start of Python.
+run, without a cache. The targets: 1.5, 1.5 and, warm, 3.0 times the start of Python.
 """
 
 from __future__ import annotations

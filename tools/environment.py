@@ -25,13 +25,13 @@ SYSTEM_PACKAGES = {
 
 
 def child_environment() -> dict[str, str]:
-    """The caller's environment, with bytecode on: it halves every start of the command line, and tests start it often."""
+    """Returns the caller's environment with bytecode on, which halves the start-up time of the command line."""
     dropped = {"PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"}
     return {name: value for name, value in os.environ.items() if name not in dropped}
 
 
 def find_uv() -> list[str]:
-    """The command that runs uv: from PATH, from this Python, or from a virtual environment that is made for it."""
+    """Returns the command that runs uv: from PATH, from this Python, or from a virtual environment created for it."""
     if shutil.which("uv"):
         return ["uv"]
     if _succeeds([sys.executable, "-m", "uv", "--version"]):
@@ -63,7 +63,7 @@ def sync(*options: str, python: str | None = None) -> Path:
 
 
 def find_python(version: str) -> str:
-    """The path of a Python of that version, on PATH or of pyenv; otherwise the version, which uv may find or download."""
+    """Returns a Python of that version, on PATH or of pyenv; otherwise the version, which uv may find or download."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     candidates = [
         shutil.which(f"python{version}"),
@@ -74,7 +74,7 @@ def find_python(version: str) -> str:
 
 
 def install_system_packages() -> None:
-    """Installs the missing ones on Debian and Ubuntu as root. Elsewhere the tests that need one say so."""
+    """Installs missing packages on Debian and Ubuntu as root. Elsewhere the tests that need one are skipped with a reason."""
     packages = sorted(package for command, package in SYSTEM_PACKAGES.items() if not shutil.which(command))
     if not packages or not shutil.which("apt-get") or os.geteuid() != 0:
         return

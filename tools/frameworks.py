@@ -51,7 +51,7 @@ SHORT = {
 
 
 def table(results: Mapping[str, Mapping[str, str]]) -> str:
-    """`results` by adapter and scenario: yes, or the reason."""
+    """Returns the table. `results` are by adapter and scenario: yes, or the reason."""
     names = list(results)
     lines = ["| |" + "|".join(f" {name} " for name in names) + "|", "|---|" + "---|" * len(names)]
     notes: list[str] = []
@@ -76,12 +76,12 @@ def _cell(result: str, notes: list[str]) -> str:
 
 
 def claimed() -> dict[str, dict[str, str]]:
-    """What the suites say of themselves, without running: a test holds the page to it, and the suites hold this."""
+    """Returns the results that the suites declare, without a run. A test compares the page with them."""
     return {name: {each: suite.left_to_host.get(each, "yes") for each in scenarios()} for name, suite in ALL.items()}
 
 
 def transcript(name: str) -> str:
-    """One activation with a script, from the first request of the model to its last word."""
+    """Returns one activation with a script, from the model's first request to its last answer."""
     suite = ALL[name]()
     run = suite.run("chart", "Oslo")
     if isinstance(suite, ClaudeFiles):

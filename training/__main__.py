@@ -21,9 +21,9 @@ from metier.selection.confidence import fit as fit_of
 from metier.selection.container import pack
 from metier.selection.trained_data import TRAINED_FORMAT, TrainedData
 from training.examples import FOLDS, SOME, Example, examples, folds_by_source, judgements
-from training.fitting import BRIEF, SETTINGS, Fitted, Material, fit
 from training.labels import SELECTION_FILES, Labelled, data_folder, gap_of, measure, read_corpus, read_negatives, read_queries
-from training.networks import NOT_ASKED, levelled, orders, shifted
+from training.networks import NOT_ASKED, fit_threshold, orders, shifted
+from training.pipeline import BRIEF, SETTINGS, Fitted, Material, fit
 from training.reproducibility import TOLERANCE, compare, digest
 from training.vectors import make_vectors
 
@@ -123,16 +123,16 @@ def cross_validate(asked: list[Labelled], material: Material) -> tuple[dict[str,
         made = fit([one for one in asked if one.source not in left_out], material, left_out)
         fitted.append(made)
         order = orders(made.networks["many"], made.networks["few"])
-        held = examples(material.shelves, [one for one in asked if one.source in left_out], made.trained, SETTINGS)
+        held = examples(material.libraries, [one for one in asked if one.source in left_out], made.trained, SETTINGS)
         brief = [one for one in material.brief if one.source in left_out]
         for one in [*held, *examples(material.bare, brief, made.trained, BRIEF)]:
             raw = order(one).scores(one.values)
-            if one.asked.kind not in (*NOT_ASKED, "quoted", "fragment"):
-                figures[one.setting].append(measure(_best(one, raw), one.asked.skills))
+            if one.request.kind not in (*NOT_ASKED, "quoted", "fragment"):
+                figures[one.setting].append(measure(_best(one, raw), one.request.skills))
             answers.add(one, raw, made)
         print(f"fold {fold} done", flush=True)
     print_figures(figures)
-    shift, ease = levelled([(size, odds) for _, kind, size, odds in answers.fits if kind == "near-miss"])
+    shift, ease = fit_threshold([(size, odds) for _, kind, size, odds in answers.fits if kind == "near-miss"])
     print(f"fit: {shift:+.3f}, and {ease:+.3f} for each tenfold of a large library")
     answers.show(shift, ease)
     for made in fitted:
@@ -154,9 +154,9 @@ class Answers:
         columns = rank_features(one.values, raw)
         odds = fit_of(columns, made.networks["fit"], one.size, 0.0)
         # A skill that is not among the candidates counts as not activated.
-        named = [float(odds.max(initial=NEVER))] if one.asked.kind == "unrelated" else odds[one.right].tolist()
-        named += [NEVER] * (len(one.asked.skills) - len(named))
-        kind = one.asked.kind if one.asked.kind in (*NOT_ASKED, "quoted", "fragment") else "asked"
+        named = [float(odds.max(initial=NEVER))] if one.request.kind == "unrelated" else odds[one.right].tolist()
+        named += [NEVER] * (len(one.request.skills) - len(named))
+        kind = one.request.kind if one.request.kind in (*NOT_ASKED, "quoted", "fragment") else "asked"
         self.fits += [(one.setting, kind, one.size, value) for value in named]
         sure = 1 / (1 + np.exp(-confidence(columns, made.networks["sure"])))
         self.sure[one.setting] += [(float(sure[place]), right) for place, right in judgements(one, raw)]

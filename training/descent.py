@@ -1,4 +1,4 @@
-"""Small networks, trained by gradient descent in numpy: votes side by side, dropout, AdamW, a cosine schedule.
+"""Small networks, trained by gradient descent in numpy: ensembles, dropout, AdamW, a cosine schedule.
 
 A few thousand weights need no framework. Gradients are written out by hand; tests/selection/test_training.py holds them
 to finite differences.
@@ -15,11 +15,11 @@ import numpy as np
 from metier.selection.arrays import Array
 from metier.selection.trained_data import Network
 
-__all__ = ["Votes", "descend", "listwise", "usual"]
+__all__ = ["Ensemble", "descend", "listwise", "mean_and_spread"]
 
 
 @dataclass
-class Votes:
+class Ensemble:
     """Several networks of one hidden layer of tanh units, from different starts. Gradients add up until they are used."""
 
     hidden: Array
@@ -33,13 +33,13 @@ class Votes:
 
     @classmethod
     def begin(
-        cls, width: int, units: int, votes: int, rng: np.random.Generator, *, drop_inputs: float, drop_units: float
-    ) -> Votes:
-        hidden = rng.standard_normal((votes, width, units)) * 0.6 / math.sqrt(width)
-        output = rng.standard_normal((votes, units)) * 0.6 / math.sqrt(units)
+        cls, width: int, units: int, ensemble: int, rng: np.random.Generator, *, drop_inputs: float, drop_units: float
+    ) -> Ensemble:
+        hidden = rng.standard_normal((ensemble, width, units)) * 0.6 / math.sqrt(width)
+        output = rng.standard_normal((ensemble, units)) * 0.6 / math.sqrt(units)
         return cls(
             hidden=hidden.astype(np.float32),
-            bias=np.zeros((votes, units), dtype=np.float32),
+            bias=np.zeros((ensemble, units), dtype=np.float32),
             output=output.astype(np.float32),
             drop_inputs=drop_inputs,
             drop_units=drop_units,
@@ -50,22 +50,22 @@ class Votes:
         return [self.hidden, self.bias, self.output]
 
     def forward(self, values: Array, rng: np.random.Generator | None = None) -> Array:
-        """By vote, list and member of the list. With `rng` a signal or a unit may be out, for a whole list at once."""
-        votes, lists, width = len(self.hidden), len(values), values.shape[-1]
-        inputs = np.broadcast_to(values, (votes, *values.shape))
+        """Returns scores by network, list and member of the list. With `rng`, dropout applies to a whole list at once."""
+        ensemble, lists, width = len(self.hidden), len(values), values.shape[-1]
+        inputs = np.broadcast_to(values, (ensemble, *values.shape))
         if rng is not None and self.drop_inputs:
-            inputs = inputs * _kept((votes, lists, 1, width), self.drop_inputs, rng)
-        flat = inputs.reshape(votes, -1, width)
+            inputs = inputs * _kept((ensemble, lists, 1, width), self.drop_inputs, rng)
+        flat = inputs.reshape(ensemble, -1, width)
         units = np.tanh(flat @ self.hidden + self.bias[:, None])
         mask = np.ones(1, dtype=np.float32)
         if rng is not None and self.drop_units:
-            mask = _kept((votes, lists, 1, units.shape[-1]), self.drop_units, rng)
-            mask = np.broadcast_to(mask, (votes, lists, values.shape[1], units.shape[-1])).reshape(units.shape)
+            mask = _kept((ensemble, lists, 1, units.shape[-1]), self.drop_units, rng)
+            mask = np.broadcast_to(mask, (ensemble, lists, values.shape[1], units.shape[-1])).reshape(units.shape)
         self._seen = (flat, units, mask)
-        return np.asarray(np.einsum("vcu,vu->vc", units * mask, self.output)).reshape(votes, lists, -1)
+        return np.asarray(np.einsum("vcu,vu->vc", units * mask, self.output)).reshape(ensemble, lists, -1)
 
     def backward(self, slope: Array) -> None:
-        """`slope` is the loss's by the answer of the last `forward`."""
+        """`slope` is the gradient of the loss by the result of the last `forward`."""
         flat, units, mask = self._seen
         slope = slope.reshape(len(slope), -1)
         inner = slope[..., None] * self.output[:, None] * mask * (1 - units * units)
@@ -84,13 +84,13 @@ def _kept(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> Arr
     return (rng.random(shape, dtype=np.float32) >= share).astype(np.float32) / np.float32(1 - share)
 
 
-def usual(values: Array) -> tuple[Array, Array]:
-    """What is subtracted and what is divided by, so that all signals are of one size."""
+def mean_and_spread(values: Array) -> tuple[Array, Array]:
+    """Returns the offset and the divisor of each signal, so that all are of one scale."""
     return values.mean(0).astype(np.float32), (values.std(0) + 1e-4).astype(np.float32)
 
 
 def listwise(scores: Array, wanted: Array, there: Array) -> tuple[float, Array]:
-    """Cross-entropy of each list's softmax and what is wanted of it, and its slope; `wanted` adds up to a list's weight."""
+    """Returns the cross-entropy of each list's softmax and `wanted`, and its slope. `wanted` adds up to a list's weight."""
     shifted = np.where(there, scores, -1e4)
     shifted = shifted - shifted.max(axis=2, keepdims=True)
     exponent = np.exp(shifted)
@@ -111,7 +111,7 @@ def descend(
     rate: float,
     decay: float,
 ) -> None:
-    """AdamW in place: `step` gives the gradients for some of `size` examples."""
+    """Runs AdamW in place. `step` returns the gradients for a batch of the `size` examples."""
     first = [np.zeros_like(part) for part in parameters]
     second = [np.zeros_like(part) for part in parameters]
     count = 0

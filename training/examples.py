@@ -1,6 +1,6 @@
-"""Requests with their candidates and signals, as the ranker itself sees them: what the networks learn from.
+"""Training examples: requests with their candidates and signals, as the ranker computes them.
 
-Each dev query is asked of several libraries (all skills, some of them, the publisher's own, a handful; with bodies or
+Each query is run against several libraries (all skills, some of them, the publisher's own, a handful; with bodies or
 without), because the same weights must serve a home folder of ten skills and a registry of ten thousand.
 """
 
@@ -27,19 +27,19 @@ __all__ = [
     "CANDIDATES",
     "FOLDS",
     "Example",
-    "Shelves",
+    "Libraries",
     "Wording",
-    "asked_in",
     "examples",
     "folds_by_source",
     "judgements",
+    "make_example",
     "wordings",
 ]
 
 CANDIDATES = 100
 FOLDS = 5
 SMALLEST = 10
-"""Skills that make a library worth ranking."""
+"""Fewest skills of a library that is worth ranking."""
 TINY = (1, 2, 3, 5, 10)
 """Sizes of the libraries that are a handful of random skills and the right one."""
 SOME = (30, 300, 1_500, 5_000)
@@ -52,9 +52,9 @@ TERMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One request asked of one library."""
+    """One request against one library."""
 
-    asked: Labelled
+    request: Labelled
     setting: str
     ids: tuple[str, ...]
     values: np.ndarray
@@ -63,14 +63,14 @@ class Example:
 
     @property
     def right(self) -> np.ndarray:
-        return np.array([name in self.asked.skills for name in self.ids], dtype=bool)
+        return np.array([name in self.request.skills for name in self.ids], dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The terms of one request and what each would give to each candidate."""
+    """The terms of one request, and what each adds to each candidate."""
 
-    asked: Labelled
+    request: Labelled
     term_features: np.ndarray
     weights: np.ndarray
     gains: np.ndarray
@@ -79,7 +79,7 @@ class Wording:
 
 
 def folds_by_source(queries: Iterable[Labelled]) -> dict[str, int]:
-    """The fold of each source: largest first to the emptiest fold, so that no publisher is on both sides."""
+    """Assigns each source to a fold: largest first, to the emptiest fold. So no publisher is on both sides."""
     load = [0] * FOLDS
     fold: dict[str, int] = {}
     for source, count in sorted(Counter(query.source for query in queries).items(), key=lambda one: (-one[1], one[0])):
@@ -88,7 +88,7 @@ def folds_by_source(queries: Iterable[Labelled]) -> dict[str, int]:
     return fold
 
 
-class Shelves:
+class Libraries:
     """Libraries, built once: "all", "some" of them, a publisher's "own", "tiny"; with "-front" without bodies."""
 
     def __init__(self, skills: Sequence[Plain], trained: TrainedData, smallest: int = SMALLEST) -> None:
@@ -101,7 +101,7 @@ class Shelves:
             self._by_publisher[skill.publisher].append(skill)
         self._made: dict[tuple[str, str], tuple[list[Plain], SkillIndex]] = {}
 
-    def asked_of(self, setting: str, one: Labelled) -> tuple[list[Plain], SkillIndex] | None:
+    def library_for(self, setting: str, one: Labelled) -> tuple[list[Plain], SkillIndex] | None:
         kind, _, front = setting.partition("-")
         if kind == "some":
             return self.some(one, SOME[zlib.crc32(one.query.encode()) % len(SOME)])
@@ -117,8 +117,8 @@ class Shelves:
         return self._made[setting, home]
 
     def some(self, one: Labelled, size: int) -> tuple[list[Plain], SkillIndex]:
-        """All skills, of which but the named ones and random others are alive; the same each time."""
-        made = self.asked_of("all", one)
+        """Returns all skills, of which only the named ones and random others are alive; the same each time."""
+        made = self.library_for("all", one)
         assert made is not None
         own, library = made
         rng = np.random.default_rng(zlib.crc32(f"{size} {one.query}".encode()))
@@ -128,7 +128,7 @@ class Shelves:
         return own, replace(library, alive=alive, live_count=int(alive.sum()))
 
     def _few(self, one: Labelled) -> list[Plain]:
-        """The skills a label names and random ones; the same each time."""
+        """Returns the skills that a label names, and random ones; the same each time."""
         rng = np.random.default_rng(zlib.crc32(one.query.encode()))
         named = [self._by_id[name] for name in one.skills if name in self._by_id]
         size = TINY[int(rng.integers(len(TINY)))]
@@ -137,8 +137,8 @@ class Shelves:
         return [*named, *(skill for skill in others if skill not in named)][: max(size, len(named))]
 
     def _alike(self, one: Labelled) -> Sequence[Plain]:
-        """Skills that share words with a request that has nothing to do with them."""
-        made = self.asked_of("all", one)
+        """Returns skills that share words with an unrelated request."""
+        made = self.library_for("all", one)
         assert made is not None
         own, library = made
         query = read_query(one.query)
@@ -148,17 +148,17 @@ class Shelves:
 
 
 def examples(
-    shelves: Shelves, asked: Sequence[Labelled], trained: TrainedData, settings: Sequence[str], limit: int = CANDIDATES
+    libraries: Libraries, asked: Sequence[Labelled], trained: TrainedData, settings: Sequence[str], limit: int = CANDIDATES
 ) -> list[Example]:
     return [
-        asked_in(*made, one, setting, trained, limit)
+        make_example(*made, one, setting, trained, limit)
         for setting in settings
         for one in asked
-        if (made := shelves.asked_of(setting, one))
+        if (made := libraries.library_for(setting, one))
     ]
 
 
-def asked_in(
+def make_example(
     own: Sequence[Plain], library: SkillIndex, one: Labelled, setting: str, trained: TrainedData, limit: int = CANDIDATES
 ) -> Example:
     evidence = collect_evidence(read_query(one.query), library, trained, limit=limit)
@@ -167,23 +167,23 @@ def asked_in(
 
 
 def judgements(one: Example, raw: np.ndarray) -> list[tuple[int, float]]:
-    """The three best candidates, each with whether it is right.
+    """Returns the three best candidates, each with 1.0 if it is right.
 
-    Right is what the label names, although another publisher's skill may do as well. Of what is found for a near miss
-    nobody judged anything but the skill it names.
+    The skills of the label are right, although another publisher's skill may do as well. For a near miss only the skill
+    that it names has a judgement.
     """
     best = [int(place) for place in np.argsort(-raw, kind="stable")[:3]]
-    if one.asked.kind == "near-miss":
+    if one.request.kind == "near-miss":
         return [(place, 0.0) for place in best if one.right[place]]
-    right = one.right & (one.asked.kind != "unrelated")
+    right = one.right & (one.request.kind != "unrelated")
     return [(place, float(right[place])) for place in best]
 
 
-def wordings(shelves: Shelves, asked: Sequence[Labelled], trained: TrainedData) -> list[Wording]:
-    """Each request asked of all skills, term by term."""
+def wordings(libraries: Libraries, asked: Sequence[Labelled], trained: TrainedData) -> list[Wording]:
+    """Runs each request against all skills, term by term."""
     found: list[Wording] = []
     for one in asked:
-        made = shelves.asked_of("all", one)
+        made = libraries.library_for("all", one)
         assert made is not None
         own, library = made
         query = read_query(one.query)

@@ -1,4 +1,4 @@
-"""Fits the small networks: what matters in a request, the order of candidates, and how sure we may be."""
+"""Fits the small networks: salience of terms, order of candidates, fit and confidence."""
 
 from __future__ import annotations
 
@@ -10,39 +10,49 @@ import numpy as np
 from metier.selection.arrays import Array
 from metier.selection.confidence import log_size_excess, rank_features
 from metier.selection.trained_data import FEW_SKILLS, Network
-from training.descent import Votes, descend, listwise, usual
+from training.descent import Ensemble, descend, listwise, mean_and_spread
 from training.examples import CANDIDATES, TERMS, Example, Wording, judgements
 
 Orders = Callable[[Example], Network]
 """The ordering network for an example's library."""
 Rows = tuple[Array, Array, Array]
-"""Signals and standing of single candidates, labels, weights."""
+"""Signals and rank features of single candidates, labels, weights."""
 
 __all__ = [
-    "FEW", "MANY", "NOT_ASKED", "Orders", "fit_order", "fit_salience", "fit_verdict", "fitting_rows", "levelled", "orders",
-    "right_rows", "shifted",
+    "FEW",
+    "MANY",
+    "NOT_ASKED",
+    "Orders",
+    "fit_order",
+    "fit_salience",
+    "fit_threshold",
+    "fit_verdict",
+    "fitting_rows",
+    "orders",
+    "right_rows",
+    "shifted",
 ]  # fmt: skip
 
 UNITS = 32
-VOTES = 6
+ENSEMBLE_SIZE = 6
 MANY = {"all": 1.0, "all-front": 0.3}
 FEW = {"own": 1.0, "own-front": 0.3}
-"""What each ordering network learns from, and how much it counts."""
+"""The settings that each ordering network learns from, with their weights."""
 QUOTED = 0.3
-"""How much a quoted phrase counts beside a dev query, for the order."""
+"""Weight of a quoted phrase relative to a query, for the order."""
 BRIEF = 0.6
-"""How much it, or a fragment of it, counts for fit and confidence."""
-STRANGE = {"all": 3.0, "some": 3.0, "own": 3.0, "tiny": 6.0}
-"""How much the best candidates for an unrelated request count: there are few such requests to learn from."""
+"""Weight of a quoted phrase or a fragment of one, for fit and confidence."""
+UNRELATED_WEIGHT = {"all": 3.0, "some": 3.0, "own": 3.0, "tiny": 6.0}
+"""Weights of the best candidates for an unrelated request. They are high because such requests are few."""
 VERDICT_WEIGHT = {"all": 1.0, "some": 1.0, "own": 1.0, "tiny": 1.0, "all-front": 0.5, "own-front": 0.5, "tiny-front": 0.5}
 LET_THROUGH_SMALL, LET_THROUGH_LARGE = 0.3, 0.2
-"""Shares of near misses that may get through where skills are few, and in the largest library."""
+"""Shares of near misses that may pass in small libraries and in the largest one."""
 NOT_ASKED = ("near-miss", "unrelated")
 """Kinds of request that have no right skill."""
 
 
 def fit_salience(lists: Sequence[Wording]) -> Network:
-    """Terms weighed so that the plain sum of their gains orders the candidates best."""
+    """Fits term weights such that the plain sum of their gains orders the candidates best."""
     useful = [one for one in lists if one.right.any()]
     shape = (len(useful), TERMS, CANDIDATES)
     cues = np.zeros((*shape[:2], useful[0].term_features.shape[1]), dtype=np.float32)
@@ -53,16 +63,16 @@ def fit_salience(lists: Sequence[Wording]) -> Network:
         terms, size = one.gains.shape[:2]
         cues[place, :terms], weights[place, :terms], gains[place, :terms, :size] = one.term_features, one.weights, one.gains
         wanted[place, :size], there[place, :size] = one.right / one.right.sum(), True
-    middle, spread = usual(cues[weights > 0])
+    middle, spread = mean_and_spread(cues[weights > 0])
     cues = np.clip((cues - middle) / spread, -4, 4)
     rng = np.random.default_rng(0)
-    votes = Votes.begin(cues.shape[2], 16, VOTES, rng, drop_inputs=0.0, drop_units=0.1)
-    votes.output[:] = 0
-    mix = np.tile(np.array([1.0, 0.2, 0.2], dtype=np.float32), (VOTES, 1))
-    scale = np.full((VOTES, 1, 1), 1.5, dtype=np.float32)
+    ensemble = Ensemble.begin(cues.shape[2], 16, ENSEMBLE_SIZE, rng, drop_inputs=0.0, drop_units=0.1)
+    ensemble.output[:] = 0
+    mix = np.tile(np.array([1.0, 0.2, 0.2], dtype=np.float32), (ENSEMBLE_SIZE, 1))
+    scale = np.full((ENSEMBLE_SIZE, 1, 1), 1.5, dtype=np.float32)
 
     def step(rows: Array, rng: np.random.Generator) -> list[Array]:
-        change = votes.forward(cues[rows], rng)
+        change = ensemble.forward(cues[rows], rng)
         inside = np.abs(change) < 3
         moved = weights[rows] * np.exp(np.clip(change, -3, 3))
         by_kind = np.einsum("vbt,btck->vbck", moved, gains[rows], optimize=True)
@@ -72,16 +82,16 @@ def fit_salience(lists: Sequence[Wording]) -> Network:
         slope = slope * np.exp(scale)
         by_term = np.einsum("vbc,btck,vk->vbt", slope, gains[rows], mix, optimize=True) / length
         by_length = (slope * plain).sum(axis=2, keepdims=True) * moved / (length * length)
-        votes.backward((by_term - by_length) * moved * inside)
+        ensemble.backward((by_term - by_length) * moved * inside)
         by_mix = np.einsum("vbc,vbck->vk", slope / length, by_kind)
-        return [*votes.gradients, by_mix, (slope * plain).sum(axis=(1, 2), keepdims=True)]
+        return [*ensemble.gradients, by_mix, (slope * plain).sum(axis=(1, 2), keepdims=True)]
 
-    descend(step, [*votes.parameters, mix, scale], len(useful), rng, batch=64, epochs=15, rate=1e-2, decay=0.05)
-    return votes.frozen(middle, spread)
+    descend(step, [*ensemble.parameters, mix, scale], len(useful), rng, batch=64, epochs=15, rate=1e-2, decay=0.05)
+    return ensemble.frozen(middle, spread)
 
 
 def fit_order(lists: Sequence[Example], counts: Mapping[str, float]) -> Network:
-    """Listwise: the right skills should take the whole softmax of their list."""
+    """Fits the order listwise: the right skills should take the whole softmax of their list."""
     useful = [one for one in lists if one.right.any() and one.setting in counts]
     width = useful[0].values.shape[1]
     values = np.zeros((len(useful), CANDIDATES, width), dtype=np.float32)
@@ -90,35 +100,35 @@ def fit_order(lists: Sequence[Example], counts: Mapping[str, float]) -> Network:
     for place, one in enumerate(useful):
         size = len(one.ids)
         values[place, :size], there[place, :size] = one.values, True
-        weight = counts[one.setting] * (QUOTED if one.asked.kind == "quoted" else 1)
+        weight = counts[one.setting] * (QUOTED if one.request.kind == "quoted" else 1)
         wanted[place, :size] = weight * one.right / one.right.sum()
-    middle, spread = usual(values[there])
+    middle, spread = mean_and_spread(values[there])
     values = np.clip((values - middle) / spread, -4, 4)
     rng = np.random.default_rng(0)
-    votes = Votes.begin(width, UNITS, VOTES, rng, drop_inputs=0.1, drop_units=0.2)
+    ensemble = Ensemble.begin(width, UNITS, ENSEMBLE_SIZE, rng, drop_inputs=0.1, drop_units=0.2)
 
     def step(rows: Array, rng: np.random.Generator) -> list[Array]:
-        _, slope = listwise(votes.forward(values[rows], rng), wanted[rows], there[rows])
-        votes.backward(slope)
-        return votes.gradients
+        _, slope = listwise(ensemble.forward(values[rows], rng), wanted[rows], there[rows])
+        ensemble.backward(slope)
+        return ensemble.gradients
 
-    descend(step, votes.parameters, len(useful), rng, batch=48, epochs=15, rate=5e-3, decay=0.1)
-    return votes.frozen(middle, spread)
+    descend(step, ensemble.parameters, len(useful), rng, batch=48, epochs=15, rate=5e-3, decay=0.1)
+    return ensemble.frozen(middle, spread)
 
 
 def fitting_rows(lists: Sequence[Example], order: Orders) -> Rows:
-    """Does it fit: the right ones, wherever they stand, against near misses and what is found for unrelated requests.
+    """Returns the rows for the fit: right skills at any rank against near misses and candidates of unrelated requests.
 
-    The best wrong ones count little: most of them fit as well.
+    The best wrong candidates have a low weight, because most of them fit as well.
     """
     found: list[tuple[Array, float, float]] = []
     for one, raw, columns in _standings(lists, order):
         best = np.argsort(-raw, kind="stable")[:3]
         scale = _scale(one)
-        if one.asked.kind == "near-miss":
+        if one.request.kind == "near-miss":
             found += [(columns[place], 0.0, 2.0 * scale) for place in np.flatnonzero(one.right)]
-        elif one.asked.kind == "unrelated":
-            found += [(columns[place], 0.0, STRANGE[one.setting.partition("-")[0]] * scale) for place in best]
+        elif one.request.kind == "unrelated":
+            found += [(columns[place], 0.0, UNRELATED_WEIGHT[one.setting.partition("-")[0]] * scale) for place in best]
         else:
             found += [(columns[place], 1.0, scale) for place in np.flatnonzero(one.right)]
             found += [(columns[place], 0.0, 0.1 * scale) for place in best if not one.right[place]]
@@ -126,7 +136,7 @@ def fitting_rows(lists: Sequence[Example], order: Orders) -> Rows:
 
 
 def right_rows(lists: Sequence[Example], order: Orders) -> Rows:
-    """Is it the one: all that is judged counts the same, so that the answer is how often such a candidate is right."""
+    """Returns the rows for the confidence. All judgements weigh the same, so the result is a probability of being right."""
     found = [
         (columns[place], right, _scale(one))
         for one, raw, columns in _standings(lists, order)
@@ -143,7 +153,7 @@ def _standings(lists: Sequence[Example], order: Orders) -> Iterator[tuple[Exampl
 
 
 def _scale(one: Example) -> float:
-    return VERDICT_WEIGHT[one.setting] * (BRIEF if one.asked.kind in ("quoted", "fragment") else 1)
+    return VERDICT_WEIGHT[one.setting] * (BRIEF if one.request.kind in ("quoted", "fragment") else 1)
 
 
 def _columns(found: Sequence[tuple[Array, float, float]]) -> Rows:
@@ -156,26 +166,25 @@ def orders(many: Network, few: Network) -> Orders:
 
 
 def fit_verdict(rows: Array, labels: Array, weights: Array) -> Network:
-    """Yes or no, of single candidates: signals and standing, label and weight."""
-    middle, spread = usual(rows)
+    """Fits a logistic network to single candidates: signals and rank features, label and weight."""
+    middle, spread = mean_and_spread(rows)
     values = np.clip((rows - middle) / spread, -4, 4)[:, None]
     rng = np.random.default_rng(0)
-    votes = Votes.begin(rows.shape[1], 16, VOTES, rng, drop_inputs=0.1, drop_units=0.2)
+    ensemble = Ensemble.begin(rows.shape[1], 16, ENSEMBLE_SIZE, rng, drop_inputs=0.1, drop_units=0.2)
 
     def step(picked: Array, rng: np.random.Generator) -> list[Array]:
-        sure = 1 / (1 + np.exp(-votes.forward(values[picked], rng)[..., 0]))
-        votes.backward((sure - labels[picked]) * weights[picked] / len(picked))
-        return votes.gradients
+        sure = 1 / (1 + np.exp(-ensemble.forward(values[picked], rng)[..., 0]))
+        ensemble.backward((sure - labels[picked]) * weights[picked] / len(picked))
+        return ensemble.gradients
 
-    descend(step, votes.parameters, len(rows), rng, batch=64, epochs=30, rate=3e-3, decay=0.1)
-    return votes.frozen(middle, spread)
+    descend(step, ensemble.parameters, len(rows), rng, batch=64, epochs=30, rate=3e-3, decay=0.1)
+    return ensemble.frozen(middle, spread)
 
 
-def levelled(near: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """How much to add to the fit, and its `ease` in large libraries; given are the size of the library and the log-odds
-    of near misses.
+def fit_threshold(near: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Returns the shift of the fit and its `ease` in large libraries, from pairs of library size and log-odds of near misses.
 
-    A fit of one half is where so many near misses get through, so that one threshold serves libraries of all sizes.
+    At a fit of one half the chosen share of near misses passes, so that one threshold serves libraries of all sizes.
     """
     small = np.quantile([odds for size, odds in near if size <= FEW_SKILLS], 1 - LET_THROUGH_SMALL)
     largest = max(size for size, _ in near)

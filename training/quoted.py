@@ -1,7 +1,7 @@
 """Requests that authors wrote down themselves: phrases in quotation marks that a skill says it should answer to.
 
-The dev queries are about a thousand, of three dozen publishers; these are some two thousand more, of ninety. The phrases
-are taken out of the skills that hold them before those are indexed, or the answer would stand in the question.
+There are about a thousand queries by three dozen publishers; these are about two thousand more, by ninety. The phrases
+are removed from their skills before indexing, so that a request does not simply match its own text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PER_SKILL, _PER_PUBLISHER = 2, 120
 
 
 def quoted_requests(skills: Sequence[Plain]) -> tuple[list[Plain], list[Labelled]]:
-    """The skills without the phrases, and the phrases as requests for them; the same each time."""
+    """Returns the skills without the phrases, and the phrases as requests for them; the same each time."""
     rng = random.Random(3)
     bare: list[Plain] = []
     found: dict[str, list[Labelled]] = defaultdict(list)
@@ -47,7 +47,7 @@ def quoted_requests(skills: Sequence[Plain]) -> tuple[list[Plain], list[Labelled
 
 
 def fragments(requests: Sequence[Labelled]) -> list[Labelled]:
-    """Two or three words of every third request, as people type them who are in a hurry."""
+    """Returns two or three words of every third request, as users type in a hurry."""
     rng = random.Random(5)
     found: list[Labelled] = []
     for one in requests[::3]:

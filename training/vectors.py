@@ -1,7 +1,7 @@
 """Static word vectors for skills: contrastive on skills' own sentences, led by a sentence model. Numpy only.
 
 A sentence of a body must find its own skill (the sentence taken out) among the others of its batch. Half the batches are
-drawn from neighbouring skills, so that the wrong ones are hard. Vectors start from MiniLM's view of each word, and the
+drawn from similar skills, so that the wrong ones are hard. Vectors start from MiniLM's view of each word, and the
 similarity of two descriptions is pulled towards MiniLM's. No query is ever seen here.
 """
 
@@ -43,7 +43,7 @@ class Bag:
 
 @dataclass(frozen=True)
 class Counted:
-    """A skill as bags. The body is in two halves: sentences of the one ask for the other."""
+    """A skill as bags. The body is split in two halves: sentences of one half are queries for the other."""
 
     front: Bag
     halves: tuple[Bag, Bag]
@@ -51,7 +51,7 @@ class Counted:
 
 
 def vocabulary_of(documents: Sequence[IndexDocument]) -> tuple[list[str], dict[str, int], dict[str, str]]:
-    """Stems by document frequency, their frequency, and the commonest written form of each."""
+    """Returns the stems by document frequency, their frequency, and the most common written form of each."""
     frequency: Counter[str] = Counter()
     written: dict[str, Counter[str]] = {}
     for document in documents:
@@ -69,7 +69,7 @@ def vocabulary_of(documents: Sequence[IndexDocument]) -> tuple[list[str], dict[s
 
 
 def frequency_in(texts: Sequence[str], number: dict[str, int]) -> Array:
-    """In how many of the texts each stem stands."""
+    """Returns the number of texts that contain each stem."""
     found = np.zeros(len(number), dtype=np.uint32)
     for text in texts:
         found[list({number[term] for word in split_words(text) for term in word_terms(word) if term in number})] += 1
@@ -87,7 +87,7 @@ def count(document: IndexDocument, number: dict[str, int], idf: Array) -> Counte
     lines: tuple[list[Bag], list[Bag]] = ([], [])
     totals: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     for place, text in enumerate(split_sentences(document.body)):
-        # Pairs of neighbours go to the same half, so that a half is not full of the other's echoes.
+        # Adjacent sentences go to the same half, so that one half does not repeat the other.
         side, part = place // 2 % 2, bag(text)
         totals[side].update(part)
         if 3 <= len(part) <= 40:
@@ -108,14 +108,14 @@ def weightiest(bag: Counter[int], idf: Array) -> Bag:
 
 
 def thinned(bag: Bag, rng: np.random.Generator) -> Bag:
-    """Without one word in six: a request does not say everything."""
+    """Drops one word in six, because a request does not name everything."""
     kept = rng.random(len(bag.terms)) > 0.16
     return Bag(bag.terms[kept], bag.counts[kept]) if kept.any() else bag
 
 
 @dataclass
 class Texts:
-    """Some bags as unit vectors, with what is needed to find the slope."""
+    """Bags as unit vectors, with the values that the gradient needs."""
 
     terms: Array
     starts: Array
@@ -127,7 +127,7 @@ class Texts:
 
 
 class Static:
-    """The vectors being learnt: one for each word, and how much each word counts."""
+    """The vectors being learnt: one for each word, and the importance of each word."""
 
     def __init__(self, start: Array, idf: Array) -> None:
         self.vectors = start.astype(np.float32).copy()
@@ -146,7 +146,7 @@ class Static:
         return Texts(terms, starts, sizes, weights, rows, lengths, sums / lengths)
 
     def slope(self, texts: Sequence[Texts], by_unit: Sequence[Array]) -> tuple[Array, Array]:
-        """The loss's by the words' vectors and importances, from its by the texts' unit vectors."""
+        """Returns the gradients by the words' vectors and importances, from the gradient by the texts' unit vectors."""
         for_vectors = np.zeros_like(self.vectors)
         for_importance = np.zeros_like(self.importance)
         for one, slope in zip(texts, by_unit, strict=True):
@@ -176,7 +176,7 @@ class Adam:
 def losses(
     query: Array, front: Array, back: Array, same: Array, teacher: Array, scale: float
 ) -> tuple[float, list[Array], float]:
-    """The loss; its slope by the three kinds of text; and by the scale."""
+    """Returns the loss and its gradients by the three kinds of text and by the scale."""
     size = len(query)
     diagonal = np.arange(size)
     slopes = [np.zeros_like(query), np.zeros_like(front), np.zeros_like(back)]
@@ -202,7 +202,7 @@ def losses(
 
 
 def batches(model: Static, counted: list[Counted], rng: np.random.Generator, *, hard: bool) -> list[Array]:
-    """Random batches, or batches of neighbours: skills gathered around random ones of their own."""
+    """Yields random batches, or batches of similar skills gathered around random ones."""
     order = rng.permutation(len(counted))
     if hard:
         fronts = model.read([one.front for one in counted]).units
@@ -246,7 +246,7 @@ def train(counted: list[Counted], names: list[str], start: Array, idf: Array, gu
 
 
 def encoded(texts: Sequence[str], kept: Path) -> Array:
-    """MiniLM's unit vectors, kept in a file, because they take minutes."""
+    """Returns MiniLM's unit vectors, cached in a file because they take minutes."""
     if kept.exists() and len(found := np.load(kept)) == len(texts):
         return np.asarray(found)
     found = MiniLM()(texts)
@@ -256,7 +256,7 @@ def encoded(texts: Sequence[str], kept: Path) -> Array:
 
 
 def reduced(vectors: Array) -> Array:
-    """The directions that matter most, each row of length one."""
+    """Projects onto the principal directions; each row has length one."""
     centred = vectors - vectors.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     short = centred @ axes[:, ::-1][:, :DIMENSIONS]

@@ -11,11 +11,11 @@ import pytest
 from metier.selection.confidence import log_size_excess
 from metier.selection.container import pack
 from metier.selection.trained_data import TRAINED_FORMAT, load_trained_data
-from training.descent import Votes, listwise
-from training.examples import Shelves, folds_by_source
-from training.fitting import Material, fit
+from training.descent import Ensemble, listwise
+from training.examples import Libraries, folds_by_source
 from training.labels import SELECTION_FILES, Labelled, Plain, data_folder, gap_of
-from training.networks import levelled
+from training.networks import fit_threshold
+from training.pipeline import Material, fit
 from training.quoted import quoted_requests
 from training.reproducibility import compare, digest
 from training.vectors import Bag, Static, losses
@@ -34,14 +34,14 @@ def nudged(part: Array, place: tuple[int, ...], loss: Callable[[], float], step:
     return (above - below) / (2 * step)
 
 
-def doubled(votes: Votes) -> Votes:
-    hidden, bias, output = (part.astype(np.float64) for part in votes.parameters)
-    return Votes(hidden, bias, output)
+def doubled(ensemble: Ensemble) -> Ensemble:
+    hidden, bias, output = (part.astype(np.float64) for part in ensemble.parameters)
+    return Ensemble(hidden, bias, output)
 
 
 def test_a_network_knows_its_slope() -> None:
     rng = np.random.default_rng(1)
-    votes = doubled(Votes.begin(4, 3, 2, rng, drop_inputs=0, drop_units=0))
+    ensemble = doubled(Ensemble.begin(4, 3, 2, rng, drop_inputs=0, drop_units=0))
     values = rng.standard_normal((5, 6, 4))
     wanted = np.zeros((5, 6))
     wanted[np.arange(5), rng.integers(0, 4, 5)] = 0.7
@@ -49,11 +49,11 @@ def test_a_network_knows_its_slope() -> None:
     there[:, 5] = False
 
     def loss() -> float:
-        return listwise(votes.forward(values), wanted, there)[0]
+        return listwise(ensemble.forward(values), wanted, there)[0]
 
-    _, slope = listwise(votes.forward(values), wanted, there)
-    votes.backward(slope)
-    for part, gradient in zip(votes.parameters, votes.gradients, strict=True):
+    _, slope = listwise(ensemble.forward(values), wanted, there)
+    ensemble.backward(slope)
+    for part, gradient in zip(ensemble.parameters, ensemble.gradients, strict=True):
         place = tuple(int(rng.integers(size)) for size in part.shape)
         assert nudged(part, place, loss) == pytest.approx(float(gradient[place]), rel=1e-3, abs=1e-5)
 
@@ -106,7 +106,7 @@ def test_what_an_author_quotes_becomes_a_request_and_leaves_the_skill() -> None:
 def test_the_same_share_of_near_misses_gets_through_in_small_and_large_libraries() -> None:
     rng = np.random.default_rng(3)
     near = [(size, float(odds)) for size, middle in ((30, 1.0), (10_000, -2.0)) for odds in rng.normal(middle, 1, 20_000)]
-    shift, ease = levelled(near)
+    shift, ease = fit_threshold(near)
     through = {
         size: np.mean([odds + shift + ease * log_size_excess(at) >= 0 for at, odds in near if at == size])
         for size in (30, 10_000)
@@ -122,7 +122,7 @@ def test_a_confidence_that_says_what_was_so_has_no_gap() -> None:
 def test_a_part_of_all_skills_holds_the_named_one() -> None:
     skills = [Plain(f"me#{n}", f"name-{n}", "says something") for n in range(50)]
     one = Labelled("say something", ("me#7",), "me", "task")
-    own, library = Shelves(skills, load_trained_data()).some(one, 10)
+    own, library = Libraries(skills, load_trained_data()).some(one, 10)
     there = {own[row].id for row in np.flatnonzero(library.alive)}
     assert "me#7" in there
     assert 10 <= library.live_count == len(there) <= 11

@@ -1,4 +1,4 @@
-"""What is learnt from a set of requests: all networks, in the order in which they need each other."""
+"""Fits all networks to a set of requests, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from metier.selection.arrays import Array
 from metier.selection.trained_data import Network, TrainedData
-from training.examples import Shelves, examples, wordings
+from training.examples import Libraries, examples, wordings
 from training.labels import Labelled, Plain
 from training.networks import (
     FEW,
@@ -29,20 +29,20 @@ __all__ = ["BRIEF", "SETTINGS", "Fitted", "Material", "fit"]
 
 SETTINGS = ("all", "some", "own", "tiny", "all-front", "own-front", "tiny-front")
 BRIEF = ("tiny", "tiny-front")
-"""The libraries that short requests are asked of, to learn how sure to be. In larger ones two words seldom tell enough."""
+"""The libraries for short requests, to learn the confidence. In larger ones two words are seldom enough."""
 
 
 class Material:
-    """What all folds share, because nothing of it depends on which requests are held out."""
+    """Data that all folds share, because it does not depend on the held-out requests."""
 
     def __init__(self, skills: Sequence[Plain], asked: Sequence[Labelled], trained: TrainedData) -> None:
         self.trained = trained
-        self.shelves = Shelves(skills, trained)
+        self.libraries = Libraries(skills, trained)
         bare, self.quoted = quoted_requests(skills)
-        self.bare = Shelves(bare, trained)
+        self.bare = Libraries(bare, trained)
         self.brief = [*fragments(self.quoted), *self.quoted[1::3]]
         real = [one for one in asked if one.kind not in NOT_ASKED]
-        self.wordings = wordings(self.shelves, real, trained)
+        self.wordings = wordings(self.libraries, real, trained)
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Fitted:
 
 
 def fit(asked: Sequence[Labelled], material: Material, left_out: AbstractSet[str] = frozenset()) -> Fitted:
-    """Everything, from these requests and from the quoted ones of publishers that are not left out."""
+    """Fits all networks to these requests and to the quoted ones of publishers that are not left out."""
     wanted = {one.query for one in asked if one.kind not in NOT_ASKED}
-    salience = fit_salience([one for one in material.wordings if one.asked.query in wanted])
+    salience = fit_salience([one for one in material.wordings if one.request.query in wanted])
     trained = replace(material.trained, networks={"salience": salience})
-    lists = examples(material.shelves, asked, trained, SETTINGS)
-    right = [one for one in lists if one.asked.kind not in NOT_ASKED]
+    lists = examples(material.libraries, asked, trained, SETTINGS)
+    right = [one for one in lists if one.request.kind not in NOT_ASKED]
     quoted = [one for one in material.quoted if one.source not in left_out]
     more = examples(material.bare, quoted, trained, ("all", "own"))
     brief = examples(material.bare, [one for one in material.brief if one.source not in left_out], trained, BRIEF)
