@@ -19,6 +19,7 @@ from metier.spec import (
     Report,
     Severity,
     manifest_from,
+    parse,
 )
 
 from .needs import encoded_needs
@@ -79,7 +80,7 @@ class Offer(NamedTuple):
     fields: str = ""
     """The frontmatter without name and description, as JSON; empty if that is all."""
     problems: str = ""
-    """As JSON; empty when there are none."""
+    """As JSON; empty when there are none. If the fast parser only knows that there are warnings: the frontmatter itself."""
 
 
 class Entry(NamedTuple):
@@ -111,7 +112,11 @@ class Entry(NamedTuple):
     @property
     def report(self) -> Report:
         """The problems of the file under the lenient verdict."""
-        rows = json.loads(self.offer.problems) if self.offer.problems else ()
+        problems = self.offer.problems
+        if problems and not problems.startswith("["):
+            # A frontmatter; one that starts with a bracket has no fields, so it is never kept.
+            return parse(f"---\n{problems}---\n".encode(), folder=self.name).report
+        rows = json.loads(problems) if problems else ()
         return Report(tuple(Problem(**{**row, "severity": Severity(row["severity"])}) for row in rows))
 
     @property
@@ -120,16 +125,18 @@ class Entry(NamedTuple):
         return self.state is State.ENABLED and not self.offer.flags & OfferFlag.HIDDEN_FROM_MODEL
 
 
-def offer_from_fields(folder: str, mtime_ns: int, size: int, fields: Mapping[str, Json]) -> Offer:
-    """Returns the offer of fields without any problem, as `fast_fields` returns them."""
+def offer_from_fields(folder: str, mtime_ns: int, size: int, fields: Mapping[str, Json], *, warned: str = "") -> Offer:
+    """Returns the offer of fields that `fast_fields` returned. `warned` is the frontmatter if there are warnings."""
     name, description = str(fields["name"]), str(fields["description"]).strip()
-    metadata = fields.get("metadata", _EMPTY)
+    metadata, flags = fields.get("metadata", _EMPTY), OfferFlag.WARNED if warned else 0
     if EXTENSION_SPELLINGS.isdisjoint(fields) and isinstance(metadata, dict) and _DECIDING_KEYS.isdisjoint(metadata):
         needs = encoded_needs(str(fields.get("compatibility", "")), "")
-        return Offer(folder, mtime_ns, size, name, description, 0, needs, _encode_fields(fields))
+        return Offer(folder, mtime_ns, size, name, description, flags, needs, _encode_fields(fields), warned)
     manifest, _ = manifest_from(fields, name=name, description=description)
-    parsed = ParseResult(manifest=manifest, report=Report(), document=Document(), fields=fields)
-    return offer_from_parse(folder, mtime_ns, size, parsed)
+    offer = offer_from_parse(
+        folder, mtime_ns, size, ParseResult(manifest=manifest, report=Report(), document=Document(), fields=fields)
+    )
+    return offer._replace(flags=offer.flags | flags, problems=warned) if warned else offer
 
 
 def offer_from_parse(folder: str, mtime_ns: int, size: int, parsed: ParseResult) -> Offer:
@@ -157,6 +164,8 @@ def offer_from_report(folder: str, mtime_ns: int, size: int, report: Report) -> 
 _EMPTY: dict[str, Json] = {}
 # The extensions that can change flags or needs.
 _DECIDING_KEYS = EXTENSION_KEYS - {"author", "version", "tags", "keywords"}
+# ASCII, so that SQLite stores any text, even one with a lone surrogate. Nothing in a frontmatter contains itself.
+_encode_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 def _encode_report(report: Report) -> str:
@@ -166,6 +175,7 @@ def _encode_report(report: Report) -> str:
 
 
 def _encode_fields(fields: Mapping[str, Json]) -> str:
-    # ASCII, so that SQLite stores any text, even one with a lone surrogate.
-    others = {key: value for key, value in fields.items() if key not in ("name", "description")}
-    return json.dumps(others) if others else ""
+    others = dict(fields)
+    others.pop("name", None)
+    others.pop("description", None)
+    return _encode_json(others) if others else ""

@@ -119,7 +119,8 @@ def read_compatibility(text: str) -> Needs:
         version = _PYTHON.search(clause)
         if version:
             python = tuple(int(part) for part in version[1].split("."))
-        listed = _PACKAGES.search(clause)
+        # Few clauses have these words, so the pattern is rarely compiled.
+        listed = _PACKAGES.search(clause) if "python package" in clause.lower() else None
         if listed:
             packages.update(dict.fromkeys(_packages(listed[1])))
             clause = clause.replace(listed[0], "")
@@ -160,7 +161,7 @@ def _absent(names: tuple[str, ...], has: Callable[[str], bool]) -> list[str]:
 
 
 def _only(clause: str) -> Iterator[str]:
-    said = _ONLY.search(clause)
+    said = _ONLY.search(clause) if "only" in clause.lower() else None
     if said and not _UNSURE.search(clause):
         lowered = said[0].lower()
         yield from (system for word, system in _SYSTEMS.items() if word in lowered)

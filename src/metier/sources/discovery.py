@@ -44,6 +44,7 @@ from .source_folders import SourceFolder
 __all__ = ["DiscoveryLimits", "build_catalog", "discover"]
 
 _FIRST_READ = 8 * 1024
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _CLOSING = re.compile(rb"(?<=[\r\n])---[ \t]*(?=[\r\n]|\Z)")
 
 
@@ -131,9 +132,10 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
         end = data.find(b"\n---\n", 3)
         if end > 0 and data[:4] == b"---\n":
             # The fast parser refuses bytes that are not UTF-8, because surrogates are not printable.
-            fast = fast_fields(data[4 : end + 1].decode("utf-8", "surrogateescape"), name)
-            if fast is not None and not fast.warned:
-                return offer_from_fields(folder, mtime, size, fast.fields)
+            frontmatter = data[4 : end + 1].decode("utf-8", "surrogateescape")
+            fast = fast_fields(frontmatter, name)
+            if fast is not None:
+                return offer_from_fields(folder, mtime, size, fast.fields, warned=frontmatter if fast.warned else "")
         parsed = parse(_read_frontmatter(descriptor, data), folder=name, verdict=Verdict.LENIENT)
     except OSError as error:
         return _unreadable(folder, error)
@@ -145,7 +147,7 @@ def _read_one(folder: str, mtime: int, size: int) -> Offer:
 def _open(folder: str) -> int:
     """Opens SKILL.md; follows a link only inside the skill, even if the link was created after the search."""
     try:
-        return os.open(f"{folder}/SKILL.md", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        return os.open(f"{folder}/SKILL.md", _OPEN_FLAGS)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise

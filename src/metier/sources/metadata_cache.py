@@ -17,7 +17,7 @@ from metier.catalog import Offer
 
 __all__ = ["MetadataCache"]
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 create table if not exists skill (
     folder text primary key, mtime integer not null, size integer not null, name text not null, description text not null,
