@@ -58,7 +58,7 @@ def ways() -> Iterator[dict[str, bool]]:
 
 @BOTH
 @pytest.mark.parametrize("how", list(ways()), ids=str)
-def test_a_value_has_its_fields_its_defaults_and_what_it_works_out_itself(made_by: Any, how: dict[str, bool]) -> None:
+def test_a_value_has_its_fields_defaults_and_computed_fields(made_by: Any, how: dict[str, bool]) -> None:
     Point = point(made_by, **how)  # noqa: N806
     one, other = Point(x=1), Point(x=1, y=2, note="another")
     assert (one.x, one.y, one.tags, one.note, one.total, one.doubled) == (1, 2, [], "", 3, 2)
@@ -116,7 +116,7 @@ def test_a_default_that_all_values_would_share_is_refused(made_by: Any) -> None:
 
 
 @BOTH
-def test_what_a_class_says_itself_stands(made_by: Any) -> None:
+def test_methods_of_the_class_are_kept(made_by: Any) -> None:
     class Loud:
         name: str
 

@@ -44,7 +44,7 @@ SHORT = {
     "skills_over_the_limit_are_unloaded_and_the_model_is_notified": "max active",
     "every_step_is_an_event": "events emitted",
     "the_owners_own_tools_work_beside_the_skills": "own tools beside",
-    "two_conversations_do_not_share_what_is_active": "conversations apart",
+    "two_conversations_do_not_share_active_skills": "conversations apart",
     "a_skill_that_the_user_activated_is_in_the_prompt": "activated by the user",
     "a_whole_activation_works_in_every_mode": "every mode",
 }

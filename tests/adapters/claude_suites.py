@@ -283,7 +283,7 @@ class ClaudeFiles(ClaudeCode):
             assert any("sunny in Oslo" in text for text in agent.model.requests[-1].results)
             assert "Ask for the city first." in agent.model.requests[-1].system
 
-    def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
+    def test_two_conversations_do_not_share_active_skills(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
             agent.asks("Draw Oslo.")
             agent.asks("Draw Oslo.")

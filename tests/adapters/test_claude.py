@@ -140,7 +140,7 @@ def test_a_setting_source_that_would_hide_the_skills_is_an_error_and_not_widened
         ({"type": "custom", "prompt": "Mine."}, "Mine.\n\n<skill_content"),
     ],
 )
-def test_what_the_user_activated_is_added_to_every_form_of_system_prompt(root: Path, own: Any, expected: str) -> None:
+def test_skills_activated_by_the_user_are_added_to_every_form_of_system_prompt(root: Path, own: Any, expected: str) -> None:
     with SkillsWorkspace(root) as workspace:
         workspace.session.activate("chart")
         prompt: Any = workspace.options(ClaudeAgentOptions(system_prompt=own)).system_prompt

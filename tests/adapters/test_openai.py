@@ -40,7 +40,7 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def test_what_was_said_to_skills_becomes_part_of_the_callers_history(root: Path, client: OpenAI) -> None:
+def test_calls_of_skill_tools_become_part_of_the_callers_history(root: Path, client: OpenAI) -> None:
     messages: list[Any] = [{"role": "system", "content": "Be brief."}, user("Draw.")]
     with ModelServer([ModelAnswer(calls=(LOAD,)), says("done")]) as model:
         answer = OpenAISkills(root).chat(to(client, model), model="m", messages=messages)

@@ -61,7 +61,7 @@ def test_skills_are_given_once(tmp_path: Path) -> None:
         with_skills(with_skills(Agent(name="Artist"), tmp_path), tmp_path)
 
 
-def test_the_context_of_a_run_says_whose_conversation_it_is(tmp_path: Path) -> None:
+def test_the_context_of_a_run_identifies_the_conversation(tmp_path: Path) -> None:
     skill_folder(tmp_path, "chart", body="Ask for the city first.", files={"references/guide.md": "A guide."})
     agent = with_skills(Agent(name="Artist"), Skills(tmp_path), conversation=lambda run: str(run.context))
     assert "Ask for the city first." in answered(agent, "ann", "load_skill", '{"skill_name": "chart"}')

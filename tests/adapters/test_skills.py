@@ -142,7 +142,7 @@ def test_the_catalog_is_the_same_for_every_request_while_it_fits(root: Path) -> 
     assert skills.instructions(request="draw a chart") == skills.instructions(request="write a poem")
 
 
-def test_what_the_ranker_is_sure_of_can_be_active_before_the_model_is_asked(root: Path) -> None:
+def test_a_confident_match_can_be_active_before_the_model_is_asked(root: Path) -> None:
     skills = Skills(root, auto_select=True)
     text = skills.instructions(request="$chart, please")
     assert '<skill_content name="chart">' in text

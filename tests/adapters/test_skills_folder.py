@@ -46,7 +46,7 @@ def test_nothing_is_left_when_it_closes(skills: Path, tmp_path: Path, how: Skill
     assert (skills / "chart" / "references/deep/a.md").read_text() == "a"
 
 
-def test_what_was_in_the_folder_before_stays_there(skills: Path, tmp_path: Path) -> None:
+def test_existing_files_stay_in_the_folder(skills: Path, tmp_path: Path) -> None:
     mine = skill_folder(tmp_path / "own/.claude/skills", "mine")
     with SkillsFolder(metier.discover(skills), folder=tmp_path / "own"):
         assert (tmp_path / "own/.claude/skills/chart").exists()

@@ -25,7 +25,7 @@ def written(text: str) -> str:
 
 
 @given(model=TEXT, instructions=TEXT, skills=st.lists(TEXT, max_size=3), values=st.lists(TEXT, max_size=2))
-def test_what_is_written_is_read_back(model: str, instructions: str, skills: list[str], values: list[str]) -> None:
+def test_a_written_agent_is_read_back(model: str, instructions: str, skills: list[str], values: list[str]) -> None:
     before = version(
         model=written(model), instructions=written(instructions), skills=tuple(map(written, skills)),
         variables={f"v{place}": written(value) for place, value in enumerate(values)},

@@ -57,13 +57,13 @@ def test_the_latest_conversation_is_first(chats: ConversationStore) -> None:
 
 
 @pytest.mark.parametrize("word", ["Köln", "KÖLN", "öl", "请检查", "查", "100%", "a_b", "it's"])
-def test_what_was_said_is_found(chats: ConversationStore, word: str) -> None:
+def test_messages_are_found_by_their_text(chats: ConversationStore, word: str) -> None:
     said(chats, "one", "Wir fahren nach Köln, it's a_b", "请检查合同 100% sicher")
     said(chats, "two", "nothing of the sort", "ab 1000")
     assert [found.conversation for found in chats.search(word.replace("KÖLN", "Köln"))] == ["one"]
 
 
-def test_a_search_does_not_mind_capitals_and_shows_what_is_around(chats: ConversationStore) -> None:
+def test_a_search_ignores_case_and_shows_the_context(chats: ConversationStore) -> None:
     said(chats, "one", "x" * 200 + " the Needle here " + "y" * 200, "ok")
     (found,) = chats.search("nEEDLE")
     assert "the Needle here" in found.text

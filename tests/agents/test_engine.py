@@ -83,7 +83,7 @@ def test_the_model_may_load_a_skill_itself_and_gets_its_instructions_once(tmp_pa
     assert finished(second).answer == "Again."
 
 
-def test_no_more_than_max_active_and_the_least_recent_leaves(tmp_path: Path) -> None:
+def test_at_most_max_active_skills_and_the_least_recent_is_unloaded(tmp_path: Path) -> None:
     for name in ("first-one", "second-one", "third-one"):
         home_skill(tmp_path, name, head=KEYWORDS.format(name.replace("-", " ")))
     with ModelServer(lambda _: says("ok")) as model:

@@ -74,7 +74,7 @@ def test_after_a_loop_the_conversation_continues(tmp_path: Path) -> None:
     assert finished(second).answer == "Sorry, here I am."
 
 
-def test_a_turn_may_use_so_many_tokens(tmp_path: Path) -> None:
+def test_a_turn_has_a_token_limit(tmp_path: Path) -> None:
     home_skill(tmp_path, "counter")
     said = ModelAnswer(calls=(ScriptedCall("list_skills", {}),), tokens=(900, 200))
     with ModelServer([said, says("never")]) as model:
@@ -82,7 +82,7 @@ def test_a_turn_may_use_so_many_tokens(tmp_path: Path) -> None:
     assert finished(events).reason == "this turn used 1,100 tokens; the limit is 1,000"
 
 
-def test_a_conversation_may_use_so_many_tokens(tmp_path: Path) -> None:
+def test_a_conversation_has_a_token_limit(tmp_path: Path) -> None:
     with ModelServer([says("one", tokens=(900, 200))]) as model:
         _, second = talk(app_of(tmp_path, model, METIER_ENGINE_SESSION_TOKENS="1000"), "hello", "and?")
         assert len(model.requests) == 1
@@ -100,7 +100,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_temporary_is_tried_again(tmp_path: Path, fault: ModelAnswer) -> None:
+def test_temporary_errors_are_retried(tmp_path: Path, fault: ModelAnswer) -> None:
     with ModelServer([fault, says("At last.")]) as model:
         (events,) = talk(app_of(tmp_path, model, **FAST), "hello")
     assert one(events, ModelRetried).attempt == 1
@@ -176,7 +176,7 @@ def test_an_unknown_model_is_a_readable_error(tmp_path: Path) -> None:
     assert "has no provider" in finished(events).reason
 
 
-def test_stopping_ends_the_stream_and_keeps_what_was_said(tmp_path: Path) -> None:
+def test_stopping_ends_the_stream_and_keeps_the_text_so_far(tmp_path: Path) -> None:
     async def stopped(model: ModelServer) -> None:
         async with app_of(tmp_path, model).conversations.engine() as engine:
             events = []
@@ -234,7 +234,7 @@ def test_leaving_the_loop_stops_the_turn_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "runs"), [(ApprovalAnswer.ONCE, True), (ApprovalAnswer.NO, False)])
-def test_what_must_be_asked_is_asked_of_the_user(tmp_path: Path, answer: ApprovalAnswer, runs: bool) -> None:
+def test_actions_that_need_approval_ask_the_user(tmp_path: Path, answer: ApprovalAnswer, runs: bool) -> None:
     home_skill(tmp_path, "counter", head=COUNTS, files={"scripts/count.py": COUNT})
     asked: list[Question] = []
 

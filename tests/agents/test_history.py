@@ -62,7 +62,7 @@ def test_the_model_may_write_a_summary(tmp_path: Path) -> None:
     assert any(event.summary == "They said FIRST." for events in turns for event in of(events, HistoryCompacted))
 
 
-def test_a_summary_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
+def test_a_failed_summary_does_not_fail_the_turn(tmp_path: Path) -> None:
     def script(request: ModelRequest) -> ModelAnswer:
         return fails(400, "no") if request.user.startswith("Summarize") else says(LONG)
 

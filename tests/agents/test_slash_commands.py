@@ -45,7 +45,7 @@ def test_the_later_folder_counts(tmp_path: Path) -> None:
     assert read_slash_commands([str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "none")])["x"].text == "second"
 
 
-def test_what_is_no_plain_text_file_is_no_command(tmp_path: Path) -> None:
+def test_a_file_that_is_not_plain_text_is_not_a_command(tmp_path: Path) -> None:
     secret = write(tmp_path, "elsewhere/secret", "my key")
     folder = tmp_path / "commands"
     folder.mkdir()

@@ -109,7 +109,7 @@ def test_a_broken_edit_by_hand_is_reported_and_nothing_is_overwritten(store: Age
     assert file.read_text() == "name = "
 
 
-def test_two_who_edit_different_fields_both_get_their_way(store: AgentStore) -> None:
+def test_concurrent_edits_of_different_fields_are_merged(store: AgentStore) -> None:
     base = store.create(CLERK)
     store.save(base, replace(CLERK, model="openai:theirs"), change="theirs")
     both = store.save(base, replace(CLERK, skills=("mine",)), change="mine")

@@ -291,5 +291,5 @@ def test_a_bomb_is_stopped_by_its_promise_before_it_is_inflated() -> None:
         unpack(zip_of(ZipEntry(name="z", data=BOMB[: 9 << 20])))
 
 
-def test_what_an_archive_is_comes_from_its_bytes() -> None:
+def test_the_format_of_an_archive_comes_from_its_bytes() -> None:
     assert (sniff_format(zip_of(GOOD)), sniff_format(tar_gz(T)), sniff_format(b"<html>")) == ("zip", "tar.gz", None)

@@ -57,7 +57,7 @@ PLAIN = Contents([Member("SKILL.md", SKILL), Member("é" * 60 + "/x.bin", bytes(
 
 
 @pytest.mark.parametrize("to", ArchiveFormat)
-def test_what_is_packed_is_unpacked_the_same(to: ArchiveFormat) -> None:
+def test_a_packed_tree_is_unpacked_unchanged(to: ArchiveFormat) -> None:
     assert unpack(pack(RICH, to=to)) == RICH
 
 
@@ -101,7 +101,7 @@ def summed(tar: bytes, place: int) -> bytes:
 
 @settings(max_examples=400)
 @given(st.integers(0, 10_000), st.integers(0, 255))
-def test_what_is_accepted_is_what_the_standard_library_reads(place: int, value: int) -> None:
+def test_accepted_archives_are_read_alike_by_the_standard_library(place: int, value: int) -> None:
     """An archive that one reader sees otherwise than another shows the reviewer one skill and installs a second."""
     zipped = bytearray(pack(PLAIN))
     zipped[place % len(zipped)] = value
@@ -185,7 +185,7 @@ def test_git_archives_are_read(tmp_path: Path) -> None:
         assert strip_top_folder(unpack(made.stdout)) == contents(**{"SKILL.md": SKILL})
 
 
-def test_one_folder_around_everything_is_taken_off_and_what_a_mac_adds_is_left_out() -> None:
+def test_a_single_root_folder_is_removed_and_macos_metadata_is_left_out() -> None:
     wrapped = Contents([Member("w/SKILL.md", SKILL), Member("__MACOSX/w/._SKILL.md", b"x")])
     assert strip_top_folder(wrapped) == contents(**{"SKILL.md": SKILL})
     assert strip_top_folder(Contents([Member("SKILL.md", SKILL), Member("__MACOSX/x", b"x")])) == contents(
@@ -195,7 +195,7 @@ def test_one_folder_around_everything_is_taken_off_and_what_a_mac_adds_is_left_o
     assert strip_top_folder(two) == two
 
 
-def test_the_digest_is_what_its_page_says() -> None:
+def test_the_digest_is_as_documented() -> None:
     skill = Contents([Member("b", b"2", True), Member("a", b"1")], [Link("c", "a")])
     lines = "".join(
         f"{path}\0{mode}\0{hashlib.sha256(data).hexdigest()}\n"

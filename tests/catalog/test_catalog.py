@@ -191,7 +191,7 @@ def test_skills_that_need_nothing_ask_the_machine_nothing() -> None:
     assert machine.asked == []
 
 
-def test_what_is_shadowed_is_not_probed() -> None:
+def test_a_shadowed_skill_is_not_probed() -> None:
     machine = FakeMachine()
     merged(at(Source.USER, offer("a", needs=needing("x"))), at(Source.PROJECT, offer("a")), machine=machine)
     assert machine.asked == []
@@ -215,12 +215,12 @@ def mixed() -> Catalog:
         (True, True, ["lacking", "off", "on"]),
     ],
 )
-def test_list_includes_what_is_asked_for(mixed: Catalog, disabled: bool, unavailable: bool, names: list[str]) -> None:
+def test_list_includes_the_requested_states(mixed: Catalog, disabled: bool, unavailable: bool, names: list[str]) -> None:
     listed = mixed.list(include_disabled=disabled, include_unavailable=unavailable)
     assert [entry.name for entry in listed] == names
 
 
-def test_iterating_counting_and_names_are_about_what_can_be_used(mixed: Catalog) -> None:
+def test_iterating_counting_and_names_cover_usable_skills(mixed: Catalog) -> None:
     assert ([entry.name for entry in mixed], len(mixed), mixed.names) == (["on"], 1, ("on",))
 
 

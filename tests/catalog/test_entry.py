@@ -32,7 +32,7 @@ def test_an_entry_knows_where_it_is() -> None:
     assert (entry.id, entry.location) == ("/skills/x", "/skills/x/SKILL.md")
 
 
-def test_the_manifest_of_an_entry_is_what_the_file_said() -> None:
+def test_the_manifest_of_an_entry_matches_its_file() -> None:
     head = "license: MIT\nmetadata:\n  author: Ann\n  tags: a b\nallowed-tools: Read Bash(git add *)\nspecial: [1, 2]"
     entry = entry_with(head)
     assert entry.manifest == parse(skill_text("x", head=head).encode(), folder="x").manifest
@@ -80,7 +80,7 @@ def test_a_bad_skill_still_has_a_manifest_to_show() -> None:
         ("user-invocable: false", 0),
     ],
 )
-def test_flags_say_what_deciding_a_state_needs(head: str, flag: int) -> None:
+def test_flags_hold_the_facts_that_decide_a_state(head: str, flag: int) -> None:
     assert entry_with(head).offer.flags == flag
 
 

@@ -15,7 +15,7 @@ def together(shell: Shell, *commands: tuple[str, ...]) -> list[int]:
     return codes
 
 
-def test_eight_who_disable_and_enable_at_once_lose_nothing(shell: Shell) -> None:
+def test_eight_concurrent_disable_and_enable_commands_lose_nothing(shell: Shell) -> None:
     for number in range(8):
         shell.skill(f"s{number}")
     assert together(shell, *[("skill", "disable", f"s{number}") for number in range(8)]) == [0] * 8
@@ -25,7 +25,7 @@ def test_eight_who_disable_and_enable_at_once_lose_nothing(shell: Shell) -> None
     assert shell.listed() == {f"s{number}": "enabled" if number % 2 else "disabled" for number in range(8)}
 
 
-def test_of_eight_who_create_the_same_skill_one_wins(shell: Shell) -> None:
+def test_of_eight_concurrent_creates_of_one_skill_one_succeeds(shell: Shell) -> None:
     commands = [("skill", "create", "same", "-d", f"Number {number}. Use when asked.") for number in range(8)]
     codes = together(shell, *commands)
     assert sorted(codes) == [0, *[6] * 7]
@@ -34,7 +34,7 @@ def test_of_eight_who_create_the_same_skill_one_wins(shell: Shell) -> None:
     assert [path.name for path in shell.skills.iterdir()] == ["same"]
 
 
-def test_eight_who_do_different_things_all_succeed(shell: Shell) -> None:
+def test_eight_different_concurrent_commands_all_succeed(shell: Shell) -> None:
     shell.skill("old")
     folders = [shell.project / f"p{number}" for number in range(2)]
     for folder in folders:

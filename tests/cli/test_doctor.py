@@ -24,7 +24,7 @@ def test_a_fresh_machine_is_well(shell: Shell) -> None:
     assert checks(shell)["git"] == ("ok", str(shell.bin / "git"))
 
 
-def test_what_does_not_work_ends_with_1(shell: Shell) -> None:
+def test_a_failed_check_exits_with_1(shell: Shell) -> None:
     shell.write_config("[")
     ran = shell("doctor")
     assert ran.code == 1

@@ -47,7 +47,7 @@ def furnished(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_this_is_what_people_see(furnished: Shell, page: str) -> None:
+def test_the_output_matches_the_golden_file(furnished: Shell, page: str) -> None:
     ran = furnished(*(word.replace("{home}", str(furnished.home)) for word in PAGES[page]))
     text = f"$ metier {' '.join(PAGES[page])}\n{ran.out}{ran.err}[{ran.code}]\n"
     for path, name in ((furnished.home, "{home}"), (furnished.project, "{project}")):

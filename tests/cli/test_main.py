@@ -215,7 +215,7 @@ def test_the_bytes_are_utf_8_whatever_the_locale(shell: Shell, variables: dict[s
 # Homes and folders
 
 
-def test_a_home_that_cannot_be_written_costs_nothing_but_memory(shell: Shell) -> None:
+def test_an_unwritable_home_only_disables_the_cache(shell: Shell) -> None:
     shell.skill("pdf")
     for folder in (shell.home, shell.metier, shell.skills):
         folder.chmod(0o500)

@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(tmp_path: Path, text: st
     assert (file.read_text(), raised.value.hint) == (text, "fix it by hand first; nothing was changed")
 
 
-def test_words_are_not_added_to_what_is_no_list(tmp_path: Path) -> None:
+def test_words_are_not_added_to_a_value_that_is_not_a_list(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("[skills]\ndisabled = 'a'\n")
     with pytest.raises(ConfigError, match="not a list of texts"):

@@ -88,7 +88,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
-def test_what_is_wrong_with_queries_is_one_sentence(document: Any, sentence: str) -> None:
+def test_an_invalid_query_file_is_reported_in_one_sentence(document: Any, sentence: str) -> None:
     with pytest.raises(EvalFileError) as raised:
         read_queries(eval_files(evals__eval_queries=document))
     assert str(raised.value).startswith("evals/eval_queries.json: ")
@@ -113,7 +113,7 @@ WRONG_TASKS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("row", "sentence"), WRONG_TASKS, ids=[sentence for _, sentence in WRONG_TASKS])
-def test_what_is_wrong_with_a_task_is_one_sentence(row: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_task_is_reported_in_one_sentence(row: dict[str, Any], sentence: str) -> None:
     with pytest.raises(EvalFileError, match=r"^evals/evals.json: entry 1") as raised:
         read_cases(eval_files(evals__evals=[row]))
     assert sentence in str(raised.value)

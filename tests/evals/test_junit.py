@@ -26,13 +26,13 @@ def test_every_status_is_reported_and_counted() -> None:
     assert suite[1][0].text == "why"
 
 
-def test_what_xml_cannot_say_is_replaced() -> None:
+def test_characters_that_xml_does_not_allow_are_replaced() -> None:
     root = ET.fromstring(junit_tests([trial("<&\"'>\x1b[2J\ud800", SkillTestStatus.FAILED, "\x00\uffff]]>")]))
     assert root[0][0].get("name") == "<&\"'>\ufffd[2J\ufffd"
     assert root[0][0][0].text == "\ufffd\ufffd]]>"
 
 
-def test_a_request_that_failed_says_who_won() -> None:
+def test_a_failed_request_names_the_selected_skill() -> None:
     class Other:
         name, deterministic = "other", True
 

@@ -66,7 +66,7 @@ class Listed:
         return JudgeChoice(triggered=query in self.description)
 
 
-def test_the_best_is_chosen_on_what_was_held_back_and_not_on_what_was_learnt() -> None:
+def test_the_best_is_chosen_on_held_out_requests() -> None:
     queries = [TriggerQuery(text=f"w{number}", should_trigger=True) for number in range(10)]
     splits = dict(zip((query.text for query in queries), assign_splits(queries), strict=True))
     train = [text for text, split in splits.items() if split is Split.TRAIN]

@@ -32,7 +32,7 @@ def test_another_winner_is_named_with_the_reason(tmp_path: Path) -> None:
     assert "sure" in choice.why
 
 
-def test_what_the_description_never_says_is_named(tmp_path: Path) -> None:
+def test_words_missing_from_the_description_are_named(tmp_path: Path) -> None:
     choice = ask(tmp_path, "repot the ficus before winter")
     assert choice.triggered is False
     assert "its description lacks 'repot', 'ficus', 'before', 'winter'" in choice.own

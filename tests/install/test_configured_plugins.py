@@ -48,7 +48,7 @@ def test_the_ref_of_a_row_is_that_of_its_source() -> None:
     assert ConfiguredPlugin(url="r9s:pdf", ref="^1").to_ref() == RegistryRef(alias="r9s", name="pdf", version="^1")
 
 
-def test_what_is_locked_is_not_lacking_unless_the_list_has_another_ref_or_name() -> None:
+def test_a_locked_plugin_is_not_missing_unless_its_ref_or_name_differs() -> None:
     lock = Lock({"pdf": prepared("pdf", url=URL).entry})
     there = [
         ConfiguredPlugin(url=f"git+{URL}"),

@@ -17,7 +17,7 @@ NEEDS = {
 }
 
 
-def test_what_a_skill_needs_comes_before_it() -> None:
+def test_dependencies_come_before_the_skill() -> None:
     assert in_order(["report"], NEEDS.get) == ("fonts", "pdf", "charts", "report")
 
 

@@ -61,7 +61,7 @@ def test_line_ends_and_tabs_are_those_of_the_file() -> None:
     [("{", 1), ('{"a": }', 1), ('{\n"a": 1\n"b": 2}', 3), ("{'a': 1}", 1), ('{"a": 1} {}', 1), ('{"a": "x', 1), ("{\n\n/* ", 3),
      ("[" * 500, 1), ('{"a" 1}', 1), ('{"a": tru}', 1)],
 )  # fmt: skip
-def test_what_is_not_json_is_named_with_its_line_and_left_alone(text: str, line: int) -> None:
+def test_invalid_json_is_reported_with_its_line_and_left_alone(text: str, line: int) -> None:
     with pytest.raises(JsoncError, match=f"^line {line}: "):
         with_member(text, ("x",), 1)
 

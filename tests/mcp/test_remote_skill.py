@@ -121,7 +121,7 @@ def files(tmp_path: Path, fetch: Server | None, entry: dict[str, Any] | None = N
     return RemoteSkillFiles(skill(entry), cache=str(tmp_path / "cache"), fetch=fetch)
 
 
-def test_only_what_is_read_is_fetched_and_only_once(tmp_path: Path) -> None:
+def test_only_files_that_are_read_are_fetched_and_only_once(tmp_path: Path) -> None:
     server = Server()
     held = files(tmp_path, server)
     assert [file.path for file in held.list()] == ["SKILL.md", "notes.md", "scripts/go.sh"]
@@ -180,7 +180,7 @@ def test_nothing_is_asked_for_that_the_entry_does_not_list(tmp_path: Path) -> No
     assert server.asked == []
 
 
-def test_what_was_tampered_with_on_disk_is_fetched_again(tmp_path: Path) -> None:
+def test_a_file_changed_on_disk_is_fetched_again(tmp_path: Path) -> None:
     server = Server()
     held = files(tmp_path, server)
     held.read("notes.md", limit=100)

@@ -108,7 +108,7 @@ def test_every_listed_file_reads_as_the_bytes_that_were_summed_up(tmp_path: Path
         "skill://missing/SKILL.md", "skill://pdf-forms/SKILL.md?x", "file:///etc/passwd", "skill://pdf-forms/%ff", "skill:///SKILL.md",
     ],
 )  # fmt: skip
-def test_nothing_is_read_but_what_an_entry_lists(tmp_path: Path, uri: str) -> None:
+def test_only_files_listed_in_an_entry_are_read(tmp_path: Path, uri: str) -> None:
     folder = skills(tmp_path, "pdf-forms") / "pdf-forms"
     (folder / "node_modules").mkdir()
     (folder / "node_modules/x.js").write_text("1")
@@ -150,7 +150,7 @@ def test_a_skill_that_is_closed_to_models_is_unlisted_and_still_answered_for(tmp
         ("wordy", {"description": "x" * 1025}),
     ],
 )
-def test_what_breaks_the_extension_is_withheld_from_it_and_not_from_the_tools(
+def test_skills_that_break_the_extension_are_hidden_from_it_but_not_from_the_tools(
     tmp_path: Path, name: str, options: dict[str, Any]
 ) -> None:
     skills(tmp_path, name, **options)

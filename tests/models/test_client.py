@@ -191,7 +191,7 @@ def test_a_refused_connection_is_not_retried() -> None:
         ("anthropic:c", "anthropic:c needs an API key"),
     ],
 )
-def test_what_is_missing_is_said_before_any_request(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_settings_are_reported_before_any_request(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
 

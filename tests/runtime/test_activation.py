@@ -64,7 +64,7 @@ def test_more_dependencies_than_places_are_refused() -> None:
         admit([], coming, 3)
 
 
-def test_deactivating_takes_along_what_came_only_for_it() -> None:
+def test_deactivating_removes_dependencies_that_no_other_skill_needs() -> None:
     rows = (row("base", by=ActivatedBy.DEPENDENCY), row("own"), row("top", dependencies=("base", "own")))
     kept, gone = deactivate(rows, "top")
     assert (names(kept), names(gone)) == (["own"], ["top", "base"])
@@ -80,19 +80,19 @@ def test_a_skill_that_is_needed_cannot_be_deactivated_first() -> None:
         deactivate((row("base"), row("top", dependencies=("base",))), "base")
 
 
-def test_deactivating_what_is_not_active_names_what_is() -> None:
+def test_deactivating_an_inactive_skill_names_the_active_ones() -> None:
     with pytest.raises(NotFoundError) as missing:
         deactivate((row("pdf"),), "csv")
     assert missing.value.hint == "active skills: pdf"
 
 
-def test_using_a_skill_uses_what_it_needs_too() -> None:
+def test_using_a_skill_marks_its_dependencies_as_used() -> None:
     rows = mark_used((row("base", 1), row("other", 5), row("top", 2, dependencies=("base",))), "top")
     order = sorted(rows, key=lambda each: each.last_use)
     assert names(tuple(order)) == ["other", "base", "top"]
 
 
-def test_dependencies_come_before_who_needs_them() -> None:
+def test_dependencies_come_before_their_dependents() -> None:
     needs = {"top": ("left", "right"), "left": ("base",), "right": ("base",), "base": ()}
     assert dependency_order("top", needs) == ("base", "left", "right", "top")
 
@@ -102,6 +102,6 @@ def test_a_circle_of_dependencies_is_drawn() -> None:
         dependency_order("a", {"a": ("b",), "b": ("c",), "c": ("a",)})
 
 
-def test_a_missing_dependency_names_who_wants_it() -> None:
+def test_a_missing_dependency_names_its_dependent() -> None:
     with pytest.raises(NotFoundError, match="'a' depends on 'gone', which is not installed or not enabled"):
         dependency_order("a", {"a": ("gone",)})

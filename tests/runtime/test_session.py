@@ -55,7 +55,7 @@ def test_the_frontmatter_is_not_given_to_the_model(skills: Path) -> None:
     assert "description:" not in session_over(skills).activate("a").text
 
 
-def test_a_session_knows_what_is_active_since_when_and_by_whom(skills: Path) -> None:
+def test_a_session_records_when_and_by_whom_a_skill_was_activated(skills: Path) -> None:
     session = session_over(skills)
     session.activate("a", by=ActivatedBy.MODEL)
     session.activate("b", by=ActivatedBy.TRIGGER)
@@ -350,7 +350,7 @@ def test_asking_again_without_arguments_keeps_the_ones_it_has(tmp_path: Path) ->
     assert session.active[0].arguments == "Ada"
 
 
-def test_what_was_read_before_is_counted_even_when_a_budget_is_looked_at(skills: Path, tmp_path: Path) -> None:
+def test_earlier_reads_count_towards_the_budget(skills: Path, tmp_path: Path) -> None:
     store = SqliteSessionStore(tmp_path / "s.sqlite")
     session = session_over(skills, services=SessionServices(store=store), budgets=Budgets(session=Allowance(activations=9)))
     session.activate("a")

@@ -36,7 +36,7 @@ def test_each_skill_is_read_once() -> None:
     assert reader.read == len(EXAMPLES) + 1
 
 
-def test_what_means_the_same_rises() -> None:
+def test_skills_of_similar_meaning_rank_higher() -> None:
     nearness = learnt().similarity(f"pdf forms. {EXAMPLES[0].description}", EXAMPLES)
     assert nearness is not None
     assert np.argmax(nearness) == 0
@@ -66,7 +66,7 @@ def test_saved_meanings_say_the_same() -> None:
     assert again.learn(EXAMPLES) == 0
 
 
-def test_what_is_saved_can_be_held_to_some_skills() -> None:
+def test_saved_embeddings_can_be_limited_to_some_skills() -> None:
     again = SkillEmbeddings.from_buffer(learnt().to_bytes(EXAMPLES[:2]), Letters())
     assert len(again) == 2
     assert again.learn(EXAMPLES) == len(EXAMPLES) - 2

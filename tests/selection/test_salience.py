@@ -30,7 +30,7 @@ def test_weights_are_moved_and_neither_made_nor_lost() -> None:
     assert not np.allclose(moved, weights)
 
 
-def test_what_to_do_gains_and_the_scenery_loses() -> None:
+def test_action_words_gain_weight_and_context_words_lose_it() -> None:
     query, trained = read_query(LONG), load_trained_data()
     weights = query.weights * trained.rarity(trained.places(query.hashes))
     gain = dict(zip(query.terms, (adjust_weights(query, weights, trained) / weights).tolist(), strict=True))

@@ -94,7 +94,7 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert [(m.id, m.score, m.confidence, m.reason) for m in first] == [(m.id, m.score, m.confidence, m.reason) for m in second]
 
 
-def test_what_a_skill_is_not_for_makes_us_less_sure() -> None:
+def test_a_negative_clause_lowers_the_confidence() -> None:
     open_minded = sample("letters", "Write letters to customers about invoices.")
     strict = sample("letters", "Write letters to customers about invoices. Do not use for legal contracts.")
     request = "write a legal contract letter"

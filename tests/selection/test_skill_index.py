@@ -75,7 +75,7 @@ def test_saving_after_changes_equals_saving_a_fresh_build() -> None:
     assert selector.index_bytes() == Selector(kept).index_bytes()
 
 
-def test_opening_notices_what_changed_since() -> None:
+def test_opening_an_index_detects_changed_skills() -> None:
     saved = Selector(EXAMPLES).index_bytes()
     now = [sample("pdf-forms", "Bake bread."), *EXAMPLES[2:], sample("brand-new", "Aloha")]
     opened = Selector.from_buffer(saved, now)
@@ -116,7 +116,7 @@ def test_adding_the_same_id_twice_is_an_error(selector: Selector) -> None:
         selector.add(EXAMPLES[0])
 
 
-def test_removing_what_is_not_there_is_an_error(selector: Selector) -> None:
+def test_removing_an_unknown_skill_is_an_error(selector: Selector) -> None:
     with pytest.raises(KeyError):
         selector.remove("home#missing")
 

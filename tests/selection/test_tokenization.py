@@ -40,7 +40,7 @@ def test_stems_are_porters(word: str, wanted: str) -> None:
         ("csharp", "c#"),
     ],
 )
-def test_what_is_one_word_to_a_reader_shares_a_stem(family: tuple[str, ...]) -> None:
+def test_forms_of_one_word_share_a_stem(family: tuple[str, ...]) -> None:
     assert len({stem(word) for word in family}) == 1
 
 

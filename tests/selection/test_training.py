@@ -91,7 +91,7 @@ def test_no_source_is_on_both_sides() -> None:
     assert len(set(fold.values())) == 5
 
 
-def test_what_an_author_quotes_becomes_a_request_and_leaves_the_skill() -> None:
+def test_a_quoted_phrase_becomes_a_request_and_is_removed_from_the_skill() -> None:
     said = '# Use\nTriggers when the user says:\n- "turn this recording into minutes"\n\n'
     body = said + '# Notes\nA "term of art here too" is not one.'
     skill = Plain("me#minutes", "minutes", 'Writes minutes. Use for "sum up what we decided today".', body)
@@ -114,7 +114,7 @@ def test_the_same_share_of_near_misses_gets_through_in_small_and_large_libraries
     assert through == pytest.approx({30: 0.3, 10_000: 0.2}, abs=0.01)
 
 
-def test_a_confidence_that_says_what_was_so_has_no_gap() -> None:
+def test_a_calibrated_confidence_has_no_gap() -> None:
     assert gap_of([(0.25, 1.0), (0.25, 0.0), (0.25, 0.0), (0.25, 0.0)]) == 0
     assert gap_of([(0.9, 0.0), (0.9, 1.0), (0.1, 0.0), (0.1, 0.0)]) == pytest.approx(25)
 

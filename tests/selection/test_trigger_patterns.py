@@ -50,6 +50,6 @@ def test_a_pattern_that_would_hang_python_takes_a_bounded_number_of_steps(patter
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a++", "(?>a)", "(?<!x)y", "[", "(((a{900}){900}){900})", "a" * 501])
-def test_what_cannot_be_run_safely_is_refused_with_a_reason(pattern: str) -> None:
+def test_an_unsafe_pattern_is_refused_with_a_reason(pattern: str) -> None:
     with pytest.raises(TriggerPatternError, match="ignored trigger pattern"):
         compile_pattern(pattern)

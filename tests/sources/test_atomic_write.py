@@ -52,7 +52,7 @@ def test_a_link_stays_a_link_and_its_target_changes(tmp_path: Path) -> None:
     assert (os.readlink(tmp_path / "config"), (tmp_path / "dotfiles/config").read_text()) == ("dotfiles/config", "new")
 
 
-def test_what_is_written_on_the_way_lies_beside_the_target_of_a_link_and_not_beside_the_link(tmp_path: Path) -> None:
+def test_the_temporary_file_is_beside_the_target_of_a_link_and_not_beside_the_link(tmp_path: Path) -> None:
     """A rename cannot cross file systems, and a dotfiles repository may be on another one."""
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "config").symlink_to("dotfiles/config")

@@ -153,7 +153,7 @@ def test_a_folder_without_a_name_in_it_is_called_after_itself(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "empty"])
-def test_what_is_no_skill_folder_is_invalid(tmp_path: Path, what: str) -> None:
+def test_a_folder_without_a_skill_is_invalid(tmp_path: Path, what: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidSkillError):

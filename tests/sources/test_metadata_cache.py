@@ -114,7 +114,7 @@ def test_only_what_is_below_a_folder_is_given(tmp_path: Path) -> None:
     assert folders(cache.load("/")) == set(kept)
 
 
-def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_cached_row_is_read_back_unchanged(tmp_path: Path) -> None:
     cache = MetadataCache(str(tmp_path / "cache.sqlite"))
     kept = offer("x", folder="/a/x", flags=3, needs='[["git"],[],null,[]]', description="é 漢 'quoted'")
     cache.save([kept], removed=())

@@ -102,7 +102,7 @@ def test_a_larger_depth_sees_the_rest(tmp_path: Path) -> None:
     assert (names(result), result.warnings) == (["seventh"], [])
 
 
-def test_a_search_stops_after_so_many_folders_and_says_where(tmp_path: Path) -> None:
+def test_a_search_stops_at_the_folder_limit_and_says_where(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / f"empty{number}").mkdir()
     result = find_skill_folders(str(tmp_path), directories=5)
@@ -111,7 +111,7 @@ def test_a_search_stops_after_so_many_folders_and_says_where(tmp_path: Path) -> 
     assert cut.endswith("; raise skills.max_directories to see the rest")
 
 
-def test_what_was_found_before_the_bound_is_kept_in_order(tmp_path: Path) -> None:
+def test_skills_found_before_the_limit_are_kept_in_order(tmp_path: Path) -> None:
     for name in ("c", "a", "b"):
         write_skill(tmp_path, name)
         (tmp_path / f"empty-{name}").mkdir()

@@ -22,7 +22,7 @@ def codes_in(files: list[Path]) -> set[str]:
 
 
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
-def test_a_code_is_written_for_the_person_who_met_it(code: Code) -> None:
+def test_a_code_is_explained_for_its_reader(code: Code) -> None:
     assert re.fullmatch(r"SK[0-3]\d\d", code.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.name)
     assert code.text.endswith((".", "`"))
@@ -101,5 +101,5 @@ def test_judging_changes_the_weight_and_nothing_else() -> None:
     )
 
 
-def test_lenient_says_nothing_of_what_it_does_not_mind() -> None:
+def test_lenient_reports_nothing_that_it_allows() -> None:
     assert apply_verdict(problem("SK160", "unknown"), Verdict.LENIENT) is None

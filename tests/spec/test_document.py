@@ -113,6 +113,6 @@ def test_no_bytes_make_it_raise(data: bytes) -> None:
 
 
 @given(head=st.from_regex(r"([a-z]+: [a-z ]+\n)*", fullmatch=True), body=st.text(alphabet="ab-# \n"))
-def test_what_was_put_together_comes_apart_again(head: str, body: str) -> None:
+def test_a_composed_document_is_split_again(head: str, body: str) -> None:
     document = split_document(f"---\n{head}---\n{body}".encode())
     assert (document.frontmatter, document.body) == (head, body)

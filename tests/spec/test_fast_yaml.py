@@ -111,7 +111,7 @@ WORDS = st.text(alphabet="abc é.,'-()[]/%@=~", min_size=1, max_size=30)
 
 
 @given(description=WORDS, licence=WORDS, label=WORDS)
-def test_whatever_it_answers_is_what_the_slow_parser_answers(description: str, licence: str, label: str) -> None:
+def test_the_fast_parser_agrees_with_the_slow_one(description: str, licence: str, label: str) -> None:
     head = f"name: my-skill\ndescription: {description}\nlicense: {licence}\nmetadata:\n  label: {label}\n"
     answer = fast(head=head)
     assert answer is None or answer == slow(head=head)

@@ -125,7 +125,7 @@ def test_tools_are_written_with_spaces() -> None:
 
 
 @given(st.text())
-def test_reading_what_was_read_changes_nothing(text: str) -> None:
+def test_parsing_twice_changes_nothing(text: str) -> None:
     tools = parse_tools(text)
     if is_balanced(text):
         assert parse_tools(format_tools(tools)) == tools

@@ -88,7 +88,7 @@ def test_memory_is_one_of_the_implementations_of_files() -> None:
     assert isinstance(MemoryFiles({}), Files)
 
 
-def test_memory_gives_back_what_was_put_in() -> None:
+def test_memory_files_return_their_contents() -> None:
     files = MemoryFiles({"SKILL.md": b"x", "./scripts//run.py": b"print()"})
     assert files.read("scripts/run.py", limit=100) == b"print()"
     assert files.read("./SKILL.md", limit=1) == b"x"

@@ -96,7 +96,7 @@ def test_a_resource_over_the_limit_is_refused() -> None:
         load(MemoryFiles({"SKILL.md": SKILL, "a": b"12345"})).resource("a", limit=4)
 
 
-def test_what_no_model_could_use_is_an_invalid_skill_with_its_report() -> None:
+def test_an_unusable_skill_is_invalid_with_its_report() -> None:
     with pytest.raises(InvalidSkillError) as caught:
         load(MemoryFiles({"SKILL.md": b"---\nname: pdf\n---\n"}), folder="pdf")
     assert str(caught.value) == "pdf is not a skill: there is no description"

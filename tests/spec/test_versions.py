@@ -34,7 +34,7 @@ def test_a_build_distinguishes_versions_and_does_not_order_them() -> None:
     ["", "1", "1.2", "v1.2.3", "1.2.3.4", "01.2.3", "1.2.03", "1.2.3-", "1.2.3-01", "1.2.3-a..b", "1.2.3+", "1.2.3\n", " 1.2.3",
      "1.2.x", "١.2.3", "1.2.3-ü", "1" * 16 + ".0.0", "1.0.0-" + "a" * 200],
 )  # fmt: skip
-def test_what_is_no_version_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_version_is_rejected(text: str) -> None:
     assert not is_version(text)
     with pytest.raises(UsageError, match="is not a version"):
         Version.parse(text)
@@ -83,7 +83,7 @@ FITS = {
 
 
 @pytest.mark.parametrize(("text", "inside", "outside"), [(text, *sides) for text, sides in FITS.items()])
-def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> None:
+def test_a_range_matches_as_in_npm(text: str, inside: str, outside: str) -> None:
     wanted = VersionRange.parse(text)
     assert [version for version in inside.split() if Version.parse(version) not in wanted] == []
     assert [version for version in outside.split() if Version.parse(version) in wanted] == []
@@ -92,7 +92,7 @@ def test_a_range_takes_what_npm_takes(text: str, inside: str, outside: str) -> N
 @pytest.mark.parametrize(
     "text", ["^", "latest", "1.2.3.4", "^^1", "1.x.3", "x.1", ">=", "1 -", "^1.2-", "^1,2", "1.2.3 -2", "1" * 200]
 )
-def test_what_is_no_range_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_range_is_rejected(text: str) -> None:
     with pytest.raises(UsageError, match="is not a version range"):
         VersionRange.parse(text)
 
@@ -103,7 +103,7 @@ def test_the_best_is_the_newest_that_fits() -> None:
     assert VersionRange.parse("^3").best(versions) is None
 
 
-def test_who_asks_for_none_gets_a_release_and_a_try_only_of_what_was_never_released() -> None:
+def test_without_a_range_a_release_is_chosen_and_a_prerelease_only_if_there_is_no_release() -> None:
     assert str(newest_version(map(Version.parse, ["1.0.0", "2.0.0-rc.1", "1.1.0"]))) == "1.1.0"
     assert str(newest_version(map(Version.parse, ["2.0.0-rc.1", "2.0.0-rc.2"]))) == "2.0.0-rc.2"
     assert newest_version([]) is None
@@ -120,7 +120,7 @@ _versions = st.builds(Version, _numbers, _numbers, _numbers, _words)
 
 
 @given(_versions)
-def test_a_version_is_what_it_is_written_as(version: Version) -> None:
+def test_a_version_keeps_its_written_form(version: Version) -> None:
     assert Version.parse(str(version)) == version
 
 

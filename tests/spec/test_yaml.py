@@ -90,7 +90,7 @@ def test_flow_collections_are_yaml() -> None:
         ("a: @b", "SK008", (1, 4)),
     ],
 )
-def test_what_parsers_disagree_on_is_refused_where_it_stands(text: str, code: str, place: tuple[int, int]) -> None:
+def test_ambiguous_yaml_is_refused_with_its_place(text: str, code: str, place: tuple[int, int]) -> None:
     assert refusals(text)[0][0] == code
     if code != "SK008" or "[" not in text:
         assert refusals(text)[0][1:] == place

@@ -253,7 +253,7 @@ class AdapterConformance:
                 assert any("skill_content" in text for text in results), mode
                 assert any("sunny in Oslo" in text for text in results), mode
 
-    def test_two_conversations_do_not_share_what_is_active(self, tmp_path: Path) -> None:
+    def test_two_conversations_do_not_share_active_skills(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [self.load("chart"), says("one"), self.load("chart"), says("two")]) as agent:
             agent.asks("Draw Oslo.")
             agent.asks("Draw Oslo.")

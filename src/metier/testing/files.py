@@ -43,7 +43,7 @@ class FilesConformance:
         assert len(files.read("SKILL.md", limit=100)) == 100
         assert _code(files, "SKILL.md", limit=99) == "refused"
 
-    def test_what_is_not_there_is_not_found(self) -> None:
+    def test_a_missing_item_is_not_found(self) -> None:
         files = self.make(_SKILL)
         for path in ("nothing.md", "scripts/nothing.py", "nothing/at/all", "SKILL.MD"):
             assert _code(files, path) == "not-found", path

@@ -74,7 +74,7 @@ class RegistryStoreConformance:
 
         run_now(run())
 
-    def test_what_was_published_comes_back_whole(self, tmp_path: Path) -> None:
+    def test_a_published_package_is_read_back_unchanged(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             wanted = draft("pdf", description="Zürich 'quoted' % ? \\ 漢字", tags=("a", "b-c"), license="MIT")
             card, release, created = await store.publish(wanted, ("acme",))
@@ -89,7 +89,7 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_what_is_not_there_is_none(self, tmp_path: Path) -> None:
+    def test_a_missing_item_is_none(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             assert await store.find_package("skill", "pdf") is None
             assert await store.release(1, "1.0.0") is None
@@ -128,7 +128,7 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_a_name_belongs_to_who_came_first(self, tmp_path: Path) -> None:
+    def test_a_name_belongs_to_its_first_publisher(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await store.publish(draft("pdf"), ("acme",))
             await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
@@ -227,7 +227,7 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_what_is_deleted_keeps_its_name_until_it_is_purged(self, tmp_path: Path) -> None:
+    def test_a_deleted_package_keeps_its_name_until_it_is_purged(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             card, _, _ = await store.publish(draft("pdf"), None)
             await store.set_status(card.id, "deleted", reason="leak", event=event("delete", at=5_000))
@@ -376,7 +376,7 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_two_who_ask_at_once_get_different_jobs(self, tmp_path: Path) -> None:
+    def test_two_concurrent_workers_get_different_jobs(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             for number in range(4):
                 await store.enqueue("scan", str(number), due=0)
@@ -402,7 +402,7 @@ class RegistryStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_settings_are_kept_as_they_were_first(self, tmp_path: Path) -> None:
+    def test_the_first_value_of_a_setting_is_kept(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             assert await store.setting("k", "one") == "one"
             assert await store.setting("k", "two") == "one"
@@ -448,7 +448,7 @@ class BlobStoreConformance:
 
         self._with(tmp_path, body)
 
-    def test_what_is_not_there_is_not_found(self, tmp_path: Path) -> None:
+    def test_a_missing_item_is_not_found(self, tmp_path: Path) -> None:
         async def body(blobs: BlobStore) -> None:
             assert await _is_missing(blobs, "0" * 64)
             await blobs.delete("0" * 64)

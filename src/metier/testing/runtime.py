@@ -63,7 +63,7 @@ class RunnerConformance:
     def test_a_script_that_is_not_there_is_not_found(self, tmp_path: Path) -> None:
         self._refused(tmp_path, NotFoundError, script="scripts/other.py")
 
-    def test_only_what_lies_under_scripts_is_run(self, tmp_path: Path) -> None:
+    def test_only_files_under_scripts_are_run(self, tmp_path: Path) -> None:
         for script in ("SKILL.md", "../tried/scripts/go.py", "/bin/true", "references/x.py"):
             self._refused(tmp_path, RefusedError, script=script)
 
@@ -150,7 +150,7 @@ class SessionStoreConformance:
             thread.join()
         assert len(store.active("s")) == 20
 
-    def test_clearing_forgets_the_session_and_what_it_used(self, tmp_path: Path) -> None:
+    def test_clearing_deletes_the_session_and_its_usage(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
         with store.edit("s") as draft:
             draft.active = (active_skill("pdf"),)

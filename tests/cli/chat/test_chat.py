@@ -168,7 +168,7 @@ def test_a_conversation_is_listed_found_exported_and_gone_on_with(shell: Shell) 
     assert shell("session", "list", "--json").data["sessions"] == []
 
 
-def test_ctrl_c_ends_a_run_cleanly_and_what_was_said_is_kept(shell: Shell, model: ModelServer) -> None:
+def test_ctrl_c_ends_a_run_cleanly_and_keeps_the_text_so_far(shell: Shell, model: ModelServer) -> None:
     process = shell.start("run", "slow please", variables={"PYTHONUNBUFFERED": "1"})
     eventually(lambda: model.requests, "the model is asked")
     time.sleep(0.5)

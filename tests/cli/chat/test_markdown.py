@@ -31,5 +31,5 @@ def test_up_to_the_last_blank_line_outside_code(text: str, done: str) -> None:
 
 
 @given(st.text("a \n`~#|-*", max_size=60), st.text("a \n`~#|-*", max_size=20))
-def test_what_is_finished_stays_so_whatever_comes(text: str, more: str) -> None:
+def test_finished_blocks_do_not_change_as_text_arrives(text: str, more: str) -> None:
     assert finished_length(text + more) >= finished_length(text)

@@ -92,7 +92,7 @@ def test_of_several_in_one_source_the_folder_is_asked_for(shell: Shell) -> None:
     assert shell.home.exists()
 
 
-def test_a_link_goes_and_what_it_points_to_stays(shell: Shell) -> None:
+def test_a_link_is_deleted_and_its_target_is_kept(shell: Shell) -> None:
     outside = shell.skill("outside", root=shell.project / "elsewhere")
     shell.skills.mkdir(parents=True)
     (shell.skills / "link").symlink_to(outside)

@@ -21,7 +21,7 @@ def test_off_and_on_again(shell: Shell, group: tuple[str, ...], name: str) -> No
     assert shell(*group, "disable", name).ok().out == f"{name} is disabled (disabled in the configuration)\n"
 
 
-def test_what_a_person_wrote_in_the_configuration_stays(shell: Shell) -> None:
+def test_hand_written_configuration_is_kept(shell: Shell) -> None:
     shell.skill("pdf")
     shell.write_config('# mine\n[skills]\ndisabled = ["other"]  # for now\n\n[cache]\nenabled = true\n')
     shell("skill", "disable", "pdf").ok()

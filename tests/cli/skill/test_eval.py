@@ -47,7 +47,7 @@ def test_a_skill_that_triggers_when_it_should_passes(shell: Shell) -> None:
 
 
 @pytest.mark.usefixtures("_python")
-def test_a_failure_says_who_won_instead_and_why(shell: Shell) -> None:
+def test_a_failure_names_the_selected_skill_and_the_reason(shell: Shell) -> None:
     plants(shell, [{"query": "plot the sales in sales.csv as a chart", "should_trigger": True}])
     done = shell("skill", "eval", "plants")
     assert done.code == 1
@@ -319,7 +319,7 @@ def test_optimize_says_when_a_model_proposes_nothing_that_can_be_used(shell: She
     assert "No usable proposal; keeping the current description" in done.out
 
 
-def test_optimize_leaves_alone_what_passes_and_what_is_bundled(shell: Shell) -> None:
+def test_optimize_skips_passing_and_bundled_skills(shell: Shell) -> None:
     plants(shell)
     assert "Every request passes; keeping the current description" in shell("skill", "optimize", "plants").ok().out
     shell("skill", "optimize", "hello-world", "--write").failed(5, "hello-world is bundled with metier")

@@ -46,7 +46,7 @@ def test_a_diff_moves_no_cursor(shell: Shell) -> None:
     assert b"\x1b" not in shell("skill", "fix", "--dry-run", "pdf").raw
 
 
-def test_what_needs_a_decision_is_left_and_counted(shell: Shell) -> None:
+def test_problems_that_need_a_decision_are_left_and_counted(shell: Shell) -> None:
     shell.skill("pdf", data=b"---\nname: Pdf\nunknown: key\n---\n")
     ran = shell("skill", "fix", "pdf")
     assert ran.code == 1

@@ -291,7 +291,7 @@ def test_agents_md_lists_the_projects_skills_and_only_once(shell: Shell, repo: P
     assert (shell.project / "AGENTS.md").read_text() == text
 
 
-def test_what_a_killed_installer_left_is_found_and_cleared(shell: Shell, repo: Path) -> None:
+def test_leftovers_of_a_killed_installer_are_removed(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--skill", "pdf").ok()
     left = shell.home / ".metier/plugins/.metier-stage-dead"
     (left / ".cache/0").mkdir(parents=True)
@@ -335,7 +335,7 @@ def evil(tmp_path: Path) -> Path:
     return write_skill(tmp_path / "evil", "notes", body=EVIL)
 
 
-def test_what_the_scan_blocks_is_refused_and_nothing_is_left(shell: Shell, evil: Path) -> None:
+def test_a_blocked_skill_is_refused_and_nothing_is_left(shell: Shell, evil: Path) -> None:
     assert shell("skill", "scan", str(evil)).code == 1
     ran = shell("skill", "install", str(evil), "--force").failed(5, "notes is blocked", "--unsafe")
     assert "SKILL.md:" in ran.err
@@ -346,7 +346,7 @@ def test_what_the_scan_blocks_is_refused_and_nothing_is_left(shell: Shell, evil:
     assert shell.listed() == {"notes": "enabled"}
 
 
-def test_on_a_terminal_what_the_scan_blocks_is_a_question(shell: Shell, evil: Path) -> None:
+def test_on_a_terminal_a_blocked_skill_is_a_question(shell: Shell, evil: Path) -> None:
     for answer, state in (("n", {}), ("y", {"notes": "enabled"})):
         child = shell.terminal("skill", "install", str(evil), columns=200)
         child.expect("block")
@@ -420,7 +420,7 @@ def test_all_detected_agents_where_there_are_none_says_so(shell: Shell, repo: Pa
     assert (shell.home / ".claude/skills/docx/SKILL.md").is_file()
 
 
-def test_a_folder_with_what_no_skill_may_hold_is_refused_and_leaves_nothing(shell: Shell, repo: Path) -> None:
+def test_a_folder_with_forbidden_files_is_refused_and_leaves_nothing(shell: Shell, repo: Path) -> None:
     folder = repo / "skills/pdf"
     hostile: dict[str, Callable[[Path], object]] = {
         "a pipe": lambda file: os.mkfifo(file),

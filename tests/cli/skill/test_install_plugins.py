@@ -26,7 +26,7 @@ def listed(shell: Shell, tmp_path: Path) -> Shell:
     return shell
 
 
-def test_one_command_installs_what_is_listed_and_the_second_time_nothing(listed: Shell) -> None:
+def test_one_command_installs_the_listed_plugins_and_a_second_run_nothing(listed: Shell) -> None:
     assert listed("skill", "manage", "list").ok().out.count("(configured, not installed)") == 2
     assert listed("skill", "install", "--dry-run").ok().out.count("+ install") == 3
     assert not (listed.home / ".metier/plugins").exists()
@@ -36,7 +36,7 @@ def test_one_command_installs_what_is_listed_and_the_second_time_nothing(listed:
     assert listed("skill", "manage", "list", "--json").data["not_installed"] == []
 
 
-def test_a_new_row_is_installed_beside_what_is_locked_and_what_is_gone_comes_back(listed: Shell, tmp_path: Path) -> None:
+def test_a_new_row_is_installed_and_a_missing_skill_is_restored(listed: Shell, tmp_path: Path) -> None:
     listed("skill", "install").ok()
     shutil.rmtree(listed.home / ".metier/plugins/docx")
     write_skill(tmp_path, "third")
@@ -44,7 +44,7 @@ def test_a_new_row_is_installed_beside_what_is_locked_and_what_is_gone_comes_bac
     assert listed("skill", "install").ok().out.endswith("Installed 2 skills; 2 already up to date\n")
 
 
-def test_frozen_refuses_what_is_listed_and_not_locked(listed: Shell) -> None:
+def test_frozen_refuses_listed_plugins_that_are_not_locked(listed: Shell) -> None:
     listed("skill", "install", "--frozen").failed(5, "the lock lacks", "without --frozen")
     listed("skill", "install").ok()
     listed("skill", "install", "--frozen").ok()
@@ -69,7 +69,7 @@ def test_switching_one_skill_of_a_plugin_that_is_off_leaves_the_others_off(liste
     assert listed.listed() == {"docx": "enabled", "xlsx": "disabled"}
 
 
-def test_what_is_removed_leaves_the_list_with_its_last_skill(listed: Shell) -> None:
+def test_removing_the_last_skill_removes_the_row(listed: Shell) -> None:
     listed("skill", "install").ok()
     listed("skill", "manage", "remove", "docx", "--yes").ok()
     assert "two" in listed.config.read_text()

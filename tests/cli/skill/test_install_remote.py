@@ -72,7 +72,7 @@ def test_without_encryption_only_loopback_or_on_request(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"<html>Log in</html>", b"", b"PK\3\4 not a zip", packed()[:-30]])
-def test_what_is_no_skill_leaves_nothing_behind(shell: Shell, broken: bytes) -> None:
+def test_a_folder_without_a_skill_leaves_nothing_behind(shell: Shell, broken: bytes) -> None:
     with site({"/pdf.zip": Answer(broken)}) as server:
         ran = shell("skill", "install", f"{server.url}/pdf.zip")
         assert ran.code in (3, 5) and ran.err.count("\n") == 2, ran

@@ -103,7 +103,7 @@ def test_a_waiver_lets_it_pass(shell: Shell) -> None:
     shell("skill", "scan", "notes", "--waivers", "waivers.toml").failed(2, "something other")
 
 
-def test_what_is_not_there_is_not_found(shell: Shell) -> None:
+def test_a_missing_item_is_not_found(shell: Shell) -> None:
     shell("skill", "scan", "nothing").failed(3, "no skill is named")
 
 

@@ -41,7 +41,7 @@ def test_the_same_skill_is_kept_once(cache: SkillCache) -> None:
     assert len(before) == 1
 
 
-def test_what_is_not_there_is_none(cache: SkillCache) -> None:
+def test_a_missing_item_is_none(cache: SkillCache) -> None:
     assert cache.get("sha256:" + "0" * 64) is None
     assert cache.recall("nothing") is None
     assert (cache.size(), cache.clean(), cache.verify()) == (CacheSize(skills=0, bytes=0), CacheSize(skills=0, bytes=0), ())

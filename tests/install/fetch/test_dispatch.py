@@ -259,7 +259,7 @@ def test_a_single_skill_file(access: Access) -> None:
 
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE html>", b"", b"no frontmatter", b"PK\3\4", b"\xff\xfe"])
-def test_i39_what_is_no_skill_is_refused_with_what_it_begins_with(access: Access, body: bytes) -> None:
+def test_i39_a_file_that_is_not_a_skill_is_refused_with_its_first_bytes(access: Access, body: bytes) -> None:
     with site({"/SKILL.md": Answer(body)}) as server, pytest.raises(RefusedError):
         brought(f"{server.url}/SKILL.md", access)
 
@@ -462,7 +462,7 @@ def test_progress_is_reported_for_each_ref(access: Access) -> None:
     assert max(step.done for step in first) == max(step.total or 0 for step in first) > 200_000
 
 
-def test_what_is_fetched_is_what_a_folder_of_it_is(tmp_path: Path, access: Access) -> None:
+def test_a_fetched_skill_equals_the_same_folder_on_disk(tmp_path: Path, access: Access) -> None:
     folder = write_skill(tmp_path, "a")
     with site({"/x.zip": Answer(pack(DiskFiles(folder)))}) as server:
         assert brought(f"{server.url}/x.zip", access).skills[0].digest == brought("./a", access).skills[0].digest

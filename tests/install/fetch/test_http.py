@@ -38,7 +38,7 @@ def test_a_body_comes_with_its_etag_type_and_address() -> None:
     assert (reply.body, reply.etag, reply.content_type, reply.url) == (b"hello", '"1"', "text/markdown", f"{server.url}/x")
 
 
-def test_what_has_not_changed_is_not_sent_again() -> None:
+def test_an_unchanged_file_is_not_sent_again() -> None:
     def answer(seen: Seen) -> Answer:
         return Answer(status=304) if seen.headers.get("if-none-match") == '"1"' else Answer(b"new", headers={"ETag": '"2"'})
 
@@ -99,7 +99,7 @@ def test_i37_six_redirects_are_too_many() -> None:
     "target",
     ["file:///etc/passwd", "ftp://example.com/x", "", "javascript:x", "https://u:p@example.com/", "http://[", "data:,x"],
 )
-def test_a_redirect_to_what_is_no_web_address_is_refused(target: str) -> None:
+def test_a_redirect_to_another_scheme_is_refused(target: str) -> None:
     with site({"/a": redirect(target)}) as server, pytest.raises(MetierError) as caught:
         client().get(f"{server.url}/a", limit=LIMIT)
     assert not isinstance(caught.value, HttpNotFoundError)
@@ -348,7 +348,7 @@ def test_a_proxy_is_the_one_of_the_environment_that_was_given() -> None:
     assert proxy_for(read_address("http://a.example.com/"), {"HTTP_PROXY": "http://evil"}) == ""
 
 
-def test_a_proxy_is_used_for_what_is_not_here() -> None:
+def test_a_proxy_is_used_for_remote_hosts() -> None:
     with site({"http://skills.example/x": Answer(b"by proxy")}) as server:
         http = client(environment={"http_proxy": server.url}, insecure=True)
         assert http.get("http://skills.example/x", limit=LIMIT).body == b"by proxy"

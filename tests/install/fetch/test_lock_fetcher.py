@@ -55,7 +55,7 @@ def skill(found: FetchedSkill | MetierError) -> FetchedSkill:
     return found
 
 
-def test_a_restore_takes_the_locked_commit_and_not_what_is_newer(tmp_path: Path, server: Site, access: Access) -> None:
+def test_a_restore_takes_the_locked_commit_and_not_a_newer_one(tmp_path: Path, server: Site, access: Access) -> None:
     repository = Repository(tmp_path / "git/r.git")
     repository.commit(files("pdf", "docx"))
     store = store_in(tmp_path)
@@ -149,7 +149,7 @@ def test_one_server_that_is_down_does_not_hide_the_others(tmp_path: Path, server
     assert (found[0].problem, bool(found[1].problem)) == ("", True)
 
 
-def test_a_folder_is_compared_by_what_is_in_it(tmp_path: Path, access: Access) -> None:
+def test_a_folder_is_compared_by_its_contents(tmp_path: Path, access: Access) -> None:
     write_skill(tmp_path / "repo/skills", "pdf")
     store = store_in(tmp_path)
     install(store, access, str(tmp_path / "repo"))

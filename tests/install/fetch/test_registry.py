@@ -89,7 +89,7 @@ def test_a_ref_means_a_version_a_tag_or_the_newest_of_a_range(tmp_path: Path, wa
         assert f"Version {version}." in skill.files.read("SKILL.md", limit=10_000).decode()
 
 
-def test_a_range_that_nothing_fits_names_what_there_is() -> None:
+def test_an_unmatched_range_names_the_available_versions() -> None:
     ref = RegistryRef(alias="internal", name="a", version="^3")
     releases = [RemoteRelease(version="1.0.0"), RemoteRelease(version="3.0.0", yanked=True), RemoteRelease(version="nonsense")]
     with pytest.raises(SkillNotFoundError) as caught:

@@ -119,7 +119,7 @@ def test_an_old_entry_with_files_that_leave_or_without_a_skill_is_skipped(files:
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"[]", b"{}", b'{"skills": 5}', b"[" * 100_000, b"\xff"])
-def test_what_is_no_index_is_refused(data: bytes) -> None:
+def test_an_invalid_index_is_refused(data: bytes) -> None:
     with pytest.raises(RefusedError) as caught:
         read_index(data, URL)
     assert caught.value.rule == "well-known-index"

@@ -254,7 +254,7 @@ def test_a_redirect_of_a_repository_into_another_network_is_refused(tmp_path: Pa
     ("status", "kind"),
     [(404, NotFoundError), (401, RefusedError), (403, RefusedError), (500, UnavailableError), (503, UnavailableError)],
 )
-def test_what_a_git_server_says_becomes_the_right_error(tmp_path: Path, status: int, kind: type[Exception]) -> None:
+def test_messages_of_git_servers_become_the_right_error(tmp_path: Path, status: int, kind: type[Exception]) -> None:
     with site({"/r.git/info/refs": Answer(status=status)}) as server, pytest.raises(kind):
         remote(f"{server.url}/r.git", tmp_path).refs()
 
@@ -472,7 +472,7 @@ def test_ssh_is_the_users_own_and_does_not_ask(repository: Repository, tmp_path:
     assert "git@example.com git-upload-pack" in called
 
 
-def test_a_password_in_what_git_says_is_not_repeated() -> None:
+def test_a_password_in_gits_output_is_not_repeated() -> None:
     said = explain(
         "fatal: unable to access 'https://me:s3cret@example.com/r.git/': The requested URL returned error: 403", ["fetch"]
     )

@@ -22,7 +22,7 @@ def test_a_new_machine_gets_the_same_set_and_the_lock_stays_to_the_byte(tmp_path
     assert snapshot(tmp_path) == before
 
 
-def test_what_is_as_it_should_be_is_not_fetched(tmp_path: Path) -> None:
+def test_an_intact_skill_is_not_fetched(tmp_path: Path) -> None:
     installed(store_in(tmp_path), prepared("pdf"), prepared("docx"))
     shutil.rmtree(tmp_path / "home/.metier/plugins/pdf")
     fetcher = FakeFetcher(fetched("pdf"))

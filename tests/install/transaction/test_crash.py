@@ -52,7 +52,7 @@ def test_ctrl_c_at_every_point_leaves_nothing_to_repair(scenario: str, quick_pat
         assert crash.after in ("old", "new"), crash
 
 
-def test_the_next_installer_finishes_what_a_killed_one_had_decided(tmp_path: Path) -> None:
+def test_the_next_installer_completes_the_transaction_of_a_killed_one(tmp_path: Path) -> None:
     installed(store_in(tmp_path), prepared("pdf"), prepared("docx"), targets=("claude-code",))
     code = f"""
         import os, signal, sys

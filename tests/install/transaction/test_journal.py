@@ -31,7 +31,7 @@ def test_an_exchange_is_made_once_however_often_it_is_asked_for(tmp_path: Path) 
     assert ((old / "SKILL.md").read_text(), (new / "SKILL.md").read_text()) == ("old", "new")
 
 
-def test_what_has_no_predecessor_is_moved_and_moved_back(tmp_path: Path) -> None:
+def test_a_new_path_is_moved_and_moved_back(tmp_path: Path) -> None:
     new = folder(tmp_path, "new", "new")
     move = moved(new, tmp_path / "final")
     move.make()
@@ -41,7 +41,7 @@ def test_what_has_no_predecessor_is_moved_and_moved_back(tmp_path: Path) -> None
     assert not (tmp_path / "final").exists()
 
 
-def test_what_only_goes_can_come_back(tmp_path: Path) -> None:
+def test_a_removal_can_be_rolled_back(tmp_path: Path) -> None:
     old = folder(tmp_path, "old", "old")
     move = Move(str(tmp_path / "aside"), str(old))
     move.make()

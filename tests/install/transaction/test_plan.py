@@ -151,7 +151,7 @@ def test_removing_leaves_a_link_made_by_another_program() -> None:
     assert verbs(plan((), {"pdf": placed(OLD, linked=True)}, disk, remove=["pdf"])) == [Verb.REMOVE, Verb.KEEP]
 
 
-def test_what_is_gone_already_needs_no_step_to_go() -> None:
+def test_a_path_that_is_already_gone_needs_no_step() -> None:
     assert plan((), {"pdf": placed(OLD, linked=True)}, {}, remove=["pdf"]) == ()
 
 

@@ -92,7 +92,7 @@ def test_a_search_finds_by_words_typos_and_filters(shell: Shell) -> None:
     assert (named["skills"][0]["name"], following["skills"][0]["name"]) == ("own-notes", "star-map")
 
 
-def test_what_was_asked_before_is_answered_offline(shell: Shell) -> None:
+def test_an_earlier_query_is_answered_offline(shell: Shell) -> None:
     shell("skill", "search", "tide").ok()
     assert "tide-tables" in shell("skill", "search", "tide", "--offline").ok().out
     shell("skill", "search", "moon", "--offline").failed(4, "not cached")
@@ -176,7 +176,7 @@ def test_without_a_token_publishing_says_how_to_log_in(anonymous: Shell, server:
     anonymous("skill", "publish", str(folder)).ok()
 
 
-def test_a_yanked_version_is_found_no_more_but_can_be_taken_back(shell: Shell, server: ServerProcess) -> None:
+def test_a_yanked_version_is_not_found_until_it_is_unyanked(shell: Shell, server: ServerProcess) -> None:
     server.publish(archive("old-map", "1.0.0"))
     server.publish(archive("old-map", "1.1.0"))
     assert shell("skill", "yank", "old-map@1.1.0", "--reason", "wrong coast").ok().out == "Yanked old-map 1.1.0\n"

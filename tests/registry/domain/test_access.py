@@ -35,7 +35,7 @@ def test_a_token_is_nowhere_on_the_disk(here: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "mtr_", "x" * 53, "mtr_" + "0" * 49, "Bearer", "é"])
-def test_what_is_no_token_is_not_taken_for_one(here: Site, text: str) -> None:
+def test_an_invalid_token_is_refused(here: Site, text: str) -> None:
     answer = here.client.get("/skills", headers={b"authorization": f"Bearer {text}".encode()})
     assert answer.status_code == 401
 
@@ -65,7 +65,7 @@ SCOPES = {
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_scope_allows_what_it_says_and_nothing_else(here: Site, scope: str) -> None:
+def test_a_scope_allows_its_own_actions_only(here: Site, scope: str) -> None:
     here.publish("secret", "1.0.0", query="namespace=acme")
     token = here.token("reader", scope)
     got = (
@@ -78,14 +78,14 @@ def test_a_scope_allows_what_it_says_and_nothing_else(here: Site, scope: str) ->
     assert got == SCOPES[scope]
 
 
-def test_a_holder_yanks_what_its_own_namespace_has(here: Site) -> None:
+def test_a_holder_yanks_packages_of_its_own_namespace(here: Site) -> None:
     here.publish("pdf", "1.0.0", query="namespace=acme")
     assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("other", "yank")).status_code == 404
     assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("acme", "publish:acme")).status_code == 403
     assert here.post("/skills/pdf/versions/1.0.0/yank", token=here.token("acme", "yank")).status_code == 200
 
 
-def test_what_is_private_is_not_there_for_others(here: Site) -> None:
+def test_a_private_package_is_hidden_from_others(here: Site) -> None:
     own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
     here.publish("secret", "1.0.0", token=own, query="")
     below = ("", "/download", "/1.0.0.zip", "/versions", "/files/SKILL.md", "/readme", "/badge.svg", "/stats")
@@ -103,7 +103,7 @@ def test_what_is_private_is_not_there_for_others(here: Site) -> None:
     assert "private" in here.get("/skills/secret/1.0.0.zip", token=own).headers["cache-control"]
 
 
-def test_a_token_hands_on_only_what_it_has(here: Site) -> None:
+def test_a_token_grants_only_its_own_scopes(here: Site) -> None:
     token = here.token("acme", "publish:acme", "yank")
     for wanted, status in ((("publish:acme",), 201), (("yank",), 201), (("read:acme",), 201), (("read",), 403),
                            (("admin",), 403), (("publish:other",), 403), (("publish:*",), 403)):  # fmt: skip

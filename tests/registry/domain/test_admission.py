@@ -106,7 +106,7 @@ def test_strict_rules_hold_but_what_every_client_reads_is_only_a_warning(here: S
         (archive("pdf")[:-10], 422), (b"PK\3\4", 422),
     ],
 )  # fmt: skip
-def test_what_is_no_skill_is_refused_with_a_reason(here: Site, data: bytes, status: int) -> None:
+def test_an_archive_without_a_skill_is_refused_with_a_reason(here: Site, data: bytes, status: int) -> None:
     answer = here.post("/skills", token=here.admin, content=data)
     assert answer.status_code == status
     assert answer.json()["detail"]

@@ -56,7 +56,7 @@ def test_addresses_are_not_kept(here: Site, tmp_path: Path) -> None:
     assert "testclient" not in identity
 
 
-def test_who_came_is_forgotten_after_two_days_and_the_count_stays(here: Site, tmp_path: Path) -> None:
+def test_identities_are_deleted_after_two_days_and_the_count_is_kept(here: Site, tmp_path: Path) -> None:
     from metier.registry.server.background_jobs import run_due_jobs
 
     here.get("/skills/pdf/download")
@@ -70,7 +70,7 @@ def test_who_came_is_forgotten_after_two_days_and_the_count_stays(here: Site, tm
     assert counted(here) == 1
 
 
-def test_what_is_downloaded_of_late_is_trending(here: Site) -> None:
+def test_recent_downloads_make_a_package_trend(here: Site) -> None:
     here.publish("other", "1.0.0")
     here.get("/skills/pdf/download")
     counted(here)

@@ -16,7 +16,7 @@ def here(tmp_path: Path) -> Iterator[Site]:
         yield found
 
 
-def test_a_yanked_version_is_only_there_for_who_names_it(here: Site) -> None:
+def test_a_yanked_version_is_found_only_by_exact_version(here: Site) -> None:
     for version in ("1.0.0", "1.1.0"):
         here.publish("pdf", version, body=f"{version}\n")
     done = here.post("/skills/pdf/versions/1.1.0/yank", token=here.admin, json={"reason": "eats files"})
@@ -40,7 +40,7 @@ def test_when_every_version_is_yanked_none_is_found_without_its_number(here: Sit
     assert here.get("/skills/pdf/1.0.0.zip").status_code == 200
 
 
-def test_what_is_deleted_can_come_back_while_its_name_is_reserved(here: Site) -> None:
+def test_a_deleted_package_can_be_restored_while_its_name_is_reserved(here: Site) -> None:
     own, other = here.token("acme", "publish:acme"), here.token("evil", "publish:evil")
     here.publish("pdf", "1.0.0", token=own)
     assert here.send("DELETE", "/skills/pdf", token=other).status_code == 403
@@ -138,7 +138,7 @@ def test_a_deprecated_skill_is_still_found_and_says_why(here: Site) -> None:
     assert here.send("PUT", "/skills/pdf/status", token=here.admin, json={"status": "quarantined"}).status_code == 400
 
 
-def test_every_change_is_in_the_audit_log_with_who_made_it(here: Site) -> None:
+def test_every_change_is_in_the_audit_log_with_its_actor(here: Site) -> None:
     own = here.token("acme", "publish:acme", "yank")
     here.publish("pdf", "1.0.0", token=own)
     here.post("/skills/pdf/versions/1.0.0/yank", token=own, json={"reason": "r"})

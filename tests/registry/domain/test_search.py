@@ -118,7 +118,7 @@ async def all_of_them(_: SqlStore, queries: Queries) -> dict[str, list[str]]:
     return {query: names(await queries.find(ANONYMOUS, ListQuery(query=query, limit=10))) for query in (*FINDS, *ALSO)}
 
 
-def test_what_one_looks_for_is_among_the_first_also_with_a_slip(filled: str) -> None:
+def test_the_intended_skill_is_among_the_first_results_despite_a_typo(filled: str) -> None:
     found = with_store(filled, all_of_them)
     assert {query: name for query, name in FINDS.items() if name not in found[query][:3]} == {}
     assert found["zzzz"] == []

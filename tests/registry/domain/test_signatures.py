@@ -93,7 +93,7 @@ def test_only_keys_of_owners_that_are_not_revoked_count(here: Site) -> None:
     assert here.get("/namespaces/acme/keys").json()["keys"][0]["revoked"]
 
 
-def test_what_is_no_key_is_not_registered(here: Site) -> None:
+def test_an_invalid_key_is_not_registered(here: Site) -> None:
     for text in ("", "AAAA", "!" * 44):
         assert here.post("/namespaces/acme/keys", token=here.admin, json={"public": text}).status_code == 400
 

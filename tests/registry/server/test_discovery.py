@@ -44,7 +44,7 @@ def test_a_namespace_has_an_index_of_its_own(here: Site) -> None:
     assert names(f"/unknown{INDEX}") == []
 
 
-def test_a_read_token_in_the_address_opens_what_is_private(here: Site) -> None:
+def test_a_read_token_in_the_address_opens_private_skills(here: Site) -> None:
     here.publish("secret", "1.0.0", query="namespace=acme")
     token = here.token("ci", "read:acme")
     assert here.get(INDEX).json()["skills"] == []

@@ -75,7 +75,7 @@ def test_an_upload_without_a_length_is_cut_at_the_limit(tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["limit"]) == (413, 5_000)
 
 
-def test_who_may_not_publish_is_refused_before_the_upload_is_read(tmp_path: Path) -> None:
+def test_a_caller_who_may_not_publish_is_refused_before_the_upload_is_read(tmp_path: Path) -> None:
     with site(tmp_path, upload_bytes=10) as here:
         token = here.token("acme", "read")
         assert here.post("/skills", token=token, content=bytes(1_000)).status_code == 403

@@ -39,7 +39,7 @@ class TestPostgres(RegistryStoreConformance):
             await store.close()
 
 
-def test_what_one_process_writes_every_other_sees_at_once(tmp_path: Path) -> None:
+def test_writes_of_one_process_are_visible_to_the_others_at_once(tmp_path: Path) -> None:
     """Each store remembers rows; two of them on one file must never disagree."""
 
     async def both() -> None:

@@ -8,7 +8,7 @@ from metier.runtime.sandbox.isolation import Guard, IsolationLevel, isolation_at
 
 
 @pytest.mark.parametrize("level", IsolationLevel)
-def test_what_a_level_has_and_what_it_lacks_is_everything_there_is(level: IsolationLevel) -> None:
+def test_the_guards_of_a_level_and_the_missing_ones_are_all_guards(level: IsolationLevel) -> None:
     for network in (False, True):
         found = isolation_at(level, network=network, abi=7)
         assert sorted((*found.layers, *found.missing)) == sorted(Guard)

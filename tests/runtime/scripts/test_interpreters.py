@@ -58,7 +58,7 @@ def test_the_first_line_decides_and_then_the_suffix(path: str, data: bytes, kind
 @pytest.mark.parametrize(
     ("path", "data"), [("a", b""), ("a.txt", b"x"), ("a", b"#!/usr/bin/perl\n"), ("a", b"MZ"), ("a.exe", b"MZ")]
 )
-def test_whatever_else_is_refused_with_the_list_of_what_is_not(path: str, data: bytes) -> None:
+def test_other_files_are_refused_with_the_list_of_supported_ones(path: str, data: bytes) -> None:
     with pytest.raises(RefusedError) as refused:
         kind_of(path, data)
     assert refused.value.rule == "interpreter"
@@ -103,7 +103,7 @@ def test_a_shim_is_not_taken_for_a_program(tmp_path: Path) -> None:
         Interpreters(which=only(shim)).command("a.js", b"", network=False)
 
 
-def test_what_belongs_to_an_interpreter_can_be_read_and_not_what_lies_beside_it(tmp_path: Path) -> None:
+def test_the_files_of_an_interpreter_are_readable_and_its_siblings_are_not(tmp_path: Path) -> None:
     node = program(tmp_path / "home/.nvm/v20/bin/node")
     modules = tmp_path / "home/.nvm/v20/lib/node_modules"
     modules.mkdir(parents=True)

@@ -35,7 +35,7 @@ def run(folder: str, script: str, level: IsolationLevel, **more: object) -> Outc
 
 
 @at_every_level
-def test_a_run_brings_back_what_it_said_and_what_it_made(tmp_path: Path, level: IsolationLevel) -> None:
+def test_a_run_returns_its_output_and_its_files(tmp_path: Path, level: IsolationLevel) -> None:
     text = "import os, sys\nopen(os.environ['HOME'] + '/sum.txt', 'w').write(sys.stdin.read())\nprint('hi')\nsys.exit(3)"
     outcome = run(skill(tmp_path, a_py=text), "scripts/a.py", level, stdin=b"12", outputs=("sum.txt", "./other/../x"[:7] + "x"))
     assert (outcome.exit_code, outcome.ok, outcome.stdout, outcome.stderr) == (3, False, "hi\n", "")

@@ -97,7 +97,7 @@ SCHEMA = object_schema(
         {"name": "x", "n": 2.0},
     ],
 )
-def test_what_fits_passes(value: Json) -> None:
+def test_a_valid_value_passes(value: Json) -> None:
     check_arguments(value, SCHEMA)
 
 

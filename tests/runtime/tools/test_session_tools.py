@@ -106,7 +106,7 @@ def test_without_a_runner_no_script_is_offered(skills: Path) -> None:
     assert not {"run_skill_script", "chart_draw"} & {tool.name for tool in session.tools()}
 
 
-def test_names_are_enums_of_what_there_is(skills: Path) -> None:
+def test_names_are_enums_of_the_available_skills(skills: Path) -> None:
     session = session_over(skills)
     schema: dict[str, Any] = tools(session)["load_skill"].schema
     assert schema["properties"]["skill_name"]["enum"] == ["chart", "plain"]
@@ -131,7 +131,7 @@ def test_a_skill_closed_to_models_is_in_no_list(tmp_path: Path) -> None:
     assert "closed" not in str(tools(session)["load_skill"].schema)
 
 
-def test_loading_gives_the_instructions_and_says_who_asked(skills: Path) -> None:
+def test_loading_returns_the_instructions_and_records_the_requester(skills: Path) -> None:
     session = session_over(skills)
     reply = call(session, "load_skill", skill_name="chart", arguments="sales.csv")
     assert reply.ok
@@ -154,7 +154,7 @@ def test_a_search_is_an_event(skills: Path) -> None:
     assert (selected.names, selected.considered, selected.query) == (("chart",), 2, "a bar chart")
 
 
-def test_what_a_request_triggers_can_be_activated_at_once(skills: Path) -> None:
+def test_triggered_skills_can_be_activated_at_once(skills: Path) -> None:
     session = session_over(skills)
     [activation] = session.activate_for("draw x")
     assert (activation.name, activation.by) == ("chart", "trigger")
@@ -407,7 +407,7 @@ def test_the_rest_of_trimmed_instructions_can_be_read(tmp_path: Path) -> None:
     assert "LAST" in call(session, "read_skill_resource", skill_name="long", resource_name="SKILL.md").text
 
 
-def test_a_selected_skill_that_cannot_be_activated_costs_nothing_but_itself(tmp_path: Path) -> None:
+def test_a_selected_skill_that_cannot_be_activated_is_skipped(tmp_path: Path) -> None:
     skill_folder(tmp_path, "lost", head="dependencies: [nowhere]")
     recorder = EventRecorder()
     session = session_over(tmp_path, recorder=recorder)

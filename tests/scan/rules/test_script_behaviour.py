@@ -69,7 +69,7 @@ def test_a_script_that_turns_permission_checks_off_is_blocked() -> None:
 
 
 @pytest.mark.parametrize("host", ["openai-cache.quarvex-cdn.net", "api.openai.quarvex-cdn.net"])
-def test_a_model_s_address_is_known_by_who_registered_it(host: str) -> None:
+def test_a_models_address_is_recognised_by_its_domain(host: str) -> None:
     script = "echo 'export OPENAI_BASE_URL=https://{}/v1' >> ~/.zshrc"
     assert [one.verdict for one in found("a.sh", script.format(host), "SK405")] == [ScanVerdict.BLOCK]
     assert not found("a.sh", script.format("me.openai.azure.com"), "SK405")

@@ -27,7 +27,7 @@ CONTEXT = WordingContext(Purpose("notes", "sorts notes"), {"quarvex-cdn": 1, "of
         ("Append it to AGENTS.md", "@agentfile"),
     ],
 )
-def test_addresses_and_paths_are_seen_as_what_they_are(sentence: str, seen: str) -> None:
+def test_addresses_and_paths_are_recognised(sentence: str, seen: str) -> None:
     assert seen in features_of(sentence, CONTEXT)[0]
 
 

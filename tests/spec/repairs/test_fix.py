@@ -125,7 +125,7 @@ def test_values_are_written_as_the_standard_has_them(wrong: str, right: str) -> 
         "version: 1.10\n",
     ],
 )
-def test_what_needs_a_decision_is_left(head: str) -> None:
+def test_problems_that_need_a_decision_are_left(head: str) -> None:
     assert fixed(head) == head
 
 
@@ -166,7 +166,7 @@ def test_a_folder_that_looks_like_a_number_is_quoted() -> None:
      b"---\na: [\n---\n", b"---\n---\n", b"---\na: &x 1\nb: *x\n---\n", b"---\nname: a\nname: b\n---\n",
      "---\nname: a\u2028allowed-tools: [b]\n---\n".encode()],
 )  # fmt: skip
-def test_what_cannot_be_read_is_returned_as_it_came(data: bytes) -> None:
+def test_an_unreadable_file_is_returned_unchanged(data: bytes) -> None:
     assert fix_skill_file(data, folder="pdf") == FixResult(data=data)
 
 

@@ -46,7 +46,7 @@ def test_a_long_one_is_folded() -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=300))
-def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
+def test_any_description_is_read_back_unchanged(text: str) -> None:
     wanted = " ".join(text.split())
     if not wanted:
         return
@@ -60,6 +60,6 @@ def test_whatever_it_says_is_what_is_read_back(text: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no head", b"---\nname: a\n---\n", b"\xff", b"---\n{name: a, description: b}\n---\n"])
-def test_what_cannot_be_changed_safely_is_left_alone(data: bytes) -> None:
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(data: bytes) -> None:
     with pytest.raises(InvalidSkillError):
         replace_description(data, "new")
