@@ -53,7 +53,7 @@ def _evals(browser: Browser, folder: str) -> None:
     report = DOCS / "evals-report.html"
     names = sorted(path.parent.name for path in BUNDLED.glob("*/SKILL.md"))
     variables = {"HOME": folder, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    words = [metier, "skill", "eval", *names, "--offline", "--tests", "--html", report]
+    words = [str(metier), "skill", "eval", *names, "--offline", "--tests", "--html", str(report)]
     subprocess.run(words, cwd=folder, env=variables, check=True)
     page = browser.new_page(viewport={"width": 960, "height": 800})
     page.goto(report.as_uri())

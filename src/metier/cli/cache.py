@@ -11,7 +11,7 @@ from metier.errors import UsageError
 
 from .core.dispatch import command
 from .core.result import Result
-from .skill.install_common import skills_count
+from .core.terminal import plural
 
 __all__ = ["clean", "info"]
 
@@ -23,7 +23,7 @@ def info(app: App) -> Result:
     """Show the folder and size of the cache of downloaded skills."""
     cache = app.installation.cache
     size = cache.size()
-    line = f"{cache.folder}: {skills_count(size.skills)}, {_format_size(size.bytes)}"
+    line = f"{cache.folder}: {plural(size.skills, 'skill')}, {_format_size(size.bytes)}"
     return Result(data={"folder": cache.folder, "skills": size.skills, "bytes": size.bytes}, lines=lambda _: (line,))
 
 
@@ -32,7 +32,7 @@ def info(app: App) -> Result:
 def clean(app: App, *, unused_for: str | None) -> Result:
     """Delete downloaded skills. Installed skills stay; the next restore may need the network."""
     gone = app.installation.cache.clean(unused_for=_seconds(unused_for) if unused_for else 0.0)
-    line = f"Deleted {skills_count(gone.skills)}, {_format_size(gone.bytes)}"
+    line = f"Deleted {plural(gone.skills, 'skill')}, {_format_size(gone.bytes)}"
     return Result(data={"skills": gone.skills, "bytes": gone.bytes}, lines=lambda _: (line,))
 
 

@@ -18,7 +18,7 @@ from metier.sources import DiskFiles
 from .core.dispatch import command
 from .core.result import Result
 from .core.skill_argument import entry_named
-from .core.terminal import Terminal, one_line, pad
+from .core.terminal import Terminal, one_line, pad, plural
 
 __all__ = ["allow", "ask_on_terminal", "deny", "show"]
 
@@ -95,7 +95,7 @@ def deny(app: App, *, patterns: tuple[str, ...], skill: str | None) -> Result:
     parsed = [str(ToolPattern.parse(pattern)) for pattern in patterns]
     if skill:
         removed = app.sessions.approvals.remove(skill, parsed)
-        line = f"Removed {removed} approval{'s' if removed != 1 else ''} of {skill}"
+        line = f"Removed {plural(removed, 'approval')} of {skill}"
         return Result(data={"skill": skill, "removed": removed}, lines=lambda _: (one_line(line),))
     if not parsed:
         raise UsageError("name a pattern, or a skill with --skill", hint="for example `metier policy deny Network`")

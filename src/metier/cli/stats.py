@@ -13,7 +13,7 @@ from metier.runtime import Usage, UsageSummary, summarize_usage
 
 from .core.dispatch import command
 from .core.result import Result
-from .core.terminal import Terminal, cell_width, one_line, pad
+from .core.terminal import Terminal, cell_width, one_line, pad, plural
 
 __all__ = ["bar", "sparkline", "stats"]
 
@@ -45,7 +45,7 @@ def stats(app: App, *, session_id: str | None, days: int) -> Result:
 def _lines(summary: UsageSummary, terminal: Terminal) -> Iterator[str]:
     total, daily = summary.total, list(summary.by_day.values())
     if total == Usage():
-        yield f"No usage in the last {len(daily)} day{'s' if len(daily) != 1 else ''}"
+        yield f"No usage in the last {plural(len(daily), 'day')}"
         return
     charts = {
         f"{total.activations:,} activations": [usage.activations for usage in daily],

@@ -101,7 +101,7 @@ def test_a_ref_is_installed_when_it_is_not_here_yet(agent_shell: Shell, tmp_path
 def test_an_agent_travels(agent_shell: Shell) -> None:
     agent_shell("agent", "edit", "clerk", "--model", "ollama:llama").ok()
     agent_shell("agent", "export", "clerk", "--history", "-o", "clerk.json").ok()
-    agent_shell("agent", "export", "clerk", "-o", "clerk.json").failed(6, "exists already")
+    agent_shell("agent", "export", "clerk", "-o", "clerk.json").failed(6, "already exists")
     agent_shell("agent", "import", "clerk.json").failed(6, "--name")
     agent_shell("agent", "import", "clerk.json", "--name", "second").ok()
     assert len(agent_shell("agent", "history", "second", "--json").data["versions"]) == 2

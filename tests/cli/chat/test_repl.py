@@ -105,7 +105,7 @@ def test_a_turn_shows_the_skill_the_tool_its_sandbox_and_markdown(shell: Shell, 
     screen = started(screens, shell)
     screen.type("please count the words")
     shown = screen.until(r"and that is all[\s\S]*skills: word-count")
-    assert re.search(r"● word-count +a trigger, \d+ tokens", shown)
+    assert re.search(r"● word-count +trigger matched, \d+ tokens", shown)
     assert re.search(r"✓ word-count_count one two three +[\d.]+ s, namespace sandbox", shown)
     assert "•" in shown  # a list, not its asterisks
     assert "**" not in shown

@@ -9,6 +9,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
+from metier.cli.core.terminal import plural
 from metier.errors import UsageError
 
 from .fields import agent_argument
@@ -23,7 +24,7 @@ def delete(app: App, *, name: str, yes: bool) -> Result:
     """Delete an agent and all of its versions."""
     agents = app.conversations.agents
     version = agents.get(name)
-    versions = f"{version.number} version{'s' * (version.number != 1)}"
+    versions = plural(version.number, "version")
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"deleting {name} would delete {versions}", hint="confirm with --yes")

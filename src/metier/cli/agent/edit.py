@@ -8,8 +8,8 @@ from typing import Any
 from metier.agents import AgentVersion, parse_version, render_version
 from metier.app import App
 from metier.cli.core.dispatch import command
+from metier.cli.core.editor import edit_file
 from metier.cli.core.result import Result
-from metier.cli.skill.create import edit_file
 from metier.errors import UsageError
 from metier.sources import replace_text
 from metier.values import replace

@@ -31,7 +31,7 @@ def export(app: App, *, name: str, output: str | None, whole: bool) -> Result:
     if output:
         file = os.path.join(app.folder, output)
         if os.path.lexists(file):
-            raise ConflictError(f"{output!r} exists already", hint="choose another name, or delete it first")
+            raise ConflictError(f"{output!r} already exists", hint="choose another name, or delete it first")
         replace_text(file, text)
         line = f"Exported agent {name} to {one_line(output)}"
         return Result(data={"name": name, "file": file, "versions": len(versions)}, lines=lambda _: (line,))

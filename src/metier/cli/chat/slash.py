@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from metier.agents import AgentEngine, ModelUsage, SlashCommand, to_markdown
 from metier.app import App
-from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, plural, truncate
 from metier.errors import ConflictError, MetierError, UsageError, nearest
 from metier.runtime import ApprovalHook
 from metier.selection import Match
@@ -181,7 +181,7 @@ def _reasons(conversation: Conversation) -> Iterator[str]:
         widest = max((cell_width(one_line(match.name)) for _, match in rows), default=0)
         for sign, match in rows:
             yield _scored(terminal, sign, match, widest)
-        yield terminal.paint(f"of {selection.considered:,} skills, for the last message", "dim")
+        yield terminal.paint(f"of {plural(selection.considered, 'skill')}, for the last message", "dim")
     for row in conversation.engine.session.active:
         if row.name not in chosen:
             yield f"● {one_line(row.name)}  active since {row.since.astimezone():%H:%M}, by {row.by}"
@@ -216,7 +216,7 @@ def usage_line(usage: ModelUsage) -> str:
 
 
 def _turns(count: int) -> str:
-    return f"{count} turn{'s' * (count != 1)}"
+    return plural(count, "turn")
 
 
 def money(cost: float) -> str:

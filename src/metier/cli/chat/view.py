@@ -21,10 +21,10 @@ from .markdown import finished_length
 __all__ = ["View"]
 
 _BY = {
-    "user": "you asked for it",
-    "trigger": "a trigger",
-    "ranker": "it fits",
-    "model": "the model",
+    "user": "requested",
+    "trigger": "trigger matched",
+    "ranker": "selected",
+    "model": "loaded by the model",
     "dependency": "required by another skill",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.mcp import HOW_TO_CONFIGURE, ServerListing
 
 __all__ = ["list_servers", "listing_lines", "listing_row"]
@@ -45,7 +45,7 @@ def listing_lines(listings: Sequence[ServerListing], terminal: Terminal) -> Iter
     for listing in listings:
         server = listing.server
         where = server.url or " ".join((server.command, *server.arguments))
-        count = f"{len(listing.skills)} skill{'' if len(listing.skills) == 1 else 's'}"
+        count = plural(len(listing.skills), "skill")
         about = f"{count}, listed {listing.fetched}" if listing.fetched else "not listed yet; run `metier mcp refresh`"
         disabled = "" if server.enabled else " (disabled)"
         yield f"{terminal.paint(server.name, 'bold')}{disabled}  {one_line(where)}"

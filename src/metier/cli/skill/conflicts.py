@@ -11,7 +11,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
-from metier.cli.core.terminal import Terminal, one_line, truncate
+from metier.cli.core.terminal import Terminal, one_line, plural, truncate
 from metier.errors import MetierError
 from metier.evals import ConflictReport, find_conflicts, read_queries
 from metier.selection import SelectableSkill
@@ -34,7 +34,7 @@ def conflicts(app: App, *, names: tuple[str, ...], fail: bool) -> Result:
     wanted = {entry_named(app, name).folder for name in names}
     skills = [IndexedSkill(entry) for entry in app.catalog if entry.is_for_models]
     found = find_conflicts(skills, app.skills.selector, requests=_requests, among=wanted or None)
-    untested = f"{found.untested:,} less similar pairs were not tested; name a skill to test all of its pairs"
+    untested = f"Not tested: {plural(found.untested, 'less similar pair')}; name a skill to test all of its pairs"
     return Result(
         data={"considered": len(skills), "conflicts": [pair.data() for pair in found.conflicts], "untested": found.untested},
         lines=lambda terminal: _lines(found, len(skills), terminal),
@@ -62,7 +62,7 @@ def _lines(found: ConflictReport, considered: int, terminal: Terminal) -> Iterat
     if len(pairs) > _MOST_SHOWN:
         yield f"and {len(pairs) - _MOST_SHOWN:,} more; --json lists them all"
     if not pairs:
-        yield f"No conflicts among {considered:,} skills"
+        yield f"No conflicts among {plural(considered, 'skill')}"
         return
-    count = f"{len(pairs):,} pair{'s' * (len(pairs) != 1)} among {considered:,} skills"
+    count = f"{plural(len(pairs), 'pair')} among {plural(considered, 'skill')}"
     yield terminal.paint(f"{count}; state in each description what it is not for", "dim")

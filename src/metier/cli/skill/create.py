@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import click
 
 from metier.app import App
 from metier.cli.core.dispatch import command
+from metier.cli.core.editor import edit_file
 from metier.cli.core.result import Result
 from metier.cli.core.terminal import Terminal, one_line
-from metier.errors import ConflictError, InvalidSkillError, NotFoundError, RefusedError, UsageError
+from metier.errors import ConflictError, InvalidSkillError, NotFoundError, UsageError
 from metier.sources import DiskFiles, write_skill_folder
 from metier.spec import (
     MAX_SKILL_FILE_BYTES,
@@ -30,7 +28,7 @@ from metier.spec import (
     new_skill_files,
 )
 
-__all__ = ["create", "edit_file"]
+__all__ = ["create"]
 
 
 @command("skill", "create")
@@ -125,20 +123,6 @@ def _imported(file: str, name: SkillName) -> bytes:
             hint="correct the file, then try again",
         )
     return fixed
-
-
-def edit_file(file: str, environment: Mapping[str, str]) -> None:
-    """Opens a file in the user's editor. Raises RefusedError if the editor fails."""
-    editor = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
-    try:
-        words = shlex.split(editor)
-    except ValueError:
-        words = []
-    if not words or shutil.which(words[0]) is None:
-        raise RefusedError(f"cannot start the editor {editor!r}", rule="editor", hint=f"set EDITOR; the file is at {file}")
-    status = subprocess.run([*words, file], check=False).returncode
-    if status:
-        raise RefusedError(f"the editor exited with status {status}", rule="editor", hint=f"the file is at {file}")
 
 
 def _result(name: SkillName, folder: str, report: Report, *, usable: bool) -> Result:

@@ -15,7 +15,7 @@ from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
-from metier.cli.core.terminal import one_line
+from metier.cli.core.terminal import one_line, plural
 from metier.errors import AmbiguousError, RefusedError, SkillNotFoundError, UsageError
 from metier.install import ScopeLevel, SkillStore, Verb, read_targets
 from metier.install import remove as remove_installed
@@ -67,10 +67,10 @@ def delete_skill(app: App, name: str, *, source: str | None, yes: bool, force: b
         )
     files = sum(len(names) for _, _, names in os.walk(entry.folder))
     data = {"name": entry.name, "folder": entry.folder, "files": files}
-    if not yes and not _confirm(name, f"Delete {entry.folder} with {_count(files)}?"):
+    if not yes and not _confirm(name, f"Delete {entry.folder} with {plural(files, 'file')}?"):
         return _kept(data)
     delete_skill_folder(entry.folder)
-    line = one_line(f"Deleted {entry.name} ({entry.folder}, {_count(files)})")
+    line = one_line(f"Deleted {entry.name} ({entry.folder}, {plural(files, 'file')})")
     return Result(data={**data, "deleted": True}, lines=lambda _: (line,))
 
 
@@ -117,7 +117,7 @@ def _uninstall(app: App, store: SkillStore, name: str, *, yes: bool, force: bool
     data = {"name": name, "folder": folder, "files": files, "scope": store.scope.level}
     edited = [step.note for step in planned.steps if step.note]
     more = f" ({'; '.join(edited)})" if edited else ""
-    if not yes and not _confirm(name, f"Delete {folder} with {_count(files)}{more}?"):
+    if not yes and not _confirm(name, f"Delete {folder} with {plural(files, 'file')}{more}?"):
         return _kept(data)
     (outcome,) = app.remove(name, project=store.scope.level is ScopeLevel.PROJECT, force=force)
     notes = tuple(f"{step.path}: {step.note}" for step in outcome.steps if step.verb is Verb.KEEP)
@@ -134,10 +134,6 @@ def _confirm(name: str, question: str) -> bool:
 
 def _kept(data: dict[str, Any]) -> Result:
     return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {data['name']}"),), status=1)
-
-
-def _count(files: int) -> str:
-    return f"{files} file" if files == 1 else f"{files} files"
 
 
 def _chosen(app: App, name: str, source: str | None) -> Entry:

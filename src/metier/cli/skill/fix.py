@@ -12,7 +12,7 @@ from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, one_line, paint_diff
+from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.sources import SkillFix, fix_skill_folder
 
 __all__ = ["fix"]
@@ -50,12 +50,12 @@ def _row(one: SkillFix) -> dict[str, Any]:
 
 def _lines(one: SkillFix, terminal: Terminal, *, dry_run: bool) -> Iterator[str]:
     name = one_line(os.path.basename(one.folder))
-    count = "1 change" if len(one.changes) == 1 else f"{len(one.changes)} changes"
+    count = plural(len(one.changes), "change")
     yield f"{name}: {'would make ' if dry_run else ''}{count}" if one.changes else f"{name}: nothing to repair"
     for change in one.changes:
         yield f"  line {change.line}: {change.code}: {one_line(change.message)}"
     if dry_run and one.diff:
         yield from paint_diff(one.diff.split("\n"), terminal)
     if one.errors_left:
-        errors = "1 error remains" if one.errors_left == 1 else f"{one.errors_left} errors remain"
-        yield f"  {errors}; see `metier skill validate {name}`"
+        remain = "remains" if one.errors_left == 1 else "remain"
+        yield f"  {plural(one.errors_left, 'error')} {remain}; see `metier skill validate {name}`"

@@ -10,7 +10,7 @@ from click import argument, option
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line, pad, truncate
+from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import UsageError
 from metier.install import Fetched, InstallMode, InstallOptions, InstallResult, list_source
 from metier.spec import is_name
@@ -25,7 +25,6 @@ from .install_common import (
     result_row,
     saved_lines,
     scope_options,
-    skills_count,
     step_lines,
 )
 from .install_prompts import with_prompts
@@ -103,7 +102,7 @@ def _listing(sources: Sequence[tuple[str, Fetched]]) -> Result:
             yield f"{terminal.paint(pad(one_line(str(row['name'])), width), 'bold')}  {truncate(one_line(about), space)}"
         for ref in elsewhere:
             yield f"In another repository: {one_line(ref)}"
-        yield terminal.paint(f"{skills_count(len(rows))}; install with --skill NAME or --all", "dim")
+        yield terminal.paint(f"{plural(len(rows), 'skill')}; install with --skill NAME or --all", "dim")
 
     return Result(data={"skills": rows, "elsewhere": elsewhere}, lines=lines, pages=True)
 
@@ -126,7 +125,7 @@ def _result(app: App, result: InstallResult) -> Result:
             yield terminal.paint("Dry run: nothing was changed", "dim")
             return
         changed = len(result.changed)
-        yield terminal.paint(f"Installed {skills_count(changed)}; {len(rows) - changed} already up to date", "dim")
+        yield terminal.paint(f"Installed {plural(changed, 'skill')}; {len(rows) - changed} already up to date", "dim")
 
     notes = tuple(map(one_line, result.notes))
     return Result(data=data, lines=lines, notes=notes, status=6 if result.has_conflicts else 0)

@@ -41,7 +41,6 @@ __all__ = [
     "saved_lines",
     "scope_options",
     "shorten",
-    "skills_count",
     "step_lines",
     "step_row",
 ]
@@ -133,10 +132,6 @@ def step_lines(result: InstallResult, terminal: Terminal, home: str) -> Iterator
 def saved_lines(result: InstallResult, home: str) -> Iterator[str]:
     for source, kept in result.saved:
         yield one_line(f"Kept {shorten(source, home)} as {shorten(kept, home)}")
-
-
-def skills_count(number: int) -> str:
-    return f"{number} skill" if number == 1 else f"{number} skills"
 
 
 def shorten(path: str, home: str) -> str:

@@ -14,7 +14,7 @@ from metier.cli.core.models import run_with_model
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, one_line, paint_diff
+from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.errors import AmbiguousError
 from metier.evals import Candidate, OptimizeResult, SkillOptimization, optimize_skill
 from metier.sources import refuse_bundled
@@ -69,7 +69,7 @@ def _lines(optimization: SkillOptimization, terminal: Terminal, *, write: bool) 
     found, name = optimization.result, one_line(optimization.entry.name)
     tried = len(found.tried) - 1
     title = terminal.paint(name, "bold")
-    yield f"{title}  {tried} description{'s' * (tried != 1)} tried, by the {found.before.report.judge}"
+    yield f"{title}  {plural(tried, 'description')} tried, by the {found.before.report.judge}"
     yield f"  now   {_rates(found.before)}"
     if not found.is_better:
         yield f"  {_why_not(found)}; keeping the current description"

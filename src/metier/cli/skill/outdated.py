@@ -11,11 +11,11 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import LockFetcher, SkillStore, UpdateState, UpdateStatus
 from metier.install import outdated as outdated_skills
 
-from .install_common import access_of, access_options, entry_row, fetch_progress, grouped_stores, scope_options, skills_count
+from .install_common import access_of, access_options, entry_row, fetch_progress, grouped_stores, scope_options
 
 __all__ = ["outdated"]
 
@@ -27,8 +27,8 @@ __all__ = ["outdated"]
 def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **access: Any) -> Result:
     """Ask the sources for newer versions, and change nothing. Exits with 1 if a skill is outdated.
 
-    Each repository is asked once, all in parallel. A repository tells its newest commit; whether that changed this skill is
-    shown by `metier skill update --dry-run`.
+    Each repository is asked once, all in parallel. A repository reports only its newest commit;
+    `metier skill update --dry-run` shows whether it changed the skill.
     """
     # Any: what `access_options` parsed.
     found: list[tuple[SkillStore, UpdateStatus]] = []
@@ -46,7 +46,7 @@ def outdated(app: App, *, names: tuple[str, ...], project: bool, user: bool, **a
         for _, one in found:
             if one.state is not UpdateState.CURRENT:
                 yield f"{terminal.paint(one_line(one.entry.name), 'bold')}: {one_line(_describe(one))}"
-        yield terminal.paint(f"{old} of {skills_count(len(found))} outdated", "dim")
+        yield terminal.paint(f"{old} of {plural(len(found), 'skill')} outdated", "dim")
 
     return Result(data={"skills": rows, "outdated": old}, lines=lines, status=1 if old else 0)
 

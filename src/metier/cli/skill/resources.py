@@ -10,7 +10,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, cell_width, one_line, pad
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, plural
 from metier.spec import FileEntry
 
 __all__ = ["resources"]
@@ -30,8 +30,8 @@ def resources(app: App, *, name: str, folder: str) -> Result:
 
 def _lines(files: tuple[FileEntry, ...], terminal: Terminal) -> Iterator[str]:
     if not files:
-        yield "no files besides SKILL.md"
+        yield "No files besides SKILL.md"
     widest = max((cell_width(one_line(file.path)) for file in files), default=0)
     for file in files:
-        size = terminal.paint(f"{file.size:,} bytes", "dim")
+        size = terminal.paint(plural(file.size, "byte"), "dim")
         yield f"{pad(one_line(file.path), widest)}  {size}"

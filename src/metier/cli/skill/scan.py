@@ -15,7 +15,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.report_formats import FORMATS, as_github, as_sarif
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import folders_named
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.errors import NotFoundError, SkillNotFoundError, UsageError
 from metier.install import ScannedSkill, scan_folder, scan_ref
 from metier.scan import RULES, Finding, ModelOpinion, ScanReport, ScanVerdict, Waiver, apply_waivers, read_waivers
@@ -200,7 +200,7 @@ def report_lines(name: str, where: str, report: ScanReport, terminal: Terminal) 
 def _opinion_line(opinion: ModelOpinion) -> str:
     found = len(opinion.findings)
     discarded = f", {opinion.discarded} discarded: not in the files" if opinion.discarded else ""
-    return f"judge: model {opinion.model} says {opinion.verdict}; {found} finding{'s' * (found != 1)}{discarded}"
+    return f"judge: model {opinion.model} says {opinion.verdict}; {plural(found, 'finding')}{discarded}"
 
 
 def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:
@@ -216,6 +216,5 @@ def _finding_lines(report: ScanReport, terminal: Terminal) -> Iterator[str]:
     waived = sum(bool(finding.waived) for finding in report.findings)
     notes = len(report.findings) - len(severe) - waived
     if notes or waived:
-        kinds = ((notes, "note" if notes == 1 else "notes"), (waived, "waived"))
-        counts = [f"{number} {word}" for number, word in kinds if number]
+        counts = [*([plural(notes, "note")] if notes else []), *([f"{waived} waived"] if waived else [])]
         yield f"  {terminal.paint(' and '.join(counts) + '; use --format json to see them', 'dim')}"

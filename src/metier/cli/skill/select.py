@@ -11,7 +11,7 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, truncate
+from metier.cli.core.terminal import Terminal, cell_width, one_line, pad, plural, truncate
 from metier.errors import UsageError
 from metier.selection import Match, MatchDecision, Selection
 
@@ -75,7 +75,7 @@ def _row(match: Match) -> dict[str, Any]:
 
 def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterator[str]:
     if not selection.selected:
-        yield f"None of {selection.considered:,} skills fits well enough"
+        yield f"None of {plural(selection.considered, 'skill')} fits well enough"
         near = [match.name for match in selection.rejected if match.decision is MatchDecision.SUGGEST]
         if near:
             yield f"Closest: {', '.join(map(one_line, near[:3]))}"
@@ -90,4 +90,4 @@ def _lines(selection: Selection, terminal: Terminal, *, explain: bool) -> Iterat
         if explain:
             for share in sorted(match.shares, key=lambda share: -abs(share.value)):
                 yield f"    {pad(share.signal, 24)} {share.value:+.3f}"
-    yield terminal.paint(f"of {selection.considered:,} skills", "dim")
+    yield terminal.paint(f"of {plural(selection.considered, 'skill')}", "dim")

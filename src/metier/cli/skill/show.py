@@ -15,9 +15,8 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.entry_rows import count_by_state, entry_row, glyph
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entry_named
-from metier.cli.core.terminal import Terminal, one_line, pad, truncate
+from metier.cli.core.terminal import Terminal, one_line, pad, plural, truncate
 from metier.errors import InvalidSkillError, RefusedError, UnavailableError, UsageError
-from metier.install import ScopeLevel
 from metier.spec import SKILL_FILE, FileEntry, Files, Manifest, estimate_tokens, load
 
 __all__ = ["show"]
@@ -90,10 +89,7 @@ def _origin(app: App, entry: Entry) -> dict[str, Any] | None:
     """Returns its entry in the lock, if it was installed."""
     from .install_common import entry_row as installed_row
 
-    for level in ("project", "user"):
-        store = app.installation.store(ScopeLevel(level))
-        if not store.exists:
-            continue
+    for store in app.installation.stores():
         for locked in store.lock():
             if entry.folder in map(os.path.realpath, store.place(locked).paths):
                 return installed_row(locked, store)
@@ -180,7 +176,8 @@ def _file_lines(files: list[FileEntry], *, with_all: bool, terminal: Terminal) -
     others = [file for file in files if file.path != SKILL_FILE]
     seen = others if with_all else others[:_MOST_FILES]
     for file in seen:
-        yield f"  {terminal.paint(pad('file' if file is seen[0] else '', 14), 'dim')}{one_line(file.path)}  {file.size:,} bytes"
+        label = terminal.paint(pad("file" if file is seen[0] else "", 14), "dim")
+        yield f"  {label}{one_line(file.path)}  {plural(file.size, 'byte')}"
     if len(seen) < len(others):
         yield f"  {'':14}{len(others) - len(seen):,} more; --files lists all"
 

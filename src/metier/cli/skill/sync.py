@@ -11,10 +11,10 @@ import click
 from metier.app import App
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import AgentsMd, changes, write_agents_md
 
-from .install_common import chosen_stores, result_row, scope_options, skills_count, step_lines
+from .install_common import chosen_stores, result_row, scope_options, step_lines
 
 __all__ = ["sync"]
 
@@ -39,10 +39,9 @@ def sync(app: App, *, dry_run: bool, agents_md: bool, project: bool, user: bool)
         for result in results:
             yield from step_lines(result, terminal, app.paths.user_home)
         if written is not None:
-            yield one_line(f"{written.file}: {skills_count(written.skills)}{'' if written.changed else ', unchanged'}")
+            yield one_line(f"{written.file}: {plural(written.skills, 'skill')}{'' if written.changed else ', unchanged'}")
         count = sum(len(changes(result.steps)) for result in results)
-        paths = "1 path" if count == 1 else f"{count} paths"
-        yield terminal.paint(f"{'Would repair' if dry_run else 'Repaired'} {paths}", "dim")
+        yield terminal.paint(f"{'Would repair' if dry_run else 'Repaired'} {plural(count, 'path')}", "dim")
 
     return Result(data=data, lines=lines)
 

@@ -14,7 +14,7 @@ from metier.cli.core.dispatch import command
 from metier.cli.core.progress import progress
 from metier.cli.core.result import Result
 from metier.cli.core.skill_argument import entries_named
-from metier.cli.core.terminal import Terminal, one_line, paint_diff
+from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.errors import NotFoundError, RefusedError
 from metier.evals import (
     SkillTestFile,
@@ -108,7 +108,7 @@ def test_lines(results: Sequence[SkillTestResult], terminal: Terminal, *, verbos
             lines = one.message.split("\n")
             yield from (f"    {line}" for line in paint_diff(lines[:_MOST_LINES], terminal))
             if len(lines) > _MOST_LINES:
-                yield f"    … {len(lines) - _MOST_LINES} more lines"
+                yield f"    … {plural(len(lines) - _MOST_LINES, 'more line')}"
         elif one.message:
             yield f"    {terminal.paint(one_line(one.message), 'dim')}"
     yield ", ".join(f"{count} {status}" for status, count in _counts(results).items() if count) or "No tests"

@@ -11,7 +11,7 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line, paint_diff
+from metier.cli.core.terminal import Terminal, one_line, paint_diff, plural
 from metier.install import InstallOptions, InstallResult, SkillStore, SkillUpdate
 
 from .install_common import (
@@ -23,7 +23,6 @@ from .install_common import (
     result_row,
     saved_lines,
     scope_options,
-    skills_count,
     step_lines,
 )
 
@@ -86,7 +85,7 @@ def _result(app: App, updated: Sequence[_Updated], *, dry_run: bool) -> Result:
         newer = sum(row["newer"] for row in rows)
         verb = "Would update" if dry_run else "Updated"
         current = len(rows) - newer - failed
-        yield terminal.paint(f"{verb} {skills_count(newer)}; {current} already up to date; {failed} failed", "dim")
+        yield terminal.paint(f"{verb} {plural(newer, 'skill')}; {current} already up to date; {failed} failed", "dim")
 
     has_conflicts = any(result.has_conflicts for result in results)
     return Result(
@@ -123,4 +122,4 @@ def _update_lines(update: SkillUpdate, terminal: Terminal) -> Iterator[str]:
     diff = update.diff.split("\n")
     yield from (f"  {line}" for line in paint_diff(diff[:_MOST_DIFF], terminal))
     if len(diff) > _MOST_DIFF:
-        yield f"  ... {len(diff) - _MOST_DIFF} more lines; --json prints all"
+        yield f"  … {plural(len(diff) - _MOST_DIFF, 'more line')}; --json prints all"

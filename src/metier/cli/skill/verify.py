@@ -10,11 +10,11 @@ from metier.app import App
 from metier.cli.completion import skill_names
 from metier.cli.core.dispatch import command
 from metier.cli.core.result import Result
-from metier.cli.core.terminal import Terminal, one_line
+from metier.cli.core.terminal import Terminal, one_line, plural
 from metier.install import LockCondition
 from metier.install import verify as verify_store
 
-from .install_common import entry_row, grouped_stores, scope_options, skills_count
+from .install_common import entry_row, grouped_stores, scope_options
 
 __all__ = ["verify"]
 
@@ -40,7 +40,7 @@ def verify(app: App, *, names: tuple[str, ...], project: bool, user: bool) -> Re
             yield f"{sign} {name}: {verdict.condition}  {one_line(verdict.folder)}"
             yield from (f"    {one_line(detail)}" for detail in verdict.details)
         differ = "1 differs" if len(bad) == 1 else f"{len(bad)} differ"
-        yield terminal.paint(f"Verified {skills_count(len(found))}; {differ} from the lock", "dim")
+        yield terminal.paint(f"Verified {plural(len(found), 'skill')}; {differ} from the lock", "dim")
 
     notes = tuple(f"an installation in {root} was interrupted; `metier doctor --repair` finishes it" for root in interrupted)
     return Result(data={"skills": rows, "ok": not bad}, lines=lines, status=1 if bad or interrupted else 0, notes=notes)
