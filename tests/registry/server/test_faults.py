@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import pytest
 
+from guards import eventually
 from registry.builders import Site, archive, site
 from registry.server_process import ServerProcess, serve
 from registry.servers import OwnPostgres, Postgres
@@ -95,11 +96,8 @@ def listed(url: str) -> list[dict[str, Any]]:
 
 def test_a_worker_that_is_killed_while_it_publishes_loses_nothing(tmp_path: Path, postgres: Postgres) -> None:
     with postgres.database() as url, serve(tmp_path, "--workers", "4", METIER_DB=url) as server:
-        deadline = time.monotonic() + 120
-        while len(workers_of(server.process)) < 4 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        eventually(lambda: len(workers_of(server.process)) == 4, "four workers")
         victims = workers_of(server.process)
-        assert len(victims) == 4
         with Publishers(server, 6) as publishers:
             for victim in victims[:2]:
                 before = len(publishers.good)
@@ -142,16 +140,9 @@ def test_a_database_that_goes_away_is_a_503_and_comes_back_by_itself(tmp_path: P
             assert refused_for_now(here.get("/readyz"))
         assert here.get("/healthz").status_code == 200
         own_postgres.start()
-        until(lambda: here.get("/readyz").status_code == 200)
+        eventually(lambda: here.get("/readyz").status_code == 200, "the server answers again")
         assert here.get("/skills/pdf").json()["version"] == "1.0.0"
-        until(lambda: here.publish("other", "1.0.0").status_code in (200, 201))
-
-
-def until(done: Any) -> None:
-    deadline = time.monotonic() + 120
-    while not done():
-        assert time.monotonic() < deadline, "it did not come back"
-        time.sleep(0.2)
+        eventually(lambda: here.publish("other", "1.0.0").status_code in (200, 201), "the server answers again")
 
 
 @pytest.fixture
