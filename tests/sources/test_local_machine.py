@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from metier.sources import LocalMachine
+from metier.sources import LocalMachine, find_command
 
 
 def command(folder: Path, name: str, mode: int = 0o755) -> Path:
@@ -59,3 +60,19 @@ def test_the_python_is_this_one() -> None:
 
 def test_the_system_has_the_word_that_skills_use() -> None:
     assert LocalMachine().system == {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
+
+
+@pytest.mark.parametrize("path", ["{bin}", "/nonexistent:{bin}", ":{bin}", "{bin}:", "", None, "{here}:{bin}"])
+@pytest.mark.parametrize("name", ["tool", "./tool", "folder", "plain", "sh", "{bin}/tool", "", "no such"])
+def test_a_command_is_found_where_the_standard_library_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None, name: str
+) -> None:
+    commands, here = tmp_path / "bin", tmp_path / "here"
+    (commands / "folder").mkdir(parents=True)
+    here.mkdir()
+    command(commands, "tool")
+    command(commands, "plain", 0o644)
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("PATH") if path is None else monkeypatch.setenv("PATH", path.format(bin=commands, here=here))
+    word = name.format(bin=commands)
+    assert find_command(word) == shutil.which(word)

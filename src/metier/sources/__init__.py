@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
     from .loader import SkillLoader, load_folder
-    from .local_machine import LocalMachine
+    from .local_machine import LocalMachine, find_command
     from .metadata_cache import MetadataCache
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
@@ -41,6 +41,7 @@ __all__ = [
     "diff_catalogs",
     "discover",
     "file_lock",
+    "find_command",
     "find_skill_folders",
     "fix_skill_folder",
     "load_folder",
@@ -55,7 +56,7 @@ __all__ = [
     "write_skill_folder",
 ]
 
-# A cached listing needs `skill_folders` alone, so no other module is imported with it.
+# A cached listing needs `skill_folders`, and `local_machine` if a skill needs a command; no other module is imported with it.
 if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -64,7 +65,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
-            "metier.sources.local_machine": ("LocalMachine",),
+            "metier.sources.local_machine": ("LocalMachine", "find_command"),
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),

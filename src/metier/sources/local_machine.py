@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import sys
 
-__all__ = ["LocalMachine"]
+__all__ = ["LocalMachine", "find_command"]
 
 _SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
@@ -15,7 +15,7 @@ class LocalMachine:
 
     def __init__(self, path: str | None = None) -> None:
         self._path = path
-        # `which` costs a stat per PATH entry, and fifty skills usually need the same three commands.
+        # A search costs a stat per PATH entry, and fifty skills usually need the same three commands.
         self.commands: dict[str, str | None] = {}
         self.packages: dict[str, bool] = {}
 
@@ -29,10 +29,7 @@ class LocalMachine:
 
     def has_command(self, name: str) -> bool:
         if name not in self.commands:
-            # Imported here: it loads every compression library, and few skills need a command.
-            import shutil
-
-            self.commands[name] = shutil.which(name, path=self._path)
+            self.commands[name] = find_command(name, self._path)
         return self.commands[name] is not None
 
     def has_package(self, name: str) -> bool:
@@ -41,6 +38,23 @@ class LocalMachine:
                 _importable(name.replace("-", "_")) or _importable(_IMPORTS.get(name.lower(), name)) or _is_installed(name)
             )
         return self.packages[name]
+
+
+def find_command(name: str, path: str | None = None) -> str | None:
+    """Returns the first executable of that name on PATH, like `shutil.which`, whose import loads every compression library."""
+    if os.path.dirname(name):
+        return name if _is_executable(name) else None
+    if path is None:
+        path = os.environ.get("PATH", os.defpath)
+    for folder in path.split(os.pathsep) if path else ():
+        file = os.path.join(folder, name)
+        if _is_executable(file):
+            return file
+    return None
+
+
+def _is_executable(file: str) -> bool:
+    return os.path.exists(file) and os.access(file, os.F_OK | os.X_OK) and not os.path.isdir(file)
 
 
 # Packages whose import name differs from their install name.
@@ -65,7 +79,9 @@ def _is_installed(name: str) -> bool:
 
 
 def _importable(module: str) -> bool:
+    from importlib.util import find_spec
+
     try:
-        return importlib.util.find_spec(module.partition(".")[0]) is not None
+        return find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):
         return False

@@ -289,22 +289,6 @@ def test_a_terminal_and_a_pipe_have_different_listings(listed: Shell) -> None:
         assert b"\x1b[" not in listed("skill", "list").raw
 
 
-@pytest.mark.parametrize("path", ["{bin}", "/nonexistent:{bin}", ":{bin}", "{bin}:", "", None, "{project}:{bin}"])
-@pytest.mark.parametrize("command", ["tool", "./tool", "folder", "plain", "sh", "{bin}/tool", "", "no such"])
-def test_a_command_is_found_where_the_full_command_finds_it(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, path: str | None, command: str
-) -> None:
-    shell.install("tool")
-    (shell.bin / "plain").write_text("")
-    (shell.bin / "folder").mkdir()
-    monkeypatch.chdir(shell.project)
-    monkeypatch.delenv("PATH") if path is None else monkeypatch.setenv(
-        "PATH", path.format(bin=shell.bin, project=shell.project)
-    )
-    word = command.format(bin=shell.bin)
-    assert listing_cache._find_command(word) == (shutil.which(word) or "")
-
-
 def test_a_command_that_loses_its_execute_bit_is_gone(listed: Shell) -> None:
     listed.install("pdftool")
     assert listed.listed()["pdf"] == "enabled"

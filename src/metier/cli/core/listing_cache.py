@@ -169,7 +169,9 @@ def _are_unchanged(inputs: Iterable[ListingInput]) -> bool:
         elif kind == "link":
             now = os.path.realpath(name)
         elif kind == "command":
-            now = _find_command(name)
+            from metier.sources import find_command
+
+            now = find_command(name) or ""
         elif kind == "markers":
             now = _existing(name)
         elif kind == "agents":
@@ -230,22 +232,6 @@ def _signature(file: str) -> tuple[str, int]:
         return "", 0
     text = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
     return text, max(status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _find_command(command: str) -> str:
-    """Returns the first executable of that name on PATH, like `shutil.which`."""
-    path = os.environ.get("PATH", os.defpath)
-    if os.path.dirname(command):
-        return command if _is_executable(command) else ""
-    for folder in path.split(os.pathsep) if path else ():
-        file = os.path.join(folder, command)
-        if _is_executable(file):
-            return file
-    return ""
-
-
-def _is_executable(file: str) -> bool:
-    return os.path.exists(file) and os.access(file, os.F_OK | os.X_OK) and not os.path.isdir(file)
 
 
 def _file() -> str:
