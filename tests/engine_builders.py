@@ -1,4 +1,4 @@
-"""What tests of the engine are built with: a home with skills, a scripted model, and turns that are run to their end."""
+"""Builders for tests of the engine: a home with skills, a scripted model, and turns that run to their end."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from metier.testing.model import ModelAnswer
 
 @dataclass(frozen=True)
 class Turn:
-    """What the model would have been asked."""
+    """A request that the model would have received."""
 
     system: str
     user: str

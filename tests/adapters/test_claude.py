@@ -59,7 +59,7 @@ def test_what_an_active_skill_asks_for_and_the_policy_allows_is_allowed(root: Pa
 
 
 def before(options: ClaudeAgentOptions, tool: str, **given: Any) -> str:
-    """What the hook decides before Claude Code looks at its own rules."""
+    """Returns the decision of the hook before Claude Code applies its own rules."""
     assert options.hooks is not None
     [hook] = options.hooks["PreToolUse"][-1].hooks
 

@@ -1,4 +1,4 @@
-"""What is particular to the OpenAI Agents SDK: whose agent it stays, and what its copies know."""
+"""Behaviour specific to the OpenAI Agents SDK: ownership of the agent, and state of its copies."""
 
 from __future__ import annotations
 

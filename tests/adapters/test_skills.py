@@ -1,4 +1,4 @@
-"""What every adapter stands on, without a framework."""
+"""The class that all adapters use, without a framework."""
 
 from __future__ import annotations
 

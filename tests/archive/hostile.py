@@ -20,7 +20,7 @@ def deflated(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class ZipEntry:
-    """What one entry says, in the directory and, if `local` is given, otherwise in its own header."""
+    """The fields of one entry in the directory, and in its own header if `local` is given."""
 
     name: str | bytes = "SKILL.md"
     data: bytes = SKILL

@@ -30,7 +30,7 @@ _WITHOUT_RIGHTS = (
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did."""
+    """The result of a command."""
 
     words: tuple[str, ...]
     code: int
@@ -148,7 +148,7 @@ class Shell:
 
     @property
     def skills(self) -> Path:
-        """Where the user's own skills are."""
+        """The folder of the user's own skills."""
         return self.metier / "skills"
 
     def __call__(

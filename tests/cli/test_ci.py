@@ -1,4 +1,4 @@
-"""What skill authors put into their CI: the GitHub Action and the pre-commit hooks, run on skills that are right and wrong."""
+"""The GitHub Action and the pre-commit hooks for skill authors, run on valid and invalid skills."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def hook(name: str) -> dict[str, Any]:
 
 
 def commit(repository: Path, name: str) -> subprocess.CompletedProcess[str]:
-    """What pre-commit would run: the entry, its arguments, and the files that match."""
+    """Runs what pre-commit would run: the entry, its arguments, and the files that match."""
     found = hook(name)
     files = [str(file.relative_to(repository)) for file in sorted(repository.rglob("*")) if file.is_file()]
     matching = [file for file in files if re.search(found.get("files", ""), file)]

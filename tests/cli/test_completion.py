@@ -10,7 +10,7 @@ from cli.shell import METIER, Shell
 
 
 def offered(shell: Shell, line: str) -> list[str]:
-    """What bash would offer at the end of this line."""
+    """Returns bash's completions at the end of this line."""
     words = line.split(" ")
     variables: dict[str, str | None] = {
         "_METIER_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1),

@@ -1,4 +1,4 @@
-"""What people see, whole. TEST_GOLDEN=write writes the files anew; read the diff before you keep it."""
+"""Complete outputs against golden files. TEST_GOLDEN=write rewrites the files; review the diff before you commit it."""
 
 from __future__ import annotations
 

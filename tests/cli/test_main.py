@@ -73,7 +73,7 @@ def test_every_command_takes_json(shell: Shell) -> None:
 
 
 def test_every_command_starts_as_a_real_process(shell: Shell) -> None:
-    """What an import at the wrong time would break, and a fork of a warm Python would hide."""
+    """Catches an import at the wrong time, which a fork of a warm Python would hide."""
     shell.skill("pdf")
     for words in (
         ("skill", "create", "mine", "-d", "Does it. Use when asked."), ("skill", "list"), ("skill", "show"),
@@ -215,7 +215,7 @@ def test_the_bytes_are_utf_8_whatever_the_locale(shell: Shell, variables: dict[s
 # Homes and folders
 
 
-def test_an_unwritable_home_only_disables_the_cache(shell: Shell) -> None:
+def test_commands_that_only_read_work_with_an_unwritable_home(shell: Shell) -> None:
     shell.skill("pdf")
     for folder in (shell.home, shell.metier, shell.skills):
         folder.chmod(0o500)

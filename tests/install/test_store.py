@@ -111,7 +111,7 @@ def test_a_skill_that_no_model_could_use_is_refused_before_anything_is_written(t
     assert not (tmp_path / "home").exists()
 
 
-def test_a_finding_of_the_strict_level_only_is_installed_and_reported() -> None:
+def test_a_skill_with_strict_problems_only_is_installed_and_reported() -> None:
     assert [problem.code for problem in prepared("pdf", head="sparkles: yes").report.errors]
 
 

@@ -41,7 +41,7 @@ if sys.argv[1] == "load":
 
 
 def passed(*words: str, folder: Path) -> tuple[int, str]:
-    """How many checks passed; none may fail, warn or be left out."""
+    """Returns the number of passed checks; none may fail, warn or be skipped."""
     done = subprocess.run(
         [NODE, SUITE, *words], capture_output=True, text=True, cwd=folder, timeout=120, check=False,
         env={**environment(folder), "PATH": os.environ["PATH"]},

@@ -1,4 +1,4 @@
-"""What is believed of an entry, and what is taken as its files."""
+"""Validation of an entry and of its files."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_any_change_of_the_set_of_files_or_of_the_frontmatter_is_another_digest(
 
 
 class Server:
-    """What a server sends, and what it was asked for."""
+    """A server's responses, and the requests it received."""
 
     def __init__(self, **changes: bytes) -> None:
         self.files = {**FILES, **{name.replace("_", "."): data for name, data in changes.items()}}

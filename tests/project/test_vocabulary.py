@@ -130,7 +130,7 @@ def options_of(path: str) -> frozenset[str]:
 
 
 def complaint(line: str) -> str:
-    """What is wrong with a command line; empty if nothing is."""
+    """Returns the error in a command line; empty if there is none."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:

@@ -350,7 +350,7 @@ def test_asking_again_without_arguments_keeps_the_ones_it_has(tmp_path: Path) ->
     assert session.active[0].arguments == "Ada"
 
 
-def test_earlier_reads_count_towards_the_budget(skills: Path, tmp_path: Path) -> None:
+def test_earlier_reads_are_counted_when_a_budget_is_checked(skills: Path, tmp_path: Path) -> None:
     store = SqliteSessionStore(tmp_path / "s.sqlite")
     session = session_over(skills, services=SessionServices(store=store), budgets=Budgets(session=Allowance(activations=9)))
     session.activate("a")

@@ -1,4 +1,4 @@
-"""Which files are text, and which are binary."""
+"""Detection of text files and binary files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fits is activated; who is meant is another question."""
+"""Skills that fit are activated, even if another one was intended."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_skill_that_vanished_since_discovery_is_invalid(tmp_path: Path, skill:
 
 
 def every_tier(loader: SkillLoader) -> list[type[Exception]]:
-    """What each of the three tiers raises."""
+    """Returns the error that each of the three tiers raises."""
     raised: list[type[Exception]] = []
     for load in (loader.load_metadata, loader.load_full, lambda name: loader.load_resource(name, "SKILL.md")):
         with pytest.raises(Exception) as caught:

@@ -105,7 +105,7 @@ needs_the_extra = pytest.mark.skipif(find_spec("all_minilm_l6_v2") is None, reas
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What of skills the sentence model read."""
+    """Returns the texts that the sentence model read."""
     texts: list[str] = []
     encode = MiniLM.__call__
 

@@ -1,4 +1,4 @@
-"""Where skills are under a folder: bounded, in order, and never through a link out of it."""
+"""Discovery of skills below a folder: bounded, in order, and never through a link out of it."""
 
 from __future__ import annotations
 

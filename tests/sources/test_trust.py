@@ -1,4 +1,4 @@
-"""Which project folders the user has trusted."""
+"""Project folders that the user has trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of Markdown that is still being written is finished."""
+"""The finished part of Markdown that is still being written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often SKILL.md is parsed: once when a skill is installed, once when it is first listed, and then never."""
+"""Counts the parses of SKILL.md: one when a skill is installed, one when it is first listed, then none."""
 
 from __future__ import annotations
 

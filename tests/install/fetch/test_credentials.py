@@ -1,4 +1,4 @@
-"""Which secret goes to whom."""
+"""Credentials are sent only to the host they belong to."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def test_a_single_skill_file(access: Access) -> None:
 
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE html>", b"", b"no frontmatter", b"PK\3\4", b"\xff\xfe"])
-def test_i39_a_file_that_is_not_a_skill_is_refused_with_its_first_bytes(access: Access, body: bytes) -> None:
+def test_i39_a_file_that_is_not_a_skill_is_refused(access: Access, body: bytes) -> None:
     with site({"/SKILL.md": Answer(body)}) as server, pytest.raises(RefusedError):
         brought(f"{server.url}/SKILL.md", access)
 

@@ -42,7 +42,7 @@ def access_to(server: Site, tmp_path: Path, **options: Any) -> Access:
 
 
 def publish(server: Site, name: str, *versions: str, yanked: tuple[str, ...] = (), tags: dict[str, str] | None = None) -> None:
-    """What the registry's server answers with, as far as a client looks at it."""
+    """Returns the response of the registry's server, with the fields that a client reads."""
     rows = []
     for version in versions:
         contents = Contents([Member("SKILL.md", skill_text(name, body=f"Version {version}.\n").encode())])

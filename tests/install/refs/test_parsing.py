@@ -1,4 +1,4 @@
-"""What people type, and what it means."""
+"""Refs as users type them, and their meaning."""
 
 from __future__ import annotations
 

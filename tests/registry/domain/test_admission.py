@@ -1,4 +1,4 @@
-"""What is let in, what is not, and that a refusal says rule, file and line."""
+"""Accepted and refused packages; a refusal names rule, file and line."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_a_skill_has_the_six_fields_of_the_plain_api_first(here: Site) -> None:
     }
 
 
-def test_the_list_has_the_description_of_each_skill(here: Site) -> None:
+def test_the_list_holds_the_document_of_each_skill(here: Site) -> None:
     for name in ("one", "two"):
         here.publish(name, "1.0.0")
     listed = here.get("/skills?sort=name").json()
