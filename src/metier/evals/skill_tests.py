@@ -1,7 +1,7 @@
-"""A skill's own tests, run where its scripts run: in the sandbox, without a network, and many at once.
+"""A skill's own tests, run like its scripts: in the sandbox, without network, and in parallel.
 
-What lies in `tests/` of a skill is run: pages with commands and what they print (see `transcript`), and pytest files. Each file
-is one run with a scratch folder of its own, so no test can disturb another, and none can disturb the machine.
+The tests are the files in `tests/` of a skill: pages with commands and their expected output (see `transcript`), and pytest
+files. Each file runs in its own scratch folder, so tests cannot affect each other or the machine.
 """
 
 from __future__ import annotations
