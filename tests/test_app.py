@@ -100,7 +100,7 @@ def test_an_untrusted_project_cannot_silence_your_own_skills(tmp_path: Path) -> 
     assert own_names(app_in(tmp_path)) == ["pdf"]
 
 
-def test_a_trusted_project_may_bring_settings_along(tmp_path: Path) -> None:
+def test_a_trusted_project_may_have_settings(tmp_path: Path) -> None:
     write_skill(tmp_path / "home/.metier/skills", "pdf")
     write_config(tmp_path, '[skills]\ndisabled = ["pdf"]\n', project=True)
     app = app_in(tmp_path, variables={"METIER_TRUST": "1"})

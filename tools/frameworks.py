@@ -34,7 +34,7 @@ ALL: Mapping[str, type[AdapterConformance]] = {
 SHORT = {
     "the_catalog_is_disclosed_beside_the_owners_instructions": "catalog disclosed",
     "without_skills_nothing_is_said_or_offered": "nothing when empty",
-    "an_activation_gives_the_instructions_and_brings_tools": "activation",
+    "an_activation_returns_the_instructions_and_adds_tools": "activation",
     "a_repeated_activation_says_so_in_one_sentence": "repeat activation",
     "a_resource_is_read": "resource read",
     "no_path_leads_out_of_a_skill": "traversal refused",

@@ -218,7 +218,7 @@ class ClaudeFiles(ClaudeCode):
             assert "- chart: Does chart. Use when asked for chart." in asked.system
             assert asked.user == "Draw Oslo."
 
-    def test_an_activation_gives_the_instructions_and_brings_tools(self, tmp_path: Path) -> None:
+    def test_an_activation_returns_the_instructions_and_adds_tools(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [self.load("chart"), says("done")]) as agent:
             assert agent.asks("Draw Oslo.") == ["done"]
             assert "Ask for the city first." in agent.model.requests[-1].system

@@ -71,7 +71,7 @@ def test_a_session_of_theirs_can_ask_for_the_summary(root: Path) -> None:
     assert "<available_skills>" not in text
 
 
-def test_a_dollar_in_a_description_is_no_placeholder(tmp_path: Path) -> None:
+def test_a_dollar_in_a_description_is_not_a_placeholder(tmp_path: Path) -> None:
     folder = skill_folder(tmp_path, "prices")
     (folder / "SKILL.md").write_text("---\nname: prices\ndescription: Costs $5, ${HOME} and $name.\n---\n\nDo it.\n")
     made = section(tmp_path)

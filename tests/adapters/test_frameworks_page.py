@@ -43,7 +43,7 @@ def test_a_scenario_that_is_left_to_the_host_is_not_claimed() -> None:
             assert getattr(suite, f"test_{name}") is None
 
 
-def test_a_result_that_is_no_yes_is_never_a_tick() -> None:
+def test_only_a_yes_becomes_a_tick() -> None:
     results = frameworks.claimed()
     results["LiteLLM"]["a_resource_is_read"] = "NO: AssertionError"
     assert "NO: AssertionError." in frameworks.table(results)

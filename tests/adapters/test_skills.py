@@ -30,7 +30,7 @@ def names(skills: Skills, conversation: str = "") -> set[str]:
     return {tool.name for tool in skills.tools(conversation)}
 
 
-def test_a_folder_is_enough_and_brings_a_sandbox_and_a_search(root: Path) -> None:
+def test_a_folder_is_enough_for_a_sandbox_and_a_search(root: Path) -> None:
     skills = Skills(root)
     assert names(skills) == {"list_skills", "search_skills", "load_skill"}
     found = run_now(skills.call("search_skills", {"query": "fill in the forms"}))
@@ -76,7 +76,7 @@ def test_conversations_are_kept_apart_and_found_again(root: Path) -> None:
     assert skills.session("one").active_names == ("chart",)
 
 
-def test_more_conversations_than_are_kept_at_hand_are_found_in_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_beyond_the_cache_are_found_in_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metier.adapters.skills._MOST_OPEN", 2)
     skills = Skills(root)
     run_now(skills.call("load_skill", {"skill_name": "chart"}, "first"))
@@ -275,7 +275,7 @@ def test_an_adapter_stays_small_and_speaks_to_one_sdk_only() -> None:
         assert len(imported) <= 1, (file.name, imported)
 
 
-def test_a_loop_gets_the_same_instructions_whether_or_not_they_are_at_hand(tmp_path: Path) -> None:
+def test_a_loop_gets_the_same_instructions_with_or_without_the_cache(tmp_path: Path) -> None:
     skill_folder(tmp_path, "chart", body="Ask for the city first.")
     skills = Skills(tmp_path)
 

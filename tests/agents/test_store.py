@@ -35,7 +35,7 @@ def test_every_change_is_a_version(store: AgentStore) -> None:
     assert not (folder / "versions/0001.toml").stat().st_mode & 0o222
 
 
-def test_no_change_is_no_version(store: AgentStore) -> None:
+def test_without_a_change_there_is_no_new_version(store: AgentStore) -> None:
     store.create(CLERK)
     assert store.change("clerk", lambda agent: agent, change="nothing").number == 1
 
@@ -144,7 +144,7 @@ def test_processes_that_edit_at_once_lose_nothing(store: AgentStore) -> None:
     assert len(set(store.get("clerk").agent.skills)) == 32
 
 
-def test_an_import_brings_its_history_and_never_overwrites(store: AgentStore, tmp_path: Path) -> None:
+def test_an_import_includes_the_history_and_never_overwrites(store: AgentStore, tmp_path: Path) -> None:
     store.create(CLERK)
     store.change("clerk", lambda agent: replace(agent, model="openai:b"), change="b")
     other = AgentStore(tmp_path / "elsewhere")

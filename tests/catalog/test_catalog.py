@@ -248,7 +248,7 @@ def test_an_unknown_name_like_no_other_points_to_the_list() -> None:
     assert raised.value.hint == "see `metier skill list`"
 
 
-def test_warnings_of_the_search_come_along() -> None:
+def test_warnings_of_the_search_are_included() -> None:
     assert merge([], machine=FakeMachine(), warnings=["cut"]).warnings == ("cut",)
 
 

@@ -27,7 +27,7 @@ def entry_with(head: str) -> Entry:
     return entry_of(offer_from_parse("/skills/x", 1, 2, parse(skill_text("x", head=head).encode(), folder="x")))
 
 
-def test_an_entry_knows_where_it_is() -> None:
+def test_an_entry_has_its_location() -> None:
     entry = entry_with("")
     assert (entry.id, entry.location) == ("/skills/x", "/skills/x/SKILL.md")
 

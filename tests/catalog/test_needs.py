@@ -113,7 +113,7 @@ def test_packages_are_read_where_they_are_listed_as_such(text: str, packages: st
         "git",
     ],
 )
-def test_prose_that_leaves_doubt_is_left_alone(text: str) -> None:
+def test_ambiguous_prose_is_ignored(text: str) -> None:
     assert read_compatibility(text) == Needs()
 
 

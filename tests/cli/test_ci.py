@@ -77,7 +77,7 @@ def test_a_failing_test_or_request_fails_the_action(repository: Path) -> None:
     assert check(repository, path="skills", checks="eval").returncode == 1
 
 
-def test_skills_without_evals_and_tests_pass_and_it_is_said(tmp_path: Path) -> None:
+def test_skills_without_evals_and_tests_pass_with_a_message(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "plain")
     done = check(tmp_path, path="skills")
     assert done.returncode == 0, done

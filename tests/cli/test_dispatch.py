@@ -109,7 +109,7 @@ def test_the_envelope_names_the_command_that_was_typed(shell: Shell) -> None:
     assert shell("skill", "manage", "enable", "--json").envelope["command"] == "skill manage enable"
 
 
-def test_warnings_stand_in_the_envelope_or_on_stderr(shell: Shell) -> None:
+def test_warnings_are_in_the_envelope_or_on_stderr(shell: Shell) -> None:
     for number in range(3):
         shell.skill("deep", root=shell.skills / f"a{number}")
     ran = shell("skill", "list", METIER_SKILLS_MAX_DIRECTORIES="1")
@@ -126,7 +126,7 @@ def test_an_error_is_json_too_when_a_format_asked_for_it(shell: Shell) -> None:
         assert (ran.code, ran.error["code"]) == (3, "skill-not-found")
 
 
-def test_an_invalid_skill_brings_its_problems_along(furnished: Shell) -> None:
+def test_an_invalid_skill_is_reported_with_its_problems(furnished: Shell) -> None:
     words = ("skill", "create", "new", "-f", str(furnished.skills / "broken/SKILL.md"))
     problems = furnished(*words, "--json").error["problems"]
     assert [problem["code"] for problem in problems] == ["SK005"]

@@ -129,7 +129,7 @@ def test_a_large_answer_reaches_a_slow_reader_whole(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "words", ["--version", "--help", "skill list", "skill list --json", "skill show", "config path", "nonsense"]
 )
-def test_closed_streams_are_no_mistake(shell: Shell, words: str) -> None:
+def test_closed_streams_are_not_an_error(shell: Shell, words: str) -> None:
     for redirect in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         ran = shell.sh(f'"$METIER" {words} {redirect}')
         assert ran.code == (2 if words == "nonsense" else 0), redirect

@@ -30,7 +30,7 @@ def test_a_program_gets_the_text_and_the_count(shell: Shell) -> None:
     assert "pdf" in str(ran.data)
 
 
-def test_without_skills_nothing_is_said_to_the_model(shell: Shell) -> None:
+def test_without_skills_the_prompt_is_empty(shell: Shell) -> None:
     ran = shell("prompt", METIER_SKILLS_DENY="*")
     assert (ran.code, ran.out) == (0, "")
 

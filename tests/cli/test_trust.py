@@ -29,7 +29,7 @@ def test_its_settings_are_not_read_either(cloned: Shell) -> None:
     assert cloned("skill", "list").code == 0
 
 
-def test_trust_brings_them_in_and_says_which(cloned: Shell) -> None:
+def test_trusting_a_folder_enables_its_skills_and_lists_them(cloned: Shell) -> None:
     data = cloned("trust", "--json").data
     assert data["folder"] == str(cloned.project)
     assert (data["trusted"], data["changed"]) == (True, True)

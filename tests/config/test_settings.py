@@ -126,7 +126,7 @@ def test_a_file_leaves_alone_what_it_does_not_name(tmp_path: Path) -> None:
     assert (read.strings("skills.disabled"), read.number("skills.max_active")) == (("a",), 2)
 
 
-def test_a_missing_file_is_no_problem_and_still_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_an_error_and_still_named(tmp_path: Path) -> None:
     read = read_settings([tmp_path / "nothing.toml"], environment={})
     assert (read.files, read.warnings) == ((str(tmp_path / "nothing.toml"),), ())
 

@@ -118,7 +118,7 @@ def test_compat_equals_the_reference_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", [render_catalog([]), render_provider([]), render_section([]), render_active([])])
-def test_nothing_is_said_when_there_is_nothing_to_say(shown: Disclosure) -> None:
+def test_without_skills_the_text_is_empty(shown: Disclosure) -> None:
     assert shown == Disclosure()
 
 

@@ -89,7 +89,7 @@ def test_named_skills_have_their_own_pairs_tried() -> None:
     assert [set(pair.names) for pair in only.conflicts] == [{"plants", "garden"}]
 
 
-def test_the_most_alike_come_first_and_are_the_same_every_time() -> None:
+def test_the_most_similar_pairs_come_first_and_the_order_is_stable() -> None:
     skills = (
         CHARTS,
         PLOTS,

@@ -62,7 +62,7 @@ def test_a_name_becomes_a_folder_that_stays_where_it_is_put() -> None:
     assert case.name == "etc-passwd"
 
 
-def test_a_task_may_bring_files_of_the_skill() -> None:
+def test_a_task_may_use_files_of_the_skill() -> None:
     (case,) = read_cases(eval_files(evals__evals=[{"prompt": "draw", "files": ["./SKILL.md"]}]))
     assert case.files == ("SKILL.md",)
 
@@ -120,7 +120,7 @@ def test_an_invalid_task_is_reported_in_one_sentence(row: dict[str, Any], senten
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a\x00b"])
-def test_a_task_cannot_bring_a_file_from_elsewhere(path: str) -> None:
+def test_a_task_cannot_use_a_file_from_elsewhere(path: str) -> None:
     with pytest.raises(MetierError):
         read_cases(eval_files(evals__evals=[{"prompt": "a", "files": [path]}]))
 

@@ -43,7 +43,7 @@ def test_offline_the_words_of_failed_requests_make_a_better_one(tmp_path: Path) 
     assert len(found.best.description) <= 1024
 
 
-def test_what_it_is_for_comes_before_what_it_is_not_for(tmp_path: Path) -> None:
+def test_the_purpose_comes_before_the_exclusions(tmp_path: Path) -> None:
     best = offline(tmp_path).best.description
     assert best.startswith("Waters the plants in the office. Use when the user says that plants are dry. Also for ")
     assert best.index("ficus") < best.index("Not for gardens.")

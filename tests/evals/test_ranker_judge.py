@@ -52,7 +52,7 @@ def test_another_description_is_tried_without_touching_the_file(tmp_path: Path) 
     assert PLANTS in (tmp_path / "plants/SKILL.md").read_text()
 
 
-def test_the_skill_in_hand_stands_in_for_the_installed_one_of_its_name(tmp_path: Path) -> None:
+def test_the_evaluated_skill_replaces_the_installed_one_of_its_name(tmp_path: Path) -> None:
     installed = author_skill(tmp_path / "installed", "plants", PLANTS)
     draft = author_skill(tmp_path / "draft", "plants", CHARTS)
     selector = selector_with(selector_of(installed), [entry_of(draft)], [entry_of(installed)])

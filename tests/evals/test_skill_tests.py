@@ -119,7 +119,7 @@ def test_a_file_without_tests_is_an_error_and_not_a_success(tmp_path: Path) -> N
     assert (one.status, "found no test" in one.message) == (SkillTestStatus.ERROR, True)
 
 
-def test_data_and_pages_without_commands_are_no_tests(tmp_path: Path) -> None:
+def test_data_and_pages_without_commands_are_not_tests(tmp_path: Path) -> None:
     files = {
         "tests/README.md": "# About\n",
         "tests/data.csv": "a\n",

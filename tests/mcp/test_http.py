@@ -144,7 +144,7 @@ def test_a_missing_package_is_one_sentence(shell: Shell) -> None:
     ran.failed(4, "pip install 'metier[mcp]'")
 
 
-def test_blanks_around_a_header_are_no_part_of_it(address: str) -> None:
+def test_blanks_around_a_header_are_ignored(address: str) -> None:
     host, _, port = address.removeprefix("http://").removesuffix("/mcp").partition(":")
     body = json.dumps(HELLO)
     head = [f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}", f"Content-Length: {len(body)}", "Content-Type: application/json"]

@@ -26,7 +26,7 @@ NOTED = """\
 """
 
 
-def test_a_member_goes_after_the_last_one_and_every_note_stays() -> None:
+def test_a_member_is_added_after_the_last_one_and_comments_are_kept() -> None:
     after = with_member(NOTED, ("servers", "three", "command"), "y")
     added = '        "three": {\n            "command": "y"\n        }\n'
     assert after == NOTED.replace("        },\n    },\n", f"        }},\n{added}    }},\n")
@@ -66,7 +66,7 @@ def test_invalid_json_is_reported_with_its_line_and_left_alone(text: str, line: 
         with_member(text, ("x",), 1)
 
 
-def test_a_value_that_is_no_object_is_not_written_into() -> None:
+def test_a_value_that_is_not_an_object_is_not_changed() -> None:
     with pytest.raises(JsoncError):
         with_member("[1]", ("x",), 1)
 

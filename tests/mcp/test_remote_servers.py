@@ -37,7 +37,7 @@ def refreshed(tmp_path: Path, server: FakeMcpServer, config: str = "") -> App:
     return app_in(tmp_path)
 
 
-def test_its_skills_stand_in_the_catalog_and_hide_none_of_ours(tmp_path: Path, acme: FakeMcpServer) -> None:
+def test_its_skills_are_in_the_catalog_and_shadow_none_of_ours(tmp_path: Path, acme: FakeMcpServer) -> None:
     acme.add("refunds")
     acme.add("pdf-forms")
     write_skill(home_skills(tmp_path), "pdf-forms", description="Ours. Use when asked.")
@@ -151,7 +151,7 @@ def test_a_policy_that_forbids_scripts_is_not_asked_about(tmp_path: Path, acme: 
     app.remote_servers.connections.close()
 
 
-def test_it_brings_no_other_skill_and_no_python_along(tmp_path: Path, acme: FakeMcpServer) -> None:
+def test_it_adds_no_other_skill_and_no_toolset(tmp_path: Path, acme: FakeMcpServer) -> None:
     write_skill(home_skills(tmp_path), "secret-work", body="The secret.\n")
     entry = acme.add(
         "refunds", head="dependencies: [secret-work]\ntoolsets: ['tools.py:Tools']\n", tools_py=b"raise SystemExit\n"

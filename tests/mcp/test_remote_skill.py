@@ -201,7 +201,7 @@ def test_a_folder_to_run_in_holds_exactly_the_listed_files(tmp_path: Path) -> No
     assert found == FILES
 
 
-def test_a_skill_that_is_made_up_as_it_goes_can_be_read_but_never_pinned_or_run(tmp_path: Path) -> None:
+def test_a_generated_skill_can_be_read_but_never_pinned_or_run(tmp_path: Path) -> None:
     held = files(tmp_path, Server(), changed(resources="dynamic"))
     assert held.read("SKILL.md", limit=10_000) == TEXT
     assert held.digest == ""

@@ -207,7 +207,7 @@ def test_a_folder_lists_what_is_directly_in_it(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_long_listing_comes_in_pages_that_together_are_all_of_it(tmp_path: Path) -> None:
+def test_a_long_listing_is_complete_over_its_pages(tmp_path: Path) -> None:
     names = [f"skill-{number:03}" for number in range(300)]
     skills(tmp_path, *names)
 

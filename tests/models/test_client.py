@@ -70,7 +70,7 @@ def test_a_server_gets_no_key_that_was_not_chosen_for_it(monkeypatch: pytest.Mon
         assert "secret" not in str(server.requests[0].headers)
 
 
-def test_a_name_with_a_colon_that_is_no_provider_belongs_to_the_server() -> None:
+def test_a_name_with_an_unknown_provider_prefix_belongs_to_the_server() -> None:
     with ModelServer([says("Hello")]) as server:
         ask(server, name="qwen:7b")
         assert server.requests[0].model == "qwen:7b"
@@ -151,7 +151,7 @@ def test_a_permanent_failure_is_raised_at_once(status: int, message: str, hint: 
 
 
 @pytest.mark.parametrize("fault", [StreamFault.ALIEN, StreamFault.GARBLED])
-def test_an_answer_that_is_no_completion_is_an_error(fault: StreamFault) -> None:
+def test_an_answer_that_is_not_a_completion_is_an_error(fault: StreamFault) -> None:
     with ModelServer(lambda _: ModelAnswer(fault=fault)) as server, pytest.raises(UnavailableError, match="tiny"):
         ask(server)
 

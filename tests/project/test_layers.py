@@ -29,12 +29,12 @@ def test_every_package_imports_only_from_layers_below_it() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_importing_metier_brings_no_library_along() -> None:
+def test_importing_metier_imports_no_library() -> None:
     bare = modules_after("pass")
     assert not (modules_after("import metier") - bare) & set(HEAVY)
 
 
-def test_asking_for_the_version_or_help_brings_no_library_along() -> None:
+def test_version_and_help_import_no_library() -> None:
     bare = modules_after("pass")
     for words in (["--version"], ["--help"]):
         loaded = modules_after(f"from metier.cli.main import main; main({words!r})") - bare

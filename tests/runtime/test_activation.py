@@ -45,7 +45,7 @@ def test_when_all_are_pinned_another_skill_is_refused_with_the_reason() -> None:
     assert refused.value.rule == "max-active"
 
 
-def test_persistent_skills_stand_outside_the_limit() -> None:
+def test_persistent_skills_do_not_count_towards_the_limit() -> None:
     rows = [row("a", 1, mode=ActivationMode.PERSISTENT), row("b", 2), row("c", 3), row("d", 4)]
     kept, evicted = admit(rows, [row("e")], 3)
     assert names(evicted) == ["b"]

@@ -217,7 +217,7 @@ def test_instructions_over_the_budget_end_before_a_heading_and_say_what_is_missi
     assert "Read the rest with read_skill_resource: skill_name pdf, resource_name SKILL.md.]" in content.text
 
 
-def test_a_comment_in_a_code_block_is_no_section() -> None:
+def test_a_comment_in_a_code_block_is_not_a_section() -> None:
     kept, _ = trim("## A\n\ntext\n\n```sh\n# not here\nls\n```\n\n## B\n\n" + "x " * 400, 40)
     assert kept.endswith("```")
 

@@ -82,7 +82,7 @@ def test_a_quote_that_is_not_in_the_files_is_discarded(wrong: dict[str, str]) ->
     assert report.opinion.discarded == 1
 
 
-def test_the_line_is_where_the_quote_stands_and_not_where_the_model_says() -> None:
+def test_the_line_is_that_of_the_quote_and_not_the_models() -> None:
     text = "Sort them.\n\n" * 30 + ROUND + "\nSort them again.\n" * 5 + ROUND
     lines = skill(text)["SKILL.md"].decode().split("\n")
     places = [number for number, line in enumerate(lines, start=1) if "Round" in line]
@@ -185,7 +185,7 @@ def test_an_opinion_only_ever_adds(said: ScanVerdict, found: list[tuple[Confiden
         '{"verdict": "pass", "findings": []}' + " " * 10 + "x" * 200_000,
     ],
 )
-def test_an_answer_of_another_form_is_no_opinion(text: str) -> None:
+def test_an_answer_of_another_form_is_not_an_opinion(text: str) -> None:
     asked, _ = question(skill(ROUND))
     with pytest.raises(NoOpinionError):
         asked.read(text, model="tiny")

@@ -61,7 +61,7 @@ def test_an_expression_of_sed_is_not_a_file_that_is_read() -> None:
     assert scanned(files).capabilities.reads == ("/etc/hosts", "~/notes.txt")
 
 
-def test_a_page_that_warns_of_an_attack_is_no_attack() -> None:
+def test_a_page_that_warns_of_an_attack_is_not_an_attack() -> None:
     warning = f"Red flags of malicious skills, never run them:\n\n```bash\n{FETCH}\n```"
     assert scanned(skill(FETCH.join(("```bash\n", "\n```")))).verdict is ScanVerdict.BLOCK
     assert scanned(skill(warning)).verdict is not ScanVerdict.BLOCK

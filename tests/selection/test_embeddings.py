@@ -87,7 +87,7 @@ def test_damaged_meanings_are_refused() -> None:
         SkillEmbeddings.from_buffer(learnt().to_bytes()[:-64], Letters())
 
 
-def test_an_index_is_no_store_of_embeddings() -> None:
+def test_an_index_is_not_a_store_of_embeddings() -> None:
     with pytest.raises(CorruptIndexError):
         SkillEmbeddings.from_buffer(Selector(EXAMPLES).index_bytes(), Letters())
 

@@ -21,7 +21,7 @@ def test_every_term_has_every_cue() -> None:
     assert term_features(query, query.weights, load_trained_data()).shape == (len(query), len(TERM_FEATURES))
 
 
-def test_weights_are_moved_and_neither_made_nor_lost() -> None:
+def test_the_sum_of_weights_is_preserved() -> None:
     query = read_query(LONG)
     weights = np.linspace(2, 8, len(query), dtype=np.float32)
     moved = adjust_weights(query, weights, load_trained_data())

@@ -29,14 +29,14 @@ def test_the_right_skill_comes_first(selector: Selector, request_text: str, want
     assert names(selector.select(request_text, limit=3))[0] == wanted
 
 
-def test_with_a_limit_the_best_come_back_however_doubtful(selector: Selector) -> None:
+def test_with_a_limit_the_best_are_returned_however_doubtful(selector: Selector) -> None:
     found = selector.select("query the pdf tests", limit=4)
     assert len(found) == 4
     assert all(match.decision in MatchDecision for match in found)
     assert found.considered == len(EXAMPLES)
 
 
-def test_without_a_limit_only_what_is_worth_activating_comes_back(selector: Selector) -> None:
+def test_without_a_limit_only_skills_to_activate_are_returned(selector: Selector) -> None:
     found = selector.select("clean this messy csv table and remove duplicates")
     assert len(found) <= 3
     assert {match.decision for match in found} <= {MatchDecision.ACTIVATE}

@@ -54,7 +54,7 @@ def test_adjacent_words_of_the_request_are_noticed_in_a_body() -> None:
     assert found["together"][1] == 0
 
 
-def test_a_passage_counts_however_much_stands_around_it() -> None:
+def test_a_passage_counts_in_a_long_body() -> None:
     about = "Invoices need a tax number, a due date and the address of the customer who pays. " * 6
     other = "Kubernetes pods crash when probes fail or when images cannot be pulled from the cluster registry. " * 20
     found = seen(

@@ -39,7 +39,7 @@ def doubled(ensemble: Ensemble) -> Ensemble:
     return Ensemble(hidden, bias, output)
 
 
-def test_a_network_knows_its_slope() -> None:
+def test_the_gradient_of_a_network_is_right() -> None:
     rng = np.random.default_rng(1)
     ensemble = doubled(Ensemble.begin(4, 3, 2, rng, drop_inputs=0, drop_units=0))
     values = rng.standard_normal((5, 6, 4))

@@ -43,7 +43,7 @@ def test_a_keyword_inside_a_word_does_not_count() -> None:
     assert all("keyword" not in match.reason for match in found)
 
 
-def test_a_whole_phrase_goes_before_better_words() -> None:
+def test_a_whole_phrase_ranks_before_better_words() -> None:
     selector = greeter(keywords=["good morning vietnam"])
     found = selector.select("good morning vietnam, merge these pdf files", limit=2)
     assert [match.name for match in found] == ["hello-extended", "pdf-forms"]

@@ -24,7 +24,7 @@ def test_a_command_on_the_path_is_there(tmp_path: Path) -> None:
     assert (machine.has_command("frob"), machine.has_command("nope")) == (True, False)
 
 
-def test_a_file_that_is_not_executable_is_no_command(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_not_a_command(tmp_path: Path) -> None:
     command(tmp_path, "frob", 0o644)
     (tmp_path / "folder").mkdir()
     machine = LocalMachine(str(tmp_path))

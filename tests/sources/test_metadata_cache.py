@@ -183,13 +183,13 @@ def test_a_file_of_another_version_is_rebuilt(tmp_path: Path, file: Path) -> Non
 
 
 @pytest.mark.usefixtures("file")
-def test_a_folder_in_the_place_of_the_file_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_tolerated(tmp_path: Path) -> None:
     (tmp_path / "cache.sqlite").mkdir()
     assert said(tmp_path) == "one"
 
 
 @pytest.mark.usefixtures("file")
-def test_a_file_where_its_folder_should_be_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_tolerated(tmp_path: Path) -> None:
     (tmp_path / "flat").write_text("")
     assert discover(tmp_path / "skills", cache=tmp_path / "flat/cache.sqlite").names == ("x",)
 

@@ -27,7 +27,7 @@ def test_a_folder_of_skills_gives_each_with_its_time_and_size_sorted_by_folder(t
     assert find_skill_folders(str(tmp_path)).found == [(str(f.parent), f.stat().st_mtime_ns, f.stat().st_size) for f in files]
 
 
-def test_loose_files_beside_skills_are_no_skills(tmp_path: Path) -> None:
+def test_loose_files_beside_skills_are_not_skills(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf-processing")
     (tmp_path / "pdf-processing/scripts").mkdir()
     (tmp_path / "pdf-processing/scripts/extract.py").write_text("")
@@ -185,12 +185,12 @@ def folder_in(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_called_skill_md_is_no_skill(tmp_path: Path) -> None:
+def test_a_folder_called_skill_md_is_not_a_skill(tmp_path: Path) -> None:
     (folder_in(tmp_path) / "SKILL.md").mkdir()
     assert invalid(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
 
 
-def test_a_pipe_called_skill_md_is_no_skill(tmp_path: Path) -> None:
+def test_a_pipe_called_skill_md_is_not_a_skill(tmp_path: Path) -> None:
     os.mkfifo(folder_in(tmp_path) / "SKILL.md")
     assert invalid(find_skill_folders(str(tmp_path / "root"))) == [("pdf", "SK002", "SKILL.md is not a file")]
 
@@ -203,7 +203,7 @@ def test_a_skill_md_that_links_inside_its_skill_is_the_file_it_links_to(tmp_path
     assert ([size for _, _, size in result.found], result.invalid) == ([12], [])
 
 
-def test_a_skill_md_that_links_to_a_folder_of_its_skill_is_no_skill(tmp_path: Path) -> None:
+def test_a_skill_md_that_links_to_a_folder_of_its_skill_is_not_a_skill(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     (folder / "scripts").mkdir()
     (folder / "SKILL.md").symlink_to("scripts")

@@ -141,7 +141,7 @@ def test_a_place_that_is_deleted_and_made_again_is_still_watched(tmp_path: Path)
         watcher.until(lambda so_far: ("added", "z") in so_far)
 
 
-def test_a_file_that_changes_nothing_in_the_catalog_is_no_update(tmp_path: Path) -> None:
+def test_a_file_that_changes_nothing_in_the_catalog_is_not_an_update(tmp_path: Path) -> None:
     write_skill(tmp_path, "x")
     with watching(tmp_path) as watcher:
         watcher.next()

@@ -32,7 +32,7 @@ def test_a_sound_skill_gets_no_advice() -> None:
     assert codes(skill()) == set()
 
 
-def test_a_file_that_is_no_skill_gets_no_advice() -> None:
+def test_a_file_that_is_not_a_skill_gets_no_advice() -> None:
     assert not list(advise(MemoryFiles({"SKILL.md": b"# no frontmatter, /home/ann/x, npx prettier ."})))
     assert not list(advise(MemoryFiles({"README.md": b""})))
     assert not list(advise(MemoryFiles({"SKILL.md": b"---\nname: x\n---\n"})))
@@ -365,7 +365,7 @@ def test_a_pinned_or_local_command_passes(command: str) -> None:
     assert not found(skill(f"```bash\n{command}\n```\nRun `{command}` now.\n"), "SK211")
 
 
-def test_a_command_in_another_language_is_no_command() -> None:
+def test_a_command_in_another_language_is_not_a_command() -> None:
     assert not found(skill('```json\n{"command": "npx prettier"}\n```\n'), "SK211")
 
 
@@ -445,7 +445,7 @@ def test_skills_from_one_template_for_different_products_do_not_overlap() -> Non
     )
 
 
-def test_two_entries_of_one_name_are_no_overlap() -> None:
+def test_two_entries_of_one_name_are_not_an_overlap() -> None:
     assert not find_overlaps([("pdf", WHEN), ("pdf", WHEN)])
 
 

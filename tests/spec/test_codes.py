@@ -34,7 +34,7 @@ def test_no_two_codes_share_a_name() -> None:
     assert len({code.name for code in CODES.values()}) == len(CODES)
 
 
-def test_codes_stand_in_order() -> None:
+def test_codes_are_sorted() -> None:
     assert list(CODES) == sorted(CODES)
 
 

@@ -20,7 +20,7 @@ def test_the_frontmatter_is_between_the_dashes_and_the_body_after_them() -> None
     assert document.problems == ()
 
 
-def test_the_body_knows_on_which_line_it_starts() -> None:
+def test_the_body_records_its_first_line() -> None:
     assert split_document(b"---\nname: a\ndescription: b\n---\nText\n").body_line == 5
 
 
@@ -46,7 +46,7 @@ def test_spaces_after_the_dashes_are_tolerated() -> None:
     assert split_document(b"--- \t\nname: a\n---  \nBody\n").body == "Body\n"
 
 
-def test_dashes_inside_a_line_are_no_delimiter() -> None:
+def test_dashes_inside_a_line_are_not_a_delimiter() -> None:
     assert (
         split_document(b"---\ndescription: a --- b\n  ---\n# ---\n---\nBody\n").frontmatter
         == "description: a --- b\n  ---\n# ---\n"

@@ -46,7 +46,7 @@ def test_metadata_is_always_text_to_text() -> None:
 
 
 @pytest.mark.parametrize("value", ["text", ["list"], None])
-def test_metadata_that_is_no_map_is_empty(value: Json) -> None:
+def test_metadata_that_is_not_a_map_is_empty(value: Json) -> None:
     assert manifest(metadata=value).metadata == {}
 
 

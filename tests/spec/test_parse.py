@@ -58,7 +58,7 @@ def test_without_a_folder_nothing_is_compared_with_the_name() -> None:
         ("", ("SK009", 2, 1)),
     ],
 )
-def test_a_problem_stands_where_its_cause_stands(head: str, place: tuple[str, int, int]) -> None:
+def test_a_problem_is_reported_at_its_cause(head: str, place: tuple[str, int, int]) -> None:
     assert place in places(parsed(head))
 
 
@@ -89,7 +89,7 @@ def test_a_problem_stands_where_its_cause_stands(head: str, place: tuple[str, in
         ("metadata:\n  requires: ./run\n", ("SK307", 5, 13)),
     ],
 )
-def test_a_problem_of_an_optional_field_stands_where_its_value_stands(extra: str, place: tuple[str, int, int]) -> None:
+def test_a_problem_of_an_optional_field_is_reported_at_its_value(extra: str, place: tuple[str, int, int]) -> None:
     assert place in places(parsed(extra=extra))
 
 
@@ -131,7 +131,7 @@ def test_without_a_description_there_is_no_manifest_under_any_verdict(verdict: V
         assert parsed(head, verdict=verdict).manifest is None
 
 
-def test_the_folder_stands_in_for_a_name() -> None:
+def test_the_folder_name_replaces_a_missing_name() -> None:
     found = parsed("description: d\n", folder="My Folder", verdict=Verdict.LENIENT)
     assert found.manifest is not None
     assert found.manifest.name == "My Folder"
@@ -212,7 +212,7 @@ def test_refused_yaml_is_never_loaded(extra: str) -> None:
         (b"---\n{\n---\n", "SK008"),
     ],
 )
-def test_bytes_that_are_no_skill_give_one_plain_reason(data: bytes, code: str) -> None:
+def test_bytes_that_are_not_a_skill_give_one_plain_reason(data: bytes, code: str) -> None:
     found = parse(data)
     assert (codes(found), found.manifest) == ([code], None)
 

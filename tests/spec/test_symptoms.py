@@ -53,7 +53,7 @@ def test_a_long_number_keeps_its_digits() -> None:
     assert scalar_value(Scalar("12345678901234567890", 1, 1)) == "12345678901234567890"
 
 
-def test_half_a_surrogate_pair_is_no_path() -> None:
+def test_half_a_surrogate_pair_is_not_a_path() -> None:
     with pytest.raises(RefusedError):
         resource_path("a/\ud800")
 

@@ -145,7 +145,7 @@ def test_no_punctuation_makes_it_raise(text: str) -> None:
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,9}", fullmatch=True), st.text(alphabet="abc '\"\\:#-é😀", max_size=30)))
-def test_single_quoted_text_comes_back_as_it_went_in(fields: dict[str, str]) -> None:
+def test_single_quoted_text_is_read_back_unchanged(fields: dict[str, str]) -> None:
     quotes = "'"
     text = "".join(f"{key}: '{text.replace(quotes, quotes * 2)}'\n" for key, text in fields.items())
     assert (written(text) if fields else {}) == fields

@@ -156,7 +156,7 @@ class AdapterConformance:
             assert self.hears_nothing_of_skills(asked)
             assert not [tool for tool in asked.tools if "skill" in tool]
 
-    def test_an_activation_gives_the_instructions_and_brings_tools(self, tmp_path: Path) -> None:
+    def test_an_activation_returns_the_instructions_and_adds_tools(self, tmp_path: Path) -> None:
         with self.agent(tmp_path, [self.load("chart"), says("done")]) as agent:
             assert agent.asks("Draw Oslo.") == ["done"]
             first, second = agent.model.requests

@@ -27,7 +27,7 @@ class FilesConformance:
     def test_it_is_a_files(self) -> None:
         assert isinstance(self.make(_SKILL), Files)
 
-    def test_every_byte_comes_back(self) -> None:
+    def test_every_byte_is_read_back(self) -> None:
         files = self.make(_SKILL)
         assert {path: files.read(path, limit=1_000) for path in _SKILL} == _SKILL
 
@@ -48,7 +48,7 @@ class FilesConformance:
         for path in ("nothing.md", "scripts/nothing.py", "nothing/at/all", "SKILL.MD"):
             assert _code(files, path) == "not-found", path
 
-    def test_a_folder_is_no_file(self) -> None:
+    def test_a_folder_is_not_a_file(self) -> None:
         assert _code(self.make(_SKILL), "scripts") in ("refused", "not-found")
 
     def test_no_path_leads_out(self) -> None:

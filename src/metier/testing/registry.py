@@ -425,7 +425,7 @@ class BlobStoreConformance:
 
         run_now(run())
 
-    def test_bytes_come_back_by_their_hash(self, tmp_path: Path) -> None:
+    def test_bytes_are_read_back_by_their_hash(self, tmp_path: Path) -> None:
         async def body(blobs: BlobStore) -> None:
             for data in (b"", b"\x00\xff" * 10, bytes(3_000_000)):
                 name = hashlib.sha256(data).hexdigest()

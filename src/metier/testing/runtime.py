@@ -99,7 +99,7 @@ class SessionStoreConformance:
         assert store.active("s") == ()
         assert store.sessions() == ()
 
-    def test_every_field_of_an_active_skill_comes_back(self, tmp_path: Path) -> None:
+    def test_every_field_of_an_active_skill_is_read_back(self, tmp_path: Path) -> None:
         store = self.new_store(tmp_path)
         full = replace(
             active_skill("pdf"),

@@ -44,7 +44,7 @@ def test_nothing_is_made_of_bad_input(shell: Shell) -> None:
     assert shell("agent", "list").ok().out.startswith("No agents")
 
 
-def test_instructions_may_come_through_a_pipe(shell: Shell) -> None:
+def test_instructions_may_be_piped_in(shell: Shell) -> None:
     (shell.project / "in").write_text("Be brief.")
     shell("agent", "create", "clerk", "--instructions", "-", stdin=str(shell.project / "in")).ok()
     assert shell("agent", "show", "clerk", "--json").data["instructions"] == "Be brief."

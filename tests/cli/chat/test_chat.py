@@ -58,7 +58,7 @@ def test_a_program_gets_everything_that_happened(shell: Shell) -> None:
     assert again["session"] == data["session"]
 
 
-def test_a_request_may_come_through_a_pipe(shell: Shell) -> None:
+def test_a_request_may_be_piped_in(shell: Shell) -> None:
     assert shell("run", "-", stdin=typed(shell, "hello\nyou")).ok().out == "You said **hello\nyou**.\n"
     shell("run", "-").failed(2, "empty")
 

@@ -102,7 +102,7 @@ def test_a_file_is_taken_as_it_is_under_its_new_name(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("data", "part"), [(b"no head", "SK005"), (b"\xff\xfe", "SK003"), (b"", "SK0"), (b"---\nname: x\n---\n", "SK1")]
 )
-def test_a_file_that_is_no_skill_stops_with_its_problems(shell: Shell, data: bytes, part: str) -> None:
+def test_a_file_that_is_not_a_skill_stops_with_its_problems(shell: Shell, data: bytes, part: str) -> None:
     (shell.project / "bad.md").write_bytes(data)
     shell("skill", "create", "pages", "-f", "bad.md").failed(1, part)
     assert not shell.skills.exists()
@@ -129,7 +129,7 @@ def test_the_editor_is_opened_on_the_new_file_and_the_result_is_checked(shell: S
     assert "error SK005" in ran.out
 
 
-def test_visual_comes_before_editor(shell: Shell) -> None:
+def test_visual_takes_precedence_over_editor(shell: Shell) -> None:
     shell.install("one", 'echo one > "$HOME/called"')
     shell.install("two", 'echo two > "$HOME/called"')
     shell("skill", "create", "pages", *WORDS, "--edit", VISUAL="one", EDITOR="two").ok()

@@ -33,7 +33,7 @@ def test_anything_but_a_yes_keeps_it(shell: Shell, answer: str) -> None:
     assert (folder / "SKILL.md").exists()
 
 
-def test_the_end_of_input_is_no_yes(shell: Shell) -> None:
+def test_the_end_of_input_does_not_confirm(shell: Shell) -> None:
     folder = shell.skill("pdf")
     child = shell.terminal("skill", "delete", "pdf")
     child.expect_exact("[y/N]: ")
@@ -64,7 +64,7 @@ def test_a_bundled_skill_stays(shell: Shell) -> None:
     shell("skill", "delete", "hello-world", "--yes").failed(5, "bundled", "metier skill disable hello-world")
 
 
-def test_your_skill_goes_and_the_bundled_one_of_its_name_comes_back(shell: Shell) -> None:
+def test_deleting_a_skill_reveals_the_bundled_one_of_its_name(shell: Shell) -> None:
     shell.skill("hello-world")
     shell("skill", "delete", "hello-world", "--yes").ok()
     assert shell("skill", "show", "hello-world", "--json").data["source"] == "bundled"

@@ -126,7 +126,7 @@ def test_a_skill_written_by_hand_is_never_overwritten_unasked(shell: Shell, repo
     assert "Mine." not in (mine / "SKILL.md").read_text()
 
 
-def test_the_lock_brings_everything_back_on_a_new_machine(shell: Shell, repo: Path) -> None:
+def test_the_lock_restores_everything_on_a_new_machine(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--all", "--target", "claude-code,codex").ok()
     lock = (shell.home / ".metier/metier.lock").read_bytes()
     for name in (".agents", ".claude", ".codex"):
@@ -142,7 +142,7 @@ def test_without_a_lock_there_is_nothing_to_restore(shell: Shell) -> None:
     shell("skill", "install").failed(3, "metier.lock has no skills", "metier skill install REF")
 
 
-def test_a_project_has_its_own_lock_which_comes_first(shell: Shell, repo: Path) -> None:
+def test_a_project_has_its_own_lock_which_takes_precedence(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--skill", "pdf", "--project", "--json", METIER_TRUST="1")
     assert (shell.project / ".agents/skills/pdf/SKILL.md").is_file()
     assert 'path = "skills/pdf"' in (shell.project / "metier.lock").read_text()
@@ -232,7 +232,7 @@ def test_an_installed_skill_is_shown_to_more_agents_by_its_name(shell: Shell, re
     shell("skill", "install", "pdf", "--target", "codex").failed(6, "was edited")
 
 
-def test_a_listing_is_made_again_when_an_agent_comes_or_a_link_goes(shell: Shell, repo: Path) -> None:
+def test_a_listing_is_rebuilt_when_an_agent_is_added_or_a_link_removed(shell: Shell, repo: Path) -> None:
     shell("skill", "install", str(repo), "--skill", "pdf", "--target", "claude-code,codex").ok()
 
     def seen() -> list[str]:
@@ -249,7 +249,7 @@ def test_a_listing_is_made_again_when_an_agent_comes_or_a_link_goes(shell: Shell
     assert seen() == ["claude-code", "codex", "warp"]
 
 
-def test_skills_that_need_others_bring_them_along(shell: Shell, tmp_path: Path) -> None:
+def test_dependencies_are_installed_too(shell: Shell, tmp_path: Path) -> None:
     write_skill(tmp_path / "repo", "report", head="metadata:\n  dependencies: pdf")
     write_skill(tmp_path / "repo", "pdf", head="metadata:\n  dependencies: fonts")
     write_skill(tmp_path / "repo", "fonts")

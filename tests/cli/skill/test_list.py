@@ -62,7 +62,7 @@ def test_filters_select_by_name_source_state_and_tag(many: Shell) -> None:
     assert names(many, "nothing-*") == []
 
 
-def test_nothing_found_is_said(shell: Shell) -> None:
+def test_an_empty_result_is_reported(shell: Shell) -> None:
     assert shell("skill", "list", "nothing-*").ok().out == "No matching skills\n"
 
 

@@ -29,7 +29,7 @@ def test_a_request_that_fits_nothing_activates_nothing(shell: Shell) -> None:
     assert "None of 5 skills fits well enough" in found.out
 
 
-def test_a_limit_brings_the_best_with_their_decisions(shell: Shell) -> None:
+def test_a_limit_returns_the_best_with_their_decisions(shell: Shell) -> None:
     rows = shell("skill", "select", "review my pull request", "-k", "3", "--json").data["selected"]
     assert len(rows) == 3
     assert (rows[0]["name"], rows[0]["decision"]) == ("code-review", "activate")
@@ -48,7 +48,7 @@ def test_a_name_in_the_request_settles_it(shell: Shell) -> None:
     assert shell("skill", "select", "/web-scraping now").ok().out.startswith("✓ web-scraping")
 
 
-def test_a_long_request_comes_from_standard_input(shell: Shell, tmp_path: Path) -> None:
+def test_a_long_request_is_read_from_standard_input(shell: Shell, tmp_path: Path) -> None:
     task = tmp_path / "task.txt"
     task.write_text("Here is the context of our team. " * 200 + "Please draw a bar chart of the sales in this CSV file.")
     assert shell("skill", "select", "-", stdin=str(task)).ok().out.startswith("✓ data-analysis")

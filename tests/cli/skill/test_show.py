@@ -28,7 +28,7 @@ def test_a_switched_off_skill_has_an_empty_circle(shell: Shell) -> None:
     assert "(disabled)\n      disabled in the configuration\n" in page
 
 
-def test_sources_stand_from_the_strongest_to_the_weakest(shell: Shell) -> None:
+def test_sources_are_listed_by_precedence(shell: Shell) -> None:
     shell.skill("mine")
     shell.skill("plugged", root=shell.metier / "plugins")
     shell.skill("theirs", root=shell.project / ".claude/skills")

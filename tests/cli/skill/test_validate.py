@@ -14,7 +14,7 @@ def test_a_valid_skill_is_one_line(shell: Shell) -> None:
     assert shell("skill", "validate", "pdf").ok().out == f"✓ pdf  {folder}\n"
 
 
-def test_the_offending_line_stands_under_the_problem_with_a_caret(shell: Shell) -> None:
+def test_the_offending_line_is_shown_under_the_problem_with_a_caret(shell: Shell) -> None:
     folder = shell.skill("pdf", head="unknown: key")
     ran = shell("skill", "validate", "pdf")
     assert ran.code == 1
@@ -35,7 +35,7 @@ def test_a_caret_points_into_a_long_line(shell: Shell) -> None:
     assert caret.index("^") < len(line)
 
 
-def test_a_caret_stands_under_its_letter_in_any_alphabet(shell: Shell) -> None:
+def test_a_caret_is_under_its_letter_in_any_alphabet(shell: Shell) -> None:
     shell.skill("pdf", data="---\nname: pdf\ndescription: x\nmetadata: {技能: [1, 2}\n---\n".encode())
     lines = shell("skill", "validate", "pdf").out.splitlines()
     caret = next(line for line in lines if line.strip() == "^")

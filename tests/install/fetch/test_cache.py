@@ -26,7 +26,7 @@ def files(cache: SkillCache) -> list[Path]:
     return sorted(file for file in Path(cache.folder).rglob("*") if file.is_file())
 
 
-def test_a_skill_comes_back_as_it_went(cache: SkillCache) -> None:
+def test_a_cached_skill_is_read_back_unchanged(cache: SkillCache) -> None:
     key = cache.put(skill())
     assert key == digest(skill())
     assert cache.get(key) == skill()
@@ -48,7 +48,7 @@ def test_a_missing_item_is_none(cache: SkillCache) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "sha256:" + "0" * 63, "sha256:../../x", "md5:" + "0" * 64, "sha256:" + "G" * 64])
-def test_a_key_that_is_no_digest_never_becomes_a_path(cache: SkillCache, key: str) -> None:
+def test_a_key_that_is_not_a_digest_never_becomes_a_path(cache: SkillCache, key: str) -> None:
     with pytest.raises(ValueError, match="not a digest"):
         cache.get(key)
 

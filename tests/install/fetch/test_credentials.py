@@ -45,7 +45,7 @@ def test_auth_of_another_kind_is_a_mistake_of_the_configuration(auth: str) -> No
         "https://internal.example.com:443/skills/x",
     ],
 )
-def test_a_sources_secret_goes_to_addresses_below_its_own(url: str) -> None:
+def test_a_sources_secret_is_sent_to_addresses_below_its_own(url: str) -> None:
     assert given(url) == (("Authorization", "Bearer s3cret"),)
 
 
@@ -63,11 +63,11 @@ def test_a_sources_secret_goes_to_addresses_below_its_own(url: str) -> None:
         "nonsense",
     ],
 )
-def test_i03_a_sources_secret_goes_ignore_checkpoint_else(url: str) -> None:
+def test_i03_a_sources_secret_is_sent_to_no_other_address(url: str) -> None:
     assert given(url) == ()
 
 
-def test_a_header_of_the_user_goes_to_the_origin_they_typed_and_wins_over_the_sources() -> None:
+def test_a_header_of_the_user_is_sent_to_the_typed_origin_and_overrides_the_sources() -> None:
     own = (("Authorization", "Bearer mine"), ("X-Key", "k"))
     assert given("https://internal.example.com/skills/x", headers=own) == own
     assert given("https://other.example/x", headers=own) == ()

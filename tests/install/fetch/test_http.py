@@ -354,7 +354,7 @@ def test_a_proxy_is_used_for_remote_hosts() -> None:
         assert http.get("http://skills.example/x", limit=LIMIT).body == b"by proxy"
 
 
-def test_importing_the_client_brings_no_library_along() -> None:
+def test_importing_the_client_imports_no_library() -> None:
     import subprocess
     import sys
 

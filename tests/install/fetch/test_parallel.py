@@ -11,7 +11,7 @@ from builders import python
 from metier.install.fetch.parallel import run_parallel
 
 
-def test_answers_come_in_the_order_of_the_questions() -> None:
+def test_results_are_in_the_order_of_the_inputs() -> None:
     def slow_first(number: int) -> int:
         time.sleep(0.05 if number == 0 else 0)
         return number * 2

@@ -51,7 +51,7 @@ def test_an_agent_plugin_has_only_the_immediate_children_of_skills_and_reports_u
     assert "'odd'" in found.problems[0]
 
 
-def test_a_plugin_json_of_something_else_is_no_bundle() -> None:
+def test_another_programs_plugin_json_is_not_a_bundle() -> None:
     assert bundles(tree("skills/x", agent={"name": "an obsidian plugin"})) == ()
 
 
@@ -99,7 +99,7 @@ def test_a_plugin_whose_source_leaves_the_marketplace_is_a_problem() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[", b"[]", b"5", b"\xff", b"[" * 100_000])
-def test_a_file_that_is_no_json_object_is_a_problem(data: bytes) -> None:
+def test_a_file_that_is_not_a_json_object_is_a_problem(data: bytes) -> None:
     for name in ("market", "plugin"):
         (found,) = bundles(tree("skills/x", **{name: data}))
         assert found.problems

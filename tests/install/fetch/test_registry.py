@@ -115,7 +115,7 @@ def test_contents_that_the_registry_did_not_promise_are_refused(tmp_path: Path) 
         assert caught.value.rule == "digest-mismatch"
 
 
-def test_two_skills_of_one_registry_are_two_skills_and_come_back_as_they_were(tmp_path: Path) -> None:
+def test_two_skills_of_one_registry_are_restored_separately(tmp_path: Path) -> None:
     with site() as server:
         publish(server, "a", "1.0.0")
         publish(server, "b", "2.0.0")

@@ -56,7 +56,7 @@ def test_every_usual_place_is_found(folder: str) -> None:
     assert paths(folder, "docs/examples/not-here/deep/y") == [folder]
 
 
-def test_the_most_deliberate_places_come_first() -> None:
+def test_the_most_specific_places_come_first() -> None:
     assert paths(".claude/skills/d", "a/skills/c", "skills/ns/b2", "skills/b", "a0") == [
         "a0",
         "skills/b",

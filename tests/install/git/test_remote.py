@@ -127,7 +127,7 @@ def test_i25_what_was_resolved_is_what_is_fetched_though_the_branch_moves(reposi
         assert tree.contents("").read("x", limit=10) == b"old"
 
 
-def test_files_links_and_execute_bits_come_as_they_are(repository: Repository, tmp_path: Path) -> None:
+def test_files_links_and_execute_bits_are_preserved(repository: Repository, tmp_path: Path) -> None:
     repository.commit({"s/SKILL.md": SKILL, "s/run.sh": ("100755", "x"), "s/l": ("120000", "run.sh"), "other": "1"})
     here = local(repository, tmp_path)
     with here.tree(head(here)) as tree:
@@ -321,7 +321,7 @@ def test_i26_of_a_huge_repository_the_path_that_was_named_is_enough(
         assert paths(tree, "deep/s") == ["SKILL.md"]
 
 
-def test_a_git_in_the_folder_we_stand_in_is_not_the_git_we_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_in_the_current_folder_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "git").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ def test_a_list_is_added_below_what_its_owner_wrote() -> None:
     assert text.endswith(END + "\n")
 
 
-def test_the_list_is_replaced_where_it_stands_and_goes_with_the_last_skill() -> None:
+def test_the_list_is_replaced_in_place_and_removed_with_the_last_skill() -> None:
     text = with_skills("above\n", [PDF]) + "below\n"
     changed = with_skills(text, [("docx", "Writes.", "d/SKILL.md")])
     assert "pdf" not in changed

@@ -126,7 +126,7 @@ def test_an_edited_copy_is_not_replaced_by_a_link() -> None:
     assert [(step.verb, step.reason) for step in steps][1] == (Verb.CONFLICT, StepReason.EDITED)
 
 
-def test_a_place_that_is_no_longer_meant_is_cleared() -> None:
+def test_a_target_that_is_no_longer_wanted_is_removed() -> None:
     disk = {HERE: folder(OLD), LINK: PathState(kind=PathKind.LINK, target=TARGET)}
     assert verbs(plan([WantedSkill(placed=placed(OLD))], {"pdf": placed(OLD, linked=True)}, disk)) == [Verb.KEEP, Verb.UNLINK]
 

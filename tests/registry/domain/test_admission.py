@@ -113,7 +113,7 @@ def test_an_archive_without_a_skill_is_refused_with_a_reason(here: Site, data: b
     assert here.get("/skills", token=here.admin).json()["skills"] == []
 
 
-def test_a_bomb_is_refused_before_it_goes_off(here: Site) -> None:
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(here: Site) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("SKILL.md", skill_text("pdf"))
@@ -143,7 +143,7 @@ def test_a_credential_is_found(text: str) -> None:
         "the AKIA prefix", "sk-proj-1234567890123456789012345678901234567890",
     ],
 )  # fmt: skip
-def test_how_people_write_put_yours_here_is_no_credential(text: str) -> None:
+def test_a_placeholder_is_not_a_credential(text: str) -> None:
     assert list(find_secrets(MemoryFiles({"SKILL.md": text.encode()}))) == []
 
 

@@ -129,7 +129,7 @@ def refused_for_now(answer: Any) -> bool:
     return answer.status_code == 503 and int(answer.headers["retry-after"]) > 0 and answer.json()["code"] == "unavailable"
 
 
-def test_a_database_that_goes_away_is_a_503_and_comes_back_by_itself(tmp_path: Path, own_postgres: OwnPostgres) -> None:
+def test_a_lost_database_is_a_503_and_reconnects_by_itself(tmp_path: Path, own_postgres: OwnPostgres) -> None:
     with site(tmp_path, db=own_postgres.url) as here:
         here.publish("pdf", "1.0.0")
         own_postgres.stop()

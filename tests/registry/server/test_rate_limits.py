@@ -46,7 +46,7 @@ def test_an_installation_of_two_hundred_skills_meets_no_limit(tmp_path: Path) ->
                 assert here.get(path).status_code == 200
 
 
-def test_no_limit_is_no_limit() -> None:
+def test_without_rate_limits_no_request_is_refused() -> None:
     assert RateLimiter(RequestRates(read=(0, 0)), lambda: 0.0).take("read", "x", has_token=False) is None
 
 

@@ -117,7 +117,7 @@ def test_a_private_skill_is_not_found_without_a_token(shop: Site) -> None:
     assert "t/READ_TOKEN" in shop.get("/skill/secret-plan", headers=HTML).text
 
 
-def test_logging_in_needs_a_known_token_and_goes_nowhere_else(shop: Site) -> None:
+def test_logging_in_needs_a_known_token_and_redirects_only_within_the_site(shop: Site) -> None:
     assert "unknown token" in act(shop, "/login", token="mtr_wrong").text
     for where in ("https://evil.test/", "//evil.test", "/\\evil.test", "javascript:alert(1)"):
         assert act(shop, "/login", token=shop.admin, next=where).headers["location"] == "/account"

@@ -60,7 +60,7 @@ def test_e26_a_flood_is_ended(stage: Stage, level: IsolationLevel) -> None:
 
 
 @at_every_level
-def test_e26_bytes_that_are_no_text_are_replaced_and_escapes_do_not_reach_a_terminal(
+def test_e26_bytes_that_are_not_text_are_replaced_and_escapes_do_not_reach_a_terminal(
     stage: Stage, level: IsolationLevel
 ) -> None:
     hostile = b"\xff\xfe\x00a\x1b[2Jb\x1b]0;title\x07c\x1b]52;c;aGk=\x1b\\d\x9b31me\r\nf\x08"

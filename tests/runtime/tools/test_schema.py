@@ -42,7 +42,7 @@ def example(
     return f"{name}{count}{colour}{kind}{tags}{extra}{where}{maybe}{loud}{ratio}{path}{many}"
 
 
-def test_every_hint_that_json_can_say_is_said() -> None:
+def test_every_constraint_that_json_schema_supports_is_included() -> None:
     schema = schema_of_function(example)
     assert schema["required"] == ["name", "count", "colour", "kind", "tags", "extra", "where"]
     assert schema["properties"] == {

@@ -191,7 +191,7 @@ def test_a_file_cannot_pretend_to_be_anything_else(tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_binary_file_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_binary_file_is_reported_as_binary(tmp_path: Path) -> None:
     skill_folder(tmp_path, "pic", files={"assets/x.png": b"\x89PNG\xff\xfe"})
     session = session_over(tmp_path)
     session.activate("pic")

@@ -51,7 +51,7 @@ def test_a_rule_is_documented_and_mapped(rule: Rule) -> None:
         assert re.fullmatch(r"AITech-\d{1,2}\.\d", rule.aitech)
 
 
-def test_rules_stand_in_order_and_share_no_code_or_name_with_validate_and_lint() -> None:
+def test_rules_are_sorted_and_share_no_code_or_name_with_validate_and_lint() -> None:
     assert list(RULES) == sorted(RULES)
     pages = [*CODES.values(), *(rule.page for rule in RULES.values())]
     assert len({page.code for page in pages}) == len({page.name for page in pages}) == len(pages)
