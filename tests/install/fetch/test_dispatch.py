@@ -168,7 +168,7 @@ def test_a_repository_offers_its_skills_and_the_chosen_ones_come(
         with pytest.raises(SkillNotFoundError):
             brought(f"git+{url}/r.git#@c", access)
         with pytest.raises(SkillNotFoundError):
-            brought(f"git+{url}/r.git//ignore_checkpoint", access)
+            brought(f"git+{url}/r.git//missing", access)
 
 
 def test_the_number_of_skills_does_not_matter_to_the_number_of_requests(tmp_path: Path, access: Access) -> None:

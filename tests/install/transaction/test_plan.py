@@ -35,7 +35,7 @@ OLD, NEW = entry(), entry("Newer.\n")
 OTHER = entry(url="https://elsewhere.example/skills.git")
 
 
-def test_a_skill_that_is_ignore_checkpoint_is_installed_and_linked() -> None:
+def test_a_new_skill_is_installed_and_linked() -> None:
     steps = plan([WantedSkill(placed=placed(OLD, linked=True))], {}, {})
     assert [str(step).split() for step in steps] == [
         ["install", "pdf", HERE],
