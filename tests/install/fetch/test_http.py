@@ -184,11 +184,11 @@ def test_an_address_is_where_it_leads_however_it_is_written(address: str, zone: 
 
 
 def test_https_only_unless_loopback_or_asked() -> None:
-    def resolve_to_nothing(_host: str, _port: int) -> tuple[str, ...]:
+    def resolve_to_public_address(_host: str, _port: int) -> tuple[str, ...]:
         return ("203.0.113.1",)
 
     with pytest.raises(RefusedError) as caught:
-        client(resolve=resolve_to_nothing).get("http://example.com/x", limit=LIMIT)
+        client(resolve=resolve_to_public_address).get("http://example.com/x", limit=LIMIT)
     assert caught.value.rule == "https-only"
     assert "--insecure-http" in caught.value.hint
 
