@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ if find_spec("hypothesis"):
     settings.register_profile("repeatable", derandomize=True, deadline=None)
     settings.register_profile("full", deadline=None)
     settings.load_profile("full" if os.environ.get("METIER_FULL") else "repeatable")
+
+
+def pytest_configure() -> None:
+    # A shell starts a background command with Ctrl-C ignored, and every program that a test starts would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
