@@ -81,8 +81,8 @@ def test_skills_without_evals_and_tests_pass_with_a_message(tmp_path: Path) -> N
     write_skill(tmp_path / "skills", "plain")
     done = check(tmp_path, path="skills")
     assert done.returncode == 0, done
-    assert "\nno evals\n" in done.stdout
-    assert "\nno tests\n" in done.stdout
+    assert "\nNo evals\n" in done.stdout
+    assert "\nNo tests\n" in done.stdout
     for name in ("eval", "test"):
         ran = commit(tmp_path, name)
         assert ran.returncode == 0, ran
