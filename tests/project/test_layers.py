@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -81,6 +82,26 @@ def test_every_package_declares_its_public_names() -> None:
             assert hasattr(module, "__all__"), found.name
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{found.name}.{name}"
+
+
+def test_a_package_is_imported_from_its_public_face() -> None:
+    """A subpackage that is a public face itself may be imported by name; so may each framework's adapter."""
+    faces = {"metier.registry.client", "metier.registry.server", "metier.registry.web", "metier.runtime.sandbox"}
+    source = ROOT / "src" / "metier"
+    for file in source.rglob("*.py"):
+        if "bundled" in file.parts or file.name == "__main__.py":
+            continue
+        own = file.relative_to(source).parts[0]
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                parts = node.module.split(".")
+                deep = parts[0] == "metier" and len(parts) > 2 and parts[1] not in (own, "adapters")
+                assert not deep or node.module in faces, f"{file.relative_to(source)} imports from {node.module}"
+
+
+def test_every_package_says_what_it_is() -> None:
+    for file in (ROOT / "src" / "metier").rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), file
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

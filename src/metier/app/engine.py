@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from metier.agents import BASE_INSTRUCTIONS, AgentEngine, AgentVersion, Compaction, EngineOptions, TurnLimits, fill_instructions
 from metier.catalog import Catalog, State
-from metier.config.options import one_of
+from metier.config import one_of
 from metier.disclosure import Budget
 from metier.errors import MetierError
 from metier.values import replace

@@ -58,7 +58,7 @@ class Sessions:
         """Returns what the user allows. `approve` decides the rest; without it the rest is refused."""
         import shutil
 
-        from metier.config.options import one_of, patterns
+        from metier.config import one_of, patterns
         from metier.runtime import Permissions, Policy, PolicyVerdict
 
         settings = self.user_settings
@@ -72,7 +72,7 @@ class Sessions:
         )  # fmt: skip
 
     def options(self) -> SessionOptions:
-        from metier.config.options import budgets, one_of, tables
+        from metier.config import budgets, one_of, tables
         from metier.runtime import ActivationMode, IsolationLevel, Limits, SessionOptions
 
         settings, user = self.settings, self.user_settings

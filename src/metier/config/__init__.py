@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .edit import change_list, change_rows, parse_value, set_value, unset_value
     from .keys import KEYS, SettingKey, SettingKind, SettingValue
+    from .options import budgets, one_of, patterns, tables
     from .settings import Setting, Settings, read_settings, unknown_key
 
 __all__ = [
@@ -17,11 +18,15 @@ __all__ = [
     "SettingKind",
     "SettingValue",
     "Settings",
+    "budgets",
     "change_list",
     "change_rows",
+    "one_of",
     "parse_value",
+    "patterns",
     "read_settings",
     "set_value",
+    "tables",
     "unknown_key",
     "unset_value",
 ]
@@ -32,6 +37,7 @@ if not TYPE_CHECKING:  # every command reads settings, and nearly none edits the
         {
             "metier.config.edit": ("change_rows", "change_list", "parse_value", "set_value", "unset_value"),
             "metier.config.keys": ("KEYS", "SettingKey", "SettingKind", "SettingValue"),
+            "metier.config.options": ("budgets", "one_of", "patterns", "tables"),
             "metier.config.settings": ("Settings", "Setting", "read_settings", "unknown_key"),
         },
     )

@@ -13,7 +13,7 @@ from metier.models import HOW_TO_SET_A_MODEL, ChatModel, ModelChoice, ModelClien
 from .progress import progress
 
 if TYPE_CHECKING:
-    from metier.app.model_judge import JudgeCase
+    from metier.app import JudgeCase
     from metier.scan import ScanReport
 
 __all__ = ["judge_reports", "required_model", "run_with_model"]
@@ -43,7 +43,7 @@ def run_with_model(choice: ModelChoice | None, call: Callable[[ChatModel | None]
 
 def judge_reports(app: App, cases: Sequence[JudgeCase], name: str | None) -> tuple[list[ScanReport], tuple[str, ...]]:
     """Adds a model's findings to the reports. Returns them with a note for each that the model did not judge."""
-    from metier.app.model_judge import ModelJudge
+    from metier.app import ModelJudge
 
     try:
         choice = required_model(app, name, purpose="--judge")

@@ -105,7 +105,7 @@ def _scan_target(app: App, target: str, *, offline: bool) -> Sequence[ScannedSki
 
 def _judge(app: App, skills: Sequence[ScannedSkill], model: str | None) -> tuple[list[ScannedSkill], tuple[str, ...]]:
     # Imported here: a plain scan needs no event loop, HTTP or cache.
-    from metier.app.model_judge import JudgeCase
+    from metier.app import JudgeCase
     from metier.cli.core.models import judge_reports
 
     reports, notes = judge_reports(app, [JudgeCase(one.name, one.files, one.report) for one in skills], model)

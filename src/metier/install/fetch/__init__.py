@@ -1,0 +1,1 @@
+"""Fetches skills as values: folders, archives, web addresses, registries and git. Writes nothing but the cache."""

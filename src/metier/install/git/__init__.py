@@ -1,0 +1,1 @@
+"""Reads skills from git without a checkout: the program, its objects, remote refs and its errors."""

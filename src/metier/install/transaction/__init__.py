@@ -1,0 +1,1 @@
+"""An installation on disk, all or nothing: plan, stage, flush, journal, rename."""
