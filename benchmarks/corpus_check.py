@@ -3,8 +3,9 @@
     python benchmarks/corpus_check.py skills.jsonl.gz [--every 4]
 
 The collection is a gzipped file with one JSON object for each SKILL.md: `repo` (owner/name), `path` (of the file in it) and
-`bytes` (its content, decoded as Latin-1). Without an argument, METIER_DATA names the file. For each: the compat verdict is
-that of skills-ref, the fast parser gives the answer of the slow one or none, and repairs keep their promises.
+`bytes` (its content, decoded as Latin-1). Without an argument, it is real-skills.jsonl.gz in the folder METIER_DATA. For
+each: the compat verdict is that of skills-ref, the fast parser gives the answer of the slow one or none, and repairs keep
+their promises.
 """
 
 from __future__ import annotations
@@ -45,13 +46,18 @@ def failures(data: bytes, folder: str, scratch: Path) -> Iterator[str]:
         yield f"a repair breaks its promise: {error}"
 
 
+def _default() -> Path | None:
+    folder = os.environ.get("METIER_DATA")
+    return Path(folder) / "real-skills.jsonl.gz" if folder else None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("collection", nargs="?", type=Path, default=os.environ.get("METIER_DATA"))
+    parser.add_argument("collection", nargs="?", type=Path, default=_default())
     parser.add_argument("--every", type=int, default=1, help="check only every n-th skill")
     chosen = parser.parse_args()
     if chosen.collection is None or not Path(chosen.collection).is_file():
-        parser.error("name a collection of skills, as an argument or in METIER_DATA")
+        parser.error("name a collection of skills, or the folder of real-skills.jsonl.gz in METIER_DATA")
     checked = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
         for folder, data in skills_in(Path(chosen.collection), chosen.every):

@@ -3,7 +3,8 @@
     python -m benchmarks.registry [--quick] [--json]
 
 Registry and bare route are measured in turns. Server and client run on separate cores if there are two. PostgreSQL comes from
-the wheel in the group `servers`. Skills come from ../shared/data if it exists, else they are generated.
+the wheel in the group `servers`. Skills come from selection/corpus.jsonl.gz in METIER_DATA if that is set, else they are
+generated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from metier.archive import pack
 from metier.spec import MemoryFiles
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data" / "selection"
+DATA = Path(os.environ.get("METIER_DATA") or ROOT / "benchmarks" / "data") / "selection"
 CONNECTIONS = 32
 QUERIES = (
     "pdf forms", "review a pull request", "kubernetes deployment", "react component tests", "sql query optimisation",

@@ -3,10 +3,10 @@
     python -m benchmarks.scan [--quick] [--json] [--judge]
 
 It measures our own inert attacks and near misses, attacks and honest skills by authors who had not seen the rules (`blind-`,
-`honest`) and, where ../shared/data exists, labelled examples and published skills. To measure another labelled set, name its
-folder in SCAN_SKILLS, with each skill in `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other scanner comes from
-PyPI into its own folder (658 MB) and runs without network or model. With `--judge` the model of your own settings reads every
-skill too (`metier skill scan --judge`) and has rows of its own; its time and tokens are not compared.
+`honest`) and, where METIER_DATA names a folder with them, labelled examples and published skills. To measure another labelled
+set, name its folder in SCAN_SKILLS, with each skill in `SET.malicious.NAME/FOLDER` or `SET.benign.NAME/FOLDER`. The other
+scanner comes from PyPI into its own folder (658 MB) and runs without network or model. With `--judge` the model of your own
+settings reads every skill too (`metier skill scan --judge`) and has rows of its own; its time and tokens are not compared.
 
 Where tree-sitter and tree-sitter-bash are installed, the shell reader is compared with them on published skills.
 """
@@ -44,7 +44,7 @@ from metier.scan.rules.shell_commands import walk
 from metier.sources import DiskFiles
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared" / "data"
+COLLECTIONS = Path(os.environ.get("METIER_DATA") or ROOT / "benchmarks" / "data")
 CISCO = "cisco-ai-skill-scanner==2.3.2"
 PROBE = Path(__file__).with_name("scan_probe.py")
 # Scanners read the folder's name; a label in it would be a hint.
@@ -87,12 +87,12 @@ def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
     for number, shape in enumerate(SHAPES):
         if shape.kind == "near":
             yield f"near-misses.benign.{number:03}", shape.files
-    if not SHARED.exists():
+    if not COLLECTIONS.exists():
         return
-    for line in (SHARED / "scan" / "examples.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (COLLECTIONS / "scan" / "examples.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         yield f"examples.{row['label']}.{row['id']}", {path: text.encode() for path, text in row["files"].items()}
-    with gzip.open(SHARED / "real-skills.jsonl.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(COLLECTIONS / "real-skills.jsonl.gz", "rt", encoding="utf-8") as file:
         for number, line in enumerate(file):
             row = json.loads(line)
             if number % every == 0 and "skillscan" not in row["repo"] and "skill-scanner" not in row["repo"]:
@@ -101,7 +101,7 @@ def _skills(*, every: int) -> Iterator[tuple[str, Mapping[str, bytes]]]:
 
 def _shell_reader(report: Report) -> None:
     """Counts the shell blocks of published skills in which our reader finds every command that tree-sitter finds."""
-    published = SHARED / "real-skills.jsonl.gz"
+    published = COLLECTIONS / "real-skills.jsonl.gz"
     if not (published.exists() and find_spec("tree_sitter") and find_spec("tree_sitter_bash")):
         return
     # By name: the type checker of this project does not know them.

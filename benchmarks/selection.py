@@ -2,8 +2,8 @@
 
 Everything learnt from requests is measured under cross-validation: a publisher's requests are ranked by the networks of
 the fold that never saw that publisher (training/folds.bin). Times, memory and unrelated requests use the shipped
-networks; times are CPU times, which other load on the machine distorts less than wall time. Reads ../shared/data/selection,
-or --data.
+networks; times are CPU times, which other load on the machine distorts less than wall time. Needs the data that
+training/README.md describes: --data FOLDER, or METIER_DATA.
 
     uv run python benchmarks/selection.py [--quick] [--json] [--plot docs/abstention.svg]
 """

@@ -24,15 +24,17 @@ _DEFAULT = Path(__file__).resolve().parent / "data"
 
 
 def data_folder(given: Path | None, files: Sequence[str] = SELECTION_FILES) -> Path:
-    """Returns the folder with the data: the given one, else $METIER_TRAINING_DATA, else training/data.
+    """Returns the folder with the data: the given one, else $METIER_DATA or its folder `selection`, else training/data.
 
     Ends the program with one sentence if a file is missing.
     """
-    folder = given or Path(os.environ.get("METIER_TRAINING_DATA") or _DEFAULT)
+    folder = given or Path(os.environ.get("METIER_DATA") or _DEFAULT)
+    if not given and (folder / "selection").is_dir():
+        folder /= "selection"
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
         raise SystemExit(
-            f"{folder} has no {', '.join(missing)}; pass --data FOLDER or set METIER_TRAINING_DATA (see training/README.md)"
+            f"{folder} has no {', '.join(missing)}; pass --data FOLDER or set METIER_DATA (see training/README.md)"
         )
     return folder
 

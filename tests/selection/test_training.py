@@ -163,7 +163,7 @@ def test_a_file_that_differs_names_its_arrays(tmp_path: Path) -> None:
 
 def test_missing_data_is_named_with_the_way_to_pass_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "queries.jsonl").write_text("")
-    monkeypatch.setenv("METIER_TRAINING_DATA", str(tmp_path))
+    monkeypatch.setenv("METIER_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match=r"no corpus\.jsonl\.gz, negatives\.jsonl; pass --data FOLDER"):
         data_folder(None)
     for name in SELECTION_FILES:
