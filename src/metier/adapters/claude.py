@@ -87,7 +87,7 @@ class SkillsWorkspace:
         return replace(
             own, add_dirs=[*own.add_dirs, self.files.folder], skills=listed, hooks=hooks,
             can_use_tool=self._permission_hook(own),
-            system_prompt=_appended(own.system_prompt, text),
+            system_prompt=_append(own.system_prompt, text),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -228,7 +228,7 @@ def _mcp_tool(tool: Tool) -> types.Tool:
     )
 
 
-def _appended(own: Any, text: str) -> Any:
+def _append(own: Any, text: str) -> Any:
     """Appends text to a system prompt in any of its forms."""
     if not text:
         return own

@@ -131,11 +131,11 @@ def summary_note(turns: int, summary: str) -> str:
 def summary_request(before: str, turns: Sequence[Turn]) -> str:
     """The prompt that asks the model for a summary."""
     parts = [f"Summary so far:\n{before}\n"] if before else []
-    parts += [f"User: {_quoted(turn.message)}\n\nAssistant: {_quoted(turn.answer)}\n" for turn in turns]
+    parts += [f"User: {_quote(turn.message)}\n\nAssistant: {_quote(turn.answer)}\n" for turn in turns]
     return _SUMMARY + "\n".join(parts)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
 
 

@@ -103,12 +103,12 @@ def _with_ended(active: str, ended: Iterable[str]) -> str:
 
 def _catalog(session: Session, selection: Selection | None, budget: Budget) -> Disclosure:
     listed = session.skills.for_models
-    ranked, more = _ranked(listed, selection)
+    ranked, more = _rank(listed, selection)
     style = CatalogStyle(activation=ActivationMethod.TOOL, count=session.options.count)
     return render_catalog(ranked, budget, style, more=more)
 
 
-def _ranked(listed: Sequence[Entry], selection: Selection | None) -> tuple[Sequence[Entry], int]:
+def _rank(listed: Sequence[Entry], selection: Selection | None) -> tuple[Sequence[Entry], int]:
     """The skills, the best first, and the number of skills of a large library that are left out."""
     matches = (*selection.selected, *selection.rejected) if selection is not None else ()
     wanted = dict.fromkeys(match.id for match in matches)

@@ -63,11 +63,11 @@ class Contents:
         self._hashes: dict[str, tuple[str, str]] | None = None
         keys: dict[str, str] = {}
         for member in members:
-            path = _claimed(member.path, keys, limits)
+            path = _claim(member.path, keys, limits)
             limits.check_file(path, len(member.data))
             self._members[path] = member if path == member.path else replace(member, path=path)
         for link in links:
-            self._links[_claimed(link.path, keys, limits)] = unicodedata.normalize("NFC", link.target)
+            self._links[_claim(link.path, keys, limits)] = unicodedata.normalize("NFC", link.target)
         named = [portable_path(folder, limits) for folder in folders]
         limits.check_count(len(keys) + len(named))
         limits.check_total(sum(len(member.data) for member in self._members.values()))
@@ -110,7 +110,7 @@ class Contents:
         return sum(len(member.data) for member in self._members.values())
 
     def read(self, path: str, *, limit: int) -> bytes:
-        member = self._members.get(self._followed(resource_path(path)))
+        member = self._members.get(self._follow_links(resource_path(path)))
         if member is None:
             raise NotFoundError(f"the skill has no file {path!r}", hint="list its files with `metier skill show NAME --files`")
         if len(member.data) > limit:
@@ -187,7 +187,7 @@ class Contents:
                 return True
         return False
 
-    def _followed(self, path: str) -> str:
+    def _follow_links(self, path: str) -> str:
         """Returns the path with every link followed. Links are checked before, so this ends."""
         for _ in range(_MOST_HOPS):
             for link, target in self._links.items():
@@ -223,7 +223,7 @@ def link_destination(link: str, target: str) -> str | None:
     return "/".join(parts)
 
 
-def _claimed(path: str, keys: dict[str, str], limits: ArchiveLimits) -> str:
+def _claim(path: str, keys: dict[str, str], limits: ArchiveLimits) -> str:
     path = portable_path(path, limits)
     key = collision_key(path)
     if key in keys:

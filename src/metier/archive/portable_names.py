@@ -27,15 +27,15 @@ def portable_path(text: str, limits: ArchiveLimits = SKILL_LIMITS) -> str:
     """Returns the path in composed form. Raises RefusedError if it does not name the same file on every system."""
     if not text.isascii():
         if any(unicodedata.category(character) in ("Cf", "Cc", "Zl", "Zp", "Cs", "Co") for character in text):
-            raise archive_error("path", f"{_shown(text)} has an invisible character")
+            raise archive_error("path", f"{_display(text)} has an invisible character")
         text = unicodedata.normalize("NFC", text)
     if resource_path(text) != text:
-        raise archive_error("path", f"{_shown(text)} is not a normalized path: it has `.`, `//` or a trailing `/`")
+        raise archive_error("path", f"{_display(text)} is not a normalized path: it has `.`, `//` or a trailing `/`")
     if len(text.encode()) > limits.path:
-        raise archive_error("path", f"{_shown(text)} is longer than {limits.path} bytes")
+        raise archive_error("path", f"{_display(text)} is longer than {limits.path} bytes")
     parts = text.split("/")
     if len(parts) > limits.depth:
-        raise archive_error("depth", f"{_shown(text)} is more than {limits.depth} folders deep")
+        raise archive_error("depth", f"{_display(text)} is more than {limits.depth} folders deep")
     for part in parts:
         _check_part(part, text)
     return text
@@ -50,12 +50,12 @@ def collision_key(path: str) -> str:
 
 def _check_part(part: str, path: str) -> None:
     if _FORBIDDEN.search(part) or part[-1] in ". " or part[0] == " ":
-        raise archive_error("path", f"{_shown(path)} cannot be a file on Windows")
+        raise archive_error("path", f"{_display(path)} cannot be a file on Windows")
     if _DEVICES.fullmatch(part):
-        raise archive_error("path", f"{_shown(path)} is a device on Windows")
+        raise archive_error("path", f"{_display(path)} is a device on Windows")
     if _GIT.fullmatch(part):
-        raise archive_error("path", f"{_shown(path)} is a git repository inside the skill")
+        raise archive_error("path", f"{_display(path)} is a git repository inside the skill")
 
 
-def _shown(text: str) -> str:
+def _display(text: str) -> str:
     return ascii(text if len(text) <= 80 else text[:79] + "…")

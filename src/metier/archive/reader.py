@@ -30,7 +30,7 @@ def unpack(data: bytes, *, limits: ArchiveLimits = SKILL_LIMITS) -> Contents:
         case ArchiveFormat.TAR_GZ:
             return untar(gunzip(data, limits), limits)
         case None:
-            raise archive_error("format", f"this is neither a zip nor a tar.gz; it begins with {_shown(data)}",
+            raise archive_error("format", f"this is neither a zip nor a tar.gz; it begins with {_display(data)}",
                           hint="check the address: error pages and login pages come as HTML")  # fmt: skip
 
 
@@ -49,5 +49,5 @@ def _paths(contents: Contents) -> list[str]:
     return [member.path for member in contents.members] + [link.path for link in contents.links]
 
 
-def _shown(data: bytes) -> str:
+def _display(data: bytes) -> str:
     return ascii(data[:24].decode("utf-8", "replace"))

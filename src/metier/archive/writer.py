@@ -85,9 +85,9 @@ def _tar(entries: list[Entry]) -> bytes:
         target = data if is_link else b""
         records = b"".join(_pax(key, value) for key, value in ((b"path", path), (b"linkpath", target)) if _needs_pax(value))
         if records:
-            out += _tar_header(b"PaxHeader", 0o644, len(records), b"x") + _padded(records)
+            out += _tar_header(b"PaxHeader", 0o644, len(records), b"x") + _pad(records)
         body = b"" if is_link else data
-        out += _tar_header(path, mode & 0o777, len(body), b"2" if is_link else b"0", target, seconds) + _padded(body)
+        out += _tar_header(path, mode & 0o777, len(body), b"2" if is_link else b"0", target, seconds) + _pad(body)
     return bytes(out) + bytes(1024)
 
 
@@ -113,7 +113,7 @@ def _tar_header(path: bytes, mode: int, size: int, kind: bytes, target: bytes = 
     return fields[:148] + b"%06o\0 " % sum(fields) + fields[156:]
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 512)
 
 

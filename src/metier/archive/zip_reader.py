@@ -65,7 +65,7 @@ def unzip(data: bytes, limits: ArchiveLimits) -> Contents:
     links: list[Link] = []
     folders: list[str] = []
     for one, packed in zip(listed, _bodies(data, listed), strict=True):
-        body = _inflated(one, packed)
+        body = _inflate(one, packed)
         match one.kind:
             case "folder":
                 folders.append(one.path.rstrip("/"))
@@ -225,7 +225,7 @@ def _body(data: bytes, one: _DirectoryEntry, following: int) -> tuple[bytes, int
     return data[begin:end], end
 
 
-def _inflated(one: _DirectoryEntry, packed: bytes) -> bytes:
+def _inflate(one: _DirectoryEntry, packed: bytes) -> bytes:
     data = packed
     if one.method == 8:
         inflater = zlib.decompressobj(-15)

@@ -27,7 +27,7 @@ def show(app: App) -> Result:
         widest = max(len(value.key.name) for value in values)
         for value in values:
             name, origin = terminal.paint(value.key.name.ljust(widest), "bold"), terminal.paint(f"({value.origin})", "dim")
-            yield f"{name}  {_shown(value.value)}  {origin}"
+            yield f"{name}  {_display(value.value)}  {origin}"
             yield f"{'':{widest}}  {terminal.paint(value.key.text, 'dim')}"
 
     return Result(
@@ -40,7 +40,7 @@ def show(app: App) -> Result:
 def get(app: App, *, key: str) -> Result:
     """Print one setting."""
     value = app.settings[key]
-    return Result(data={"key": key, **_row(value)}, lines=lambda _: (_shown(value.value),))
+    return Result(data={"key": key, **_row(value)}, lines=lambda _: (_display(value.value),))
 
 
 @command("config", "set")
@@ -91,7 +91,7 @@ def _file(app: App, *, project: bool) -> str:
 
 def _changed(app: App, key: SettingKey, file: str) -> Result:
     now = App(environment=app.environment, folder=app.folder).settings[key.name]
-    line = f"{key.name} is {_shown(now.value)} ({now.origin})"
+    line = f"{key.name} is {_display(now.value)} ({now.origin})"
     notes = () if now.origin.startswith(file) or now.origin == "default" else (f"{now.origin} has the last word",)
     return Result(data={"key": key.name, **_row(now), "file": file}, lines=lambda _: (line,), notes=notes)
 
@@ -101,7 +101,7 @@ def _row(value: Setting) -> dict[str, Any]:
     return {"value": plain, "origin": value.origin, "type": value.key.kind, "about": value.key.text}
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     if value is None or value == ():
         return "-"
     if isinstance(value, bool):

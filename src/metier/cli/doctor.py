@@ -45,7 +45,7 @@ def doctor(app: App, *, repair: bool) -> Result:
 
     Exits with 1 if a check fails; warnings do not change the exit code.
     """
-    repaired = [DoctorCheck("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repaired(app)] if repair else []
+    repaired = [DoctorCheck("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repair(app)] if repair else []
     found = [*repaired, *_findings(app)]
     failed = any(finding.level == "error" for finding in found)
     rows: list[dict[str, Any]] = [{slot: getattr(finding, slot) for slot in finding.__slots__} for finding in found]
@@ -105,7 +105,7 @@ def _running(app: App) -> Iterator[DoctorCheck]:
         yield DoctorCheck("running", "error", str(error), error.hint)
 
 
-def _repaired(app: App) -> list[Leftover]:
+def _repair(app: App) -> list[Leftover]:
     return [left for level in ScopeLevel for left in repair_scope(app.installation.scope(level))]
 
 

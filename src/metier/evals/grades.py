@@ -79,7 +79,7 @@ async def _by_command(assertion: Assertion, answer: str, workspace: TaskWorkspac
 async def _by_model(
     case: EvalCase, answer: str, workspace: TaskWorkspace, model: ChatModel, assertions: Sequence[Assertion]
 ) -> list[Grade]:
-    result = _shown(answer, workspace)
+    result = _display(answer, workspace)
     claims = "\n".join(f"{number}. {one.text}" for number, one in enumerate(assertions, start=1))
     prompt = _PROMPT.format(prompt=case.prompt, expected=case.expected or "not described", result=result, claims=claims)
     reply = await model.ask([ChatMessage.user(prompt)])
@@ -87,10 +87,10 @@ async def _by_model(
     if len(rows) != len(assertions):
         why = f"the grader answered {len(rows)} of {len(assertions)} claims"
         return [Grade(text=one.text, passed=False, evidence=why) for one in assertions]
-    return [_graded(one, row, result) for one, row in zip(assertions, rows, strict=True)]
+    return [_grade(one, row, result) for one, row in zip(assertions, rows, strict=True)]
 
 
-def _graded(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
+def _grade(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
     evidence, quote = (str(row.get(key) or "").strip() for key in ("evidence", "quote"))
     passed = row.get("passed") is True
     if passed and not evidence and not quote:
@@ -101,7 +101,7 @@ def _graded(assertion: Assertion, row: dict[str, Any], result: str) -> Grade:
     return Grade(text=assertion.text, passed=passed, evidence=(shown or "none given")[:_LONGEST_EVIDENCE])
 
 
-def _shown(answer: str, workspace: TaskWorkspace) -> str:
+def _display(answer: str, workspace: TaskWorkspace) -> str:
     parts = [f"<answer>\n{answer}\n</answer>"]
     parts += [f"<file path={json.dumps(path)}>\n{text}\n</file>" for path, text in workspace.written()]
     # Text of the model must not close the block that it is shown in.

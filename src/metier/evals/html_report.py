@@ -83,7 +83,7 @@ def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:
     if not tests:
         return
     skills = dict.fromkeys(trial.skill for trial in tests)
-    yield f"<h2>Do its scripts work?</h2><p>{_counted(tests)}, each in the sandbox.</p>"
+    yield f"<h2>Do its scripts work?</h2><p>{_count(tests)}, each in the sandbox.</p>"
     rows = []
     for skill in skills:
         own = [trial for trial in tests if trial.skill == skill]
@@ -95,7 +95,7 @@ def _tests(tests: Sequence[SkillTestResult]) -> Iterator[str]:
     for skill in skills:
         own = [trial for trial in tests if trial.skill == skill]
         opened = "" if all(trial.ok for trial in own) else " open"
-        yield f"<details{opened}><summary>{as_text(skill)}: {_counted(own)}</summary>"
+        yield f"<details{opened}><summary>{as_text(skill)}: {_count(own)}</summary>"
         yield _table(("", "test", "where", "time"), map(_trial, own))
         yield "</details>"
 
@@ -107,7 +107,7 @@ def _trial(trial: SkillTestResult) -> list[str]:
     return [sign, text, as_text(f"{trial.file}:{trial.line or 1}"), _number(f"{trial.seconds * 1000:,.0f} ms")]
 
 
-def _counted(tests: Sequence[SkillTestResult]) -> str:
+def _count(tests: Sequence[SkillTestResult]) -> str:
     counts = {status: sum(trial.status is status for trial in tests) for status in SkillTestStatus}
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
@@ -117,7 +117,7 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
         yield "<h2>Does it help?</h2>"
     for report in reports:
         yield f"<h3>{as_text(report.skill)} <span class=dim>done by {as_text(report.model)}</span></h3>"
-        yield _compared(report)
+        yield _compare(report)
         yield _summary(report)
         if report.flags:
             rows = ([as_text(flag.case), as_text(flag.what), as_text(flag.kind)] for flag in report.flags)
@@ -134,7 +134,7 @@ def _outputs(reports: Sequence[OutputReport]) -> Iterator[str]:
             yield f"<pre>{as_text(one.result.answer)}</pre></details>"
 
 
-def _compared(report: OutputReport) -> str:
+def _compare(report: OutputReport) -> str:
     rows = []
     for case in dict.fromkeys(one.case for one in report.done if one.grades):
         both = [

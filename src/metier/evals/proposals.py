@@ -92,7 +92,7 @@ class CountedWords:
             never = f" Not for {_listed(wrong[:size])}." if wrong else ""
             for positive, negative in ((also, never), (also, ""), ("", never)):
                 if positive or negative:
-                    yield _placed(description, positive) + negative
+                    yield _place(description, positive) + negative
 
     def _lacking(self, description: str, rows: Sequence[TriggerResult], *, should_trigger: bool) -> list[str]:
         """Words of failed requests of one kind that no request of the other kind has, the most frequent first."""
@@ -122,9 +122,9 @@ class ModelProposals:
         failed = [row for row in rows if not row.passed]
         prompt = _PROMPT.format(
             name=self._name, description=description, longest=LONGEST,
-            missed=_bulleted(row.query for row in failed if row.should_trigger),
-            wrong=_bulleted(row.query for row in failed if not row.should_trigger),
-            tried=_bulleted(f"{rate:.0%}: {text}" for text, rate in tried),
+            missed=_format_bullets(row.query for row in failed if row.should_trigger),
+            wrong=_format_bullets(row.query for row in failed if not row.should_trigger),
+            tried=_format_bullets(f"{rate:.0%}: {text}" for text, rate in tried),
         )  # fmt: skip
         reply = await self._model.ask([ChatMessage.user(prompt)])
         proposal = _read(reply.text)
@@ -141,7 +141,7 @@ def _read(text: str) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _placed(description: str, sentence: str) -> str:
+def _place(description: str, sentence: str) -> str:
     """Inserts the sentence before the part of the description that starts with "Not for"."""
     if not sentence:
         return description
@@ -167,5 +167,5 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _bulleted(lines: Iterator[str]) -> str:
+def _format_bullets(lines: Iterator[str]) -> str:
     return "\n".join(f"- {' '.join(line.split())}" for line in lines) or "- none"

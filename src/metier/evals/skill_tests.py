@@ -111,12 +111,12 @@ async def _commands(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) 
     except MetierError as error:
         return [_broken(suite, f"{error} ({error.hint})")]
     try:
-        return list(_judged(suite, json.loads(outcome.stdout)))
+        return list(_judge(suite, json.loads(outcome.stdout)))
     except (ValueError, TypeError, KeyError):
         return [_broken(suite, _why(outcome), seconds=outcome.duration)]
 
 
-def _judged(suite: SkillTestFile, rows: Sequence[dict[str, Any]]) -> Iterable[SkillTestResult]:
+def _judge(suite: SkillTestFile, rows: Sequence[dict[str, Any]]) -> Iterable[SkillTestResult]:
     for number, step in enumerate(suite.steps):
         made = partial(SkillTestResult, skill=suite.skill, file=suite.file, name=step.command, line=step.line)
         row = rows[number] if number < len(rows) else None
@@ -134,13 +134,13 @@ async def _pytest(suite: SkillTestFile, runner: ScriptRunner, limits: Limits) ->
     except MetierError as error:
         return [_broken(suite, f"{error} ({error.hint})")]
     try:
-        return list(_reported(suite, json.loads(outcome.files[0].data)))
+        return list(_report(suite, json.loads(outcome.files[0].data)))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         # pytest ended early, or the tests wrote a report of their own.
         return [_broken(suite, _why(outcome), seconds=outcome.duration)]
 
 
-def _reported(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTestResult]:
+def _report(suite: SkillTestFile, report: dict[str, Any]) -> Iterable[SkillTestResult]:
     if "missing" in report:
         yield _broken(suite, f"pytest is not installed for {report['missing']} (install it there: pip install pytest)")
         return

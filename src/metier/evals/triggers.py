@@ -110,7 +110,7 @@ class TriggerReport:
     def data(self) -> dict[str, Any]:
         summary = {
             "total": len(self.rows), "passed": len(self.rows) - len(self.failures), "failed": len(self.failures),
-            "pass_rate": round(self.pass_rate, 3), "precision": _rounded(self.precision), "recall": _rounded(self.recall),
+            "pass_rate": round(self.pass_rate, 3), "precision": _round(self.precision), "recall": _round(self.recall),
             **{str(split): round(self.only(split).pass_rate, 3) for split in Split},
         }  # fmt: skip
         rows = [row.data() for row in self.rows]
@@ -175,5 +175,5 @@ def _share(truths: list[bool]) -> float | None:
     return sum(truths) / len(truths) if truths else None
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 3)

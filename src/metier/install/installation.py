@@ -54,7 +54,7 @@ def list_source(
 
     def listed(ref: str) -> tuple[str, Fetched]:
         parsed = parse_source_ref(ref, access)
-        return parsed.text, fetch_ref(parsed, _uncached(parsed, access), choose=lambda _: (), progress=progress)
+        return parsed.text, fetch_ref(parsed, _without_cache(parsed, access), choose=lambda _: (), progress=progress)
 
     return tuple(run_parallel(listed, refs, workers=access.workers, cancelled=access.cancelled))
 
@@ -156,7 +156,7 @@ class InstallRun:
         if isinstance(ref, LocalName) and (entry := self.store.lock().get(ref.name)):
             # An installed skill that more agents should see.
             return entry.asked, Fetched(skills=(self.store.read_installed(entry),))
-        return ref.text, fetch_ref(ref, _uncached(ref, self.access), choose=self._choose, progress=self.progress)
+        return ref.text, fetch_ref(ref, _without_cache(ref, self.access), choose=self._choose, progress=self.progress)
 
     def _choose(self, found: tuple[FoundSkill, ...]) -> Iterable[FoundSkill]:
         offered = wanted_by_default(found)
@@ -242,7 +242,7 @@ def parse_source_ref(text: str, access: Access) -> Ref:
     return parse_ref(text, aliases=aliases, github_host=access.environment.get("GH_HOST") or "github.com")
 
 
-def _uncached(ref: Ref, access: Access) -> Access:
+def _without_cache(ref: Ref, access: Access) -> Access:
     # What is on this disk needs no second copy in the cache.
     return replace(access, cache=None) if isinstance(ref, LocalName | LocalPath | ArchiveFile) else access
 

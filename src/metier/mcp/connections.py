@@ -45,7 +45,7 @@ class _Listed(types.PaginatedResult):
 
 async def list_entries(server: RemoteServer, environment: Mapping[str, str]) -> list[Json]:
     """Returns all entries that the server lists. Raises RefusedError for an endless listing or a missing extension."""
-    async with _connected(server, environment) as client:
+    async with _connect(server, environment) as client:
         extensions = client.server_capabilities.extensions or {}
         if EXTENSION not in extensions:
             raise RefusedError(
@@ -136,7 +136,7 @@ class _Connection:
         self._loop.close()
 
     async def _serve(self) -> None:
-        async with _connected(self._server, self._environment) as client:
+        async with _connect(self._server, self._environment) as client:
             while True:
                 try:
                     asked = await asyncio.wait_for(self._asked.get(), _IDLE)
@@ -173,7 +173,7 @@ async def _file(client: Client, server: RemoteServer, uri: str) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def _connected(server: RemoteServer, environment: Mapping[str, str]) -> AsyncIterator[Client]:
+async def _connect(server: RemoteServer, environment: Mapping[str, str]) -> AsyncIterator[Client]:
     """The SDK's client, connected; whatever keeps it from that is Unavailable."""
     inside = False
     try:

@@ -51,9 +51,7 @@ def with_member(text: str, path: Sequence[str], value: Json) -> str:
     read(text)  # all of it must be sound before a part of it is changed
     start = _blank(text, 0)
     if start == len(text):
-        return (
-            text + ("\n" if text and not text.endswith("\n") else "") + _rendered(_nested(path, value), "", "  ", "\n") + "\n"
-        )
+        return text + ("\n" if text and not text.endswith("\n") else "") + _render(_nested(path, value), "", "  ", "\n") + "\n"
     return _with_member(text, start, path, value)
 
 
@@ -63,18 +61,18 @@ def _with_member(text: str, start: int, path: Sequence[str], value: Json) -> str
     members, close = _members(text, start, 0)
     found = next((each for each in reversed(members) if each.key == path[0]), None)
     if found is None:
-        return _inserted(text, start, members, close, path[0], _nested(path[1:], value))
+        return _insert(text, start, members, close, path[0], _nested(path[1:], value))
     if len(path) > 1 and text[found.start] == "{":
         return _with_member(text, found.start, path[1:], value)
     indent = _indent(text, found.at)
-    new = _rendered(_nested(path[1:], value), indent, _unit(text), _newline(text))
+    new = _render(_nested(path[1:], value), indent, _unit(text), _newline(text))
     return text[: found.start] + new + text[found.end :]
 
 
-def _inserted(text: str, start: int, members: Sequence[_Member], close: int, key: str, value: Json) -> str:
+def _insert(text: str, start: int, members: Sequence[_Member], close: int, key: str, value: Json) -> str:
     unit, newline, base = _unit(text), _newline(text), _indent(text, start)
     indent = _indent(text, members[-1].at) if members and _stands_alone(text, members[-1].at) else base + unit
-    line = f"{indent}{json.dumps(key, ensure_ascii=False)}: {_rendered(value, indent, unit, newline)}"
+    line = f"{indent}{json.dumps(key, ensure_ascii=False)}: {_render(value, indent, unit, newline)}"
     # After everything that stands before the closing brace, also a remark about the last member.
     last = len(text[:close].rstrip())
     after = newline + base if not text[last:close].count("\n") else text[last:close]
@@ -99,7 +97,7 @@ def _members(text: str, start: int, depth: int) -> tuple[list[_Member], int]:
         first = _blank(text, colon + 1)
         value, last = _value(text, first, depth + 1)
         members.append(_Member(key, at, first, last, value))
-        at = _separated(text, last, "}")
+        at = _skip_separator(text, last, "}")
     return members, at
 
 
@@ -128,11 +126,11 @@ def _items(text: str, start: int, depth: int) -> tuple[list[Json], int]:
     while text[at : at + 1] != "]":
         item, end = _value(text, at, depth + 1)
         items.append(item)
-        at = _separated(text, end, "]")
+        at = _skip_separator(text, end, "]")
     return items, at
 
 
-def _separated(text: str, at: int, close: str) -> int:
+def _skip_separator(text: str, at: int, close: str) -> int:
     """Returns the position of the next part or of the closing bracket. A trailing comma is allowed."""
     at = _blank(text, at)
     if text[at : at + 1] == ",":
@@ -167,7 +165,7 @@ def _nested(path: Sequence[str], value: Json) -> Json:
     return value
 
 
-def _rendered(value: Json, indent: str, unit: str, newline: str) -> str:
+def _render(value: Json, indent: str, unit: str, newline: str) -> str:
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + indent)
 
 

@@ -82,7 +82,7 @@ class SkillServer:
     async def _list(self, params: types.PaginatedRequestParams) -> dict[str, Json]:
         served = (await self.watcher.now()).catalog
         part, after = page(served.listed, params.cursor, lambda skill: skill.name)
-        return _paged({"skills": [skill.entry for skill in part]}, after)
+        return _page({"skills": [skill.entry for skill in part]}, after)
 
     async def _get(self, params: GetSkillParams) -> dict[str, Json]:
         served = (await self.watcher.now()).catalog
@@ -92,12 +92,12 @@ class SkillServer:
     async def _directory(self, params: ReadDirectoryParams) -> dict[str, Json]:
         served = (await self.watcher.now()).catalog
         part, after = page(served.directory(params.uri), params.cursor, lambda child: str(child["name"]))
-        return _paged({"resources": list(part)}, after)
+        return _page({"resources": list(part)}, after)
 
     async def _resources(self, _: Context, params: types.PaginatedRequestParams | None) -> Any:
         served = (await self.watcher.now()).catalog
         part, after = _with_client_errors(page)(served.listed, params.cursor if params else None, lambda skill: skill.name)
-        return _paged({"resources": [resource(skill) for skill in part]}, after)
+        return _page({"resources": [resource(skill) for skill in part]}, after)
 
     async def _read(self, _: Context, params: types.ReadResourceRequestParams) -> Any:
         served = (await self.watcher.now()).catalog
@@ -167,7 +167,7 @@ def _invalid(error: Exception, uri: str | None) -> MCPError:
     return MCPError(code=types.INVALID_PARAMS, message=str(error), data=data or None)
 
 
-def _paged(answer: dict[str, Json], after: str | None) -> dict[str, Json]:
+def _page(answer: dict[str, Json], after: str | None) -> dict[str, Json]:
     return {**answer, **_FRESH, **({"nextCursor": after} if after else {})}
 
 
@@ -204,17 +204,17 @@ def page(
     """The items after the cursor, which are sorted by their key, and the cursor of the page after that."""
     start = 0
     if cursor is not None:
-        last = _decoded(cursor)
+        last = _decode(cursor)
         start = next((place for place, item in enumerate(items) if key(item) > last), len(items))
     part = items[start : start + size]
-    return part, _encoded(key(part[-1])) if start + size < len(items) else None
+    return part, _encode(key(part[-1])) if start + size < len(items) else None
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return base64.urlsafe_b64encode(f"{_MARK}{text}".encode("utf-8", "surrogateescape")).decode("ascii")
 
 
-def _decoded(cursor: str) -> str:
+def _decode(cursor: str) -> str:
     try:
         text = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode("utf-8", "surrogateescape")
     except (UnicodeError, binascii.Error):

@@ -130,7 +130,7 @@ def admit(
     names = {each.name for each in coming}
     kept = [each for each in active if each.name not in names]
     evicted: list[ActiveSkill] = []
-    while _counted(kept) + _counted(coming) > max_active:
+    while _count(kept) + _count(coming) > max_active:
         candidate = _least_recent(kept, coming)
         if candidate is None:
             raise _limit_reached(kept, coming, max_active)
@@ -203,7 +203,7 @@ def mark_used(active: Sequence[ActiveSkill], name: str) -> tuple[ActiveSkill, ..
     return tuple(replace(each, last_use=numbers[each.name]) if each.name in numbers else each for each in active)
 
 
-def _counted(active: Iterable[ActiveSkill]) -> int:
+def _count(active: Iterable[ActiveSkill]) -> int:
     return sum(each.mode is not ActivationMode.PERSISTENT for each in active)
 
 
@@ -214,7 +214,7 @@ def _least_recent(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill]) ->
 
 
 def _limit_reached(kept: Sequence[ActiveSkill], coming: Sequence[ActiveSkill], max_active: int) -> RefusedError:
-    if _counted(coming) > max_active:
+    if _count(coming) > max_active:
         return RefusedError(
             f"{coming[-1].name!r} and its dependencies are {len(coming)} skills; at most {max_active} can be active",
             rule="max-active", hint="raise skills.max_active",

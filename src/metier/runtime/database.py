@@ -37,14 +37,14 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _explained(self.file):
-            yield self._connected()
+        with self._lock, _explain(self.file):
+            yield self._connect()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction: committed at the end of the block, rolled back by an error."""
-        with self._lock, _explained(self.file):
-            connection = self._connected()
+        with self._lock, _explain(self.file):
+            connection = self._connect()
             connection.execute("begin immediate")
             try:
                 yield connection
@@ -62,7 +62,7 @@ class Database:
     def __del__(self) -> None:
         self.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         # A connection must not cross a fork: both processes would write through one lock. And what is written to a file
         # that another program has removed is lost.
         if self._connection is None or self._process != os.getpid() or not os.path.exists(self.file):
@@ -145,7 +145,7 @@ def _user_version(connection: sqlite3.Connection) -> int:
 
 
 @contextlib.contextmanager
-def _explained(file: str) -> Iterator[None]:
+def _explain(file: str) -> Iterator[None]:
     """Turns SQLite's errors into ours, each with a hint."""
     try:
         yield

@@ -178,11 +178,11 @@ class EventBus:
     def _schedule(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         loop = caller_loop()
         if loop is None:
-            asyncio.run(self._guarded(subscriber, waiting))
+            asyncio.run(self._guard(subscriber, waiting))
             return
 
         def start() -> None:
-            task = loop.create_task(self._guarded(subscriber, waiting))
+            task = loop.create_task(self._guard(subscriber, waiting))
             self._pending.add(task)
             task.add_done_callback(self._pending.discard)
 
@@ -195,7 +195,7 @@ class EventBus:
         else:
             loop.call_soon_threadsafe(start)
 
-    async def _guarded(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
+    async def _guard(self, subscriber: Subscriber, waiting: Awaitable[None]) -> None:
         try:
             await waiting
         except Exception as error:  # a subscriber may raise anything

@@ -90,7 +90,7 @@ class JudgeQuestion:
 
     def read(self, answer: str, *, model: str) -> ModelOpinion:
         """Parses an answer. Raises NoOpinionError for another format."""
-        said = _parsed(answer)
+        said = _parse(answer)
         found = [self._finding(one, said.verdict, model) for one in said.findings[:_MOST_FINDINGS]]
         kept = tuple({(one.file, one.line, one.message): one for one in found if one is not None}.values())
         return ModelOpinion(model=model, verdict=said.verdict, findings=kept, discarded=len(said.findings) - len(kept))
@@ -102,13 +102,13 @@ class JudgeQuestion:
         why = excerpt_of(one.why, 300).rstrip(".")
         return Finding(
             code="SK910", message=f"model {model}: {why} ({one.kind})", by=model, file=one.file, line=line,
-            excerpt=excerpt_of(one.quote), confidence=_capped(one.confidence, one.reach, said), reach=one.reach,
+            excerpt=excerpt_of(one.quote), confidence=_cap(one.confidence, one.reach, said), reach=one.reach,
         )  # fmt: skip
 
 
 def judge_question(files: Files, report: ScanReport) -> JudgeQuestion:
     shown = select_files(files, report)
-    known = dict.fromkeys(f"{one.code} {one.rule.name} in line {one.line} of {_quoted(one.file)}" for one in report.findings)
+    known = dict.fromkeys(f"{one.code} {one.rule.name} in line {one.line} of {_quote(one.file)}" for one in report.findings)
     rules = "; ".join(list(known)[:_MOST_KNOWN]) or "nothing"
     found = f"The rules found the following, which you need not repeat: {rules}."
     user = f"{found}\n\nThe skill:\n{render_files(shown)}\n\nAnswer with the JSON object."
@@ -121,7 +121,7 @@ def add_opinion(report: ScanReport, opinion: ModelOpinion) -> ScanReport:
     return replace(report, findings=findings, opinion=opinion)
 
 
-def _parsed(answer: str) -> _Answer:
+def _parse(answer: str) -> _Answer:
     text = answer.strip()
     if not text:
         raise NoOpinionError("the answer is empty")
@@ -154,12 +154,12 @@ def _dense(text: str) -> str:
     return "".join(text.split())
 
 
-def _capped(confidence: Confidence, reach: ScanReach, said: ScanVerdict) -> Confidence:
+def _cap(confidence: Confidence, reach: ScanReach, said: ScanVerdict) -> Confidence:
     """Returns the model's confidence, limited by its own verdict."""
     return next(
         each for each in (confidence, confidence.lowered(), Confidence.LOW) if verdict_for(each, reach).rank <= said.rank
     )
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return repr(excerpt_of(path, 120))

@@ -70,7 +70,7 @@ class Capabilities:
 
     def lines(self, most: int = 8) -> tuple[str, ...]:
         """Returns one line for each kind that is not empty, such as `network: api.example.com, pypi.org and 3 more`."""
-        return tuple(f"{name}: {_enumerated(getattr(self, name), most)}" for name in self.__slots__ if getattr(self, name))
+        return tuple(f"{name}: {_enumerate(getattr(self, name), most)}" for name in self.__slots__ if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class ScanReport:
         return Report.of(finding.problem for finding in self.findings if not finding.waived)
 
 
-def _enumerated(names: tuple[str, ...], most: int) -> str:
+def _enumerate(names: tuple[str, ...], most: int) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"

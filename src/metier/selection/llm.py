@@ -54,7 +54,7 @@ class LlmSelector:
         names = parse_names(answer, offered)
         if names is None:
             return fallback
-        chosen = [_chosen(offered[name]) for name in names[:most]]
+        chosen = [_choose(offered[name]) for name in names[:most]]
         taken = {match.id for match in chosen}
         rest = tuple(match for match in shortlist if match.id not in taken)
         rejected = rest[: self._options.rejected]
@@ -84,7 +84,7 @@ def parse_names(answer: object, offered: Iterable[str]) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _chosen(match: Match) -> Match:
+def _choose(match: Match) -> Match:
     return replace(
         match,
         fit=max(match.fit, _CHOSEN),

@@ -184,10 +184,10 @@ def _collect(documents: Sequence[IndexDocument]) -> _Collected:
                 before = len(tokens)
                 tokens.extend(map(number, split_words(text)))
                 extents.append((len(tokens) - before, row, field, sentence, clause))
-    return _expanded(tokens, written, extents)
+    return _expand(tokens, written, extents)
 
 
-def _expanded(tokens: array[int], written: Iterable[str], extents: list[tuple[int, int, int, int, int]]) -> _Collected:
+def _expand(tokens: array[int], written: Iterable[str], extents: list[tuple[int, int, int, int, int]]) -> _Collected:
     """Expands words to terms; a word may have none, one or several."""
     numbers: _Numbers = _Numbers()
     flat = array("i")

@@ -146,7 +146,7 @@ class Selector:
             similarity = self._embeddings.similarity(query, [self._skills[row] for row in ranked.evidence.rows])
             if similarity is not None:
                 ranked = add_similarity(ranked, similarity, self.options.similarity)
-        places = self._ordered(ranked, triggered)[: count + self.options.rejected]
+        places = self._order(ranked, triggered)[: count + self.options.rejected]
         near = self._matches(terms, ranked, places, triggered)
         if further:
             near += self._further(ranked, near)
@@ -156,7 +156,7 @@ class Selector:
         rejected = [match for match in near if id(match) not in chosen][: self.options.rejected]
         return Selection(selected=tuple(taken), rejected=tuple(rejected), considered=len(self))
 
-    def _ordered(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
+    def _order(self, ranked: RankedCandidates, triggered: dict[int, TriggerMatch]) -> list[int]:
         """Returns the candidates' positions, best first: named skills, then whole phrases, then by score; ties by id."""
         order = np.argsort(-ranked.odds, kind="stable")
         if not triggered and not (np.diff(ranked.odds.take(order)) == 0).any():
@@ -166,7 +166,8 @@ class Selector:
 
         def key(place: int) -> tuple[bool, bool, float, str]:
             trigger = triggered.get(rows[place], untriggered)
-            return (not trigger.named, not trigger.whole_phrase, -_raised(odds[place], trigger), self._skills[rows[place]].id)
+            raised = _raise_odds(odds[place], trigger)
+            return (not trigger.named, not trigger.whole_phrase, -raised, self._skills[rows[place]].id)
 
         return sorted(range(len(rows)), key=key)
 
@@ -179,12 +180,12 @@ class Selector:
         ):
             row = int(ranked.evidence.rows[place])
             trigger = triggered.get(row) or TriggerMatch()
-            fit = _probability(_raised(fit_odds, trigger))
+            fit = _probability(_raise_odds(fit_odds, trigger))
             match = Match(
                 skill=self._skills[row],
-                score=_probability(_raised(float(ranked.odds[place]), trigger)),
+                score=_probability(_raise_odds(float(ranked.odds[place]), trigger)),
                 fit=fit,
-                confidence=_probability(_raised(confidence_odds, trigger)),
+                confidence=_probability(_raise_odds(confidence_odds, trigger)),
                 decision=self._decide(fit),
                 find_reason=partial(_reason, query, ranked.evidence, place, trigger),
                 find_shares=partial(ranked.shares, place),
@@ -266,7 +267,7 @@ def _shared_words() -> str:
     return "shares some words"
 
 
-def _raised(odds: float, trigger: TriggerMatch) -> float:
+def _raise_odds(odds: float, trigger: TriggerMatch) -> float:
     """Raises the log-odds by the triggers: the remaining doubt is multiplied by theirs.
 
     Works in log-odds, because two good candidates would both round to 1.0 and lose their order.

@@ -142,7 +142,7 @@ class TrainedData:
         place = self.places(hashes)
         known = np.flatnonzero(place >= 0)
         place = place.take(known)
-        weights = self.importance.take(place) * _saturated(counts.take(known, axis=1))
+        weights = self.importance.take(place) * _saturate(counts.take(known, axis=1))
         return unit(product(weights, self.vectors.take(place, axis=0).astype(np.float32)))
 
     def word_cosines(self, places: Array, others: Array) -> Array:
@@ -174,8 +174,8 @@ class TrainedData:
         place = self.places(vocabulary)[term]
         wide = counts.astype(np.float32)
         importance = np.where(place >= 0, self.importance[place], 0)
-        front = importance * _saturated(2 * wide[:, 0] + wide[:, 1])
-        back = importance * _saturated(wide[:, 3] + wide[:, 4])
+        front = importance * _saturate(2 * wide[:, 0] + wide[:, 1])
+        back = importance * _saturate(wide[:, 3] + wide[:, 4])
         starts = np.searchsorted(row, np.arange(rows + 1))
         for number in range(rows):
             span = slice(starts[number], starts[number + 1])
@@ -198,7 +198,7 @@ class TrainedData:
         passage = row * PASSAGES + within * many[row] // size[row]
         key, counts = np.unique(passage * len(self.vocabulary) + place, return_counts=True)
         passage, place = np.divmod(key, len(self.vocabulary))
-        weights = self.importance[place] * _saturated(counts)
+        weights = self.importance[place] * _saturate(counts)
         begins = np.flatnonzero(np.diff(passage, prepend=-1))
         # A few thousand words at a time, because all at once would take gigabytes.
         for some in np.split(begins, np.arange(_AT_ONCE // _PASSAGE, len(begins), _AT_ONCE // _PASSAGE)):
@@ -240,7 +240,7 @@ def _lengths(rows: Array) -> Array:
     return np.sqrt(squares)
 
 
-def _saturated(counts: Array) -> Array:
+def _saturate(counts: Array) -> Array:
     wide = counts.astype(np.float32)
     return wide / (wide + 1)
 

@@ -43,7 +43,7 @@ def split_document(data: bytes) -> Document:
     if data.startswith(BOM):
         data = data[len(BOM) :]
         found.append(problem("SK014", "starts with a byte order mark", hint="`metier skill fix` removes it", line=1, column=1))
-    text = _decoded(data, found)
+    text = _decode(data, found)
     if text is None:
         return Document(problems=tuple(found), has_frontmatter=False)
     if "\r" in text:
@@ -68,7 +68,7 @@ def split_document(data: bytes) -> Document:
     )
 
 
-def _decoded(data: bytes, found: list[Problem]) -> str | None:
+def _decode(data: bytes, found: list[Problem]) -> str | None:
     nul = data.find(b"\0")
     if nul >= 0:
         found.append(problem("SK004", "holds a NUL byte, so it is not text", line=_line(data, nul), column=_column(data, nul)))

@@ -121,10 +121,10 @@ def _manifest(root: MapNode, fields: Mapping[str, Json], folder: str | None) -> 
     if not (label or folder) or not isinstance(description, str):
         return None, ()
     manifest, odd = manifest_from(fields, name=label or str(folder), description=description.strip())
-    return manifest, tuple(_placed(one, root) for one in odd)
+    return manifest, tuple(_place(one, root) for one in odd)
 
 
-def _placed(found: Problem, root: MapNode) -> Problem:
+def _place(found: Problem, root: MapNode) -> Problem:
     """Returns the problem with the line of its key, because extensions are read from values without positions."""
     match = _KEY_PATH.match(found.message)
     node: Node = root

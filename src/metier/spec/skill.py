@@ -92,7 +92,7 @@ def load(files: Files, *, folder: str | None = None, parsed: ParseResult | None 
 
     `folder` is the name of its folder. `parsed` is the parse of its SKILL.md, if there is one already.
     """
-    parsed = parsed or _parsed(files, folder, Verdict.LENIENT)
+    parsed = parsed or _parse(files, folder, Verdict.LENIENT)
     if parsed.manifest is None:
         first = parsed.report.errors[0]
         raise InvalidSkillError(
@@ -105,7 +105,7 @@ def check(files: Files, *, folder: str | None = None, verdict: Verdict = Verdict
     """Returns all problems of one skill folder under a verdict. `folder` is the name of the folder."""
     if verdict is Verdict.COMPAT:
         return _check_compat(files, folder or "")
-    return _parsed(files, folder, verdict).report
+    return _parse(files, folder, verdict).report
 
 
 def _check_compat(files: Files, folder: str) -> Report:
@@ -122,7 +122,7 @@ def _check_compat(files: Files, folder: str) -> Report:
     return Report((problem("SK001", "SKILL.md is missing"),))
 
 
-def _parsed(files: Files, folder: str | None, verdict: Verdict) -> ParseResult:
+def _parse(files: Files, folder: str | None, verdict: Verdict) -> ParseResult:
     # The standard sets no limit, so the strict verdict reads larger files than the loader does.
     limit = MAX_SKILL_FILE_BYTES if verdict is Verdict.LENIENT else MAX_SKILL_FILE_BYTES * 16
     try:

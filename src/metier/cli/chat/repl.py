@@ -66,8 +66,8 @@ def approval_prompt(current_view: Callable[[], View]) -> ApprovalHook:
         async with one_at_a_time:
             view = current_view()
             view.pause()
-            wants = f"{_escaped(question.skill)} wants to use [bold]{_escaped(str(question.request))}[/]"
-            view.console.print(f"[yellow]?[/] {wants} [dim]({_escaped(question.reason)})[/]")
+            wants = f"{_escape(question.skill)} wants to use [bold]{_escape(str(question.request))}[/]"
+            view.console.print(f"[yellow]?[/] {wants} [dim]({_escape(question.reason)})[/]")
             try:
                 typed = await _prompt("  allow? [o]nce, [a]lways, [n]o: ")
             except (EOFError, KeyboardInterrupt):
@@ -262,5 +262,5 @@ def _print(line: str) -> None:
     sys.stdout.flush()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return one_line(text).replace("[", "\\[")

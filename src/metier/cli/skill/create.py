@@ -68,7 +68,7 @@ def create(
         # Before any question is asked; `write_skill_folder` checks again.
         raise ConflictError(f"{folder} already exists", hint="choose another name, or delete it first")
     if source is not None:
-        files = {SKILL_FILE: _imported(os.path.join(app.folder, os.path.expanduser(source)), skill)}
+        files = {SKILL_FILE: _import_skill(os.path.join(app.folder, os.path.expanduser(source)), skill)}
     else:
         files = new_skill_files(skill, description or _asked(), template=template)
     write_skill_folder(folder, files)
@@ -103,7 +103,7 @@ def _asked() -> str:
     return text
 
 
-def _imported(file: str, name: SkillName) -> bytes:
+def _import_skill(file: str, name: SkillName) -> bytes:
     """Returns an existing SKILL.md with its new name and mechanical mistakes repaired. Raises if other errors are left."""
     try:
         with open(file, "rb") as stream:

@@ -56,7 +56,7 @@ def delete_skill(app: App, name: str, *, source: str | None, yes: bool, force: b
         return _remove_from_targets(*owner, targets)
     if owner is not None:
         return _uninstall(app, *owner, yes=yes, force=force)
-    entry = _chosen(app, name, source)
+    entry = _choose(app, name, source)
     if entry.source is Source.BUNDLED:
         raise RefusedError(
             f"{name} is bundled with metier", rule="bundled", hint=f"`metier skill disable {name}` switches it off"
@@ -84,7 +84,7 @@ def _owner(app: App, name: str, source: str | None) -> tuple[SkillStore, str] | 
         for path in store.place(entry).paths
     }
     try:
-        return owned.get(_chosen(app, name, source).folder)
+        return owned.get(_choose(app, name, source).folder)
     except SkillNotFoundError:
         # Its folder is gone, but it is still in the lock.
         return next(((store, name) for store in stores if name in store.lock()), None)
@@ -136,7 +136,7 @@ def _kept(data: dict[str, Any]) -> Result:
     return Result(data={**data, "deleted": False}, lines=lambda _: (one_line(f"Kept {data['name']}"),), status=1)
 
 
-def _chosen(app: App, name: str, source: str | None) -> Entry:
+def _choose(app: App, name: str, source: str | None) -> Entry:
     entries = [entry for entry in app.catalog.entries if entry.name == name and source in (None, entry.source)]
     if os.sep in name:
         entries = [entry for entry in app.catalog.entries if entry.folder == os.path.abspath(os.path.join(app.folder, name))]

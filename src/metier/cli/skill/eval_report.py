@@ -44,7 +44,7 @@ def output_lines(reports: Sequence[OutputReport], terminal: Terminal) -> Iterato
         for measure, label in _MEASURES.items():
             cells = [_spread(report.summary[variant][measure], measure) for variant in report.variants]
             delta = report.summary["delta"][measure]
-            yield f"  {pad(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_signed(delta, measure):>14}"
+            yield f"  {pad(label, 8)}" + "".join(f"{cell:>22}" for cell in cells) + f"{_format_signed(delta, measure):>14}"
         for flag in report.flags:
             yield f"  {one_line(flag.case)}: {one_line(flag.what)}: {terminal.paint(flag.kind, 'dim')}"
         yield terminal.paint(f"  results in {one_line(report.folder)}", "dim")
@@ -54,7 +54,7 @@ def _spread(value: dict[str, float], measure: str) -> str:
     return f"{_number(value['mean'], measure)} ± {_number(value['stddev'], measure)}"
 
 
-def _signed(value: float, measure: str) -> str:
+def _format_signed(value: float, measure: str) -> str:
     return f"{'+' if value >= 0 else '-'}{_number(abs(value), measure)}"
 
 

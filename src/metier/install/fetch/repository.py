@@ -70,7 +70,7 @@ def find_skills(tree: SkillTree, *, path: str = "", fallback: str = "skill", ful
     tree.prefetch([one for one in tree.nodes if _lists_skills(one, path)][:_MOST])
     packed = bundles(tree, path)
     owners = {folder: bundle.name for bundle in packed for folder in bundle.skills}
-    folders = tuple(_ordered(tree, path, packed, full_depth))[:_MOST]
+    folders = tuple(_order(tree, path, packed, full_depth))[:_MOST]
     tree.prefetch([_join(folder, SKILL_FILE) for folder in folders])
     parsed: dict[str, ParseResult] = {}
     found = [_found(tree, folder, owners.get(folder, ""), fallback, parsed) for folder in folders]
@@ -112,7 +112,7 @@ def _known(name: str, offered: tuple[FoundSkill, ...]) -> str:
     return f"did you mean {near!r}?" if near else f"the source has {', '.join(sorted(one.name for one in offered)[:12])}"
 
 
-def _ordered(tree: SkillTree, base: str, packed: tuple[PluginBundle, ...], full_depth: bool) -> Iterator[str]:
+def _order(tree: SkillTree, base: str, packed: tuple[PluginBundle, ...], full_depth: bool) -> Iterator[str]:
     """Returns the folders with a SKILL.md, conventional places first, none inside another."""
     every = {folder: _inner(folder, base) for folder in _skill_folders(tree, base)}
     if base in every and not full_depth:

@@ -55,7 +55,7 @@ def fetch_site(ref: WellKnown, job: FetchJob) -> Fetched:
         if reply.content_type in ("text/html", "application/xhtml+xml"):
             # A site that answers every URL with a page has no index.
             continue
-        return _indexed(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
+        return _read_index(read_index(reply.body, reply.url, legacy=job.access.old_index), ref, job)
     try:
         return _direct(ref.url, job, ref.text)
     except HttpNotFoundError as error:
@@ -104,7 +104,7 @@ def single_file(reply: HttpReply) -> ContentsTree:
     return ContentsTree(Contents([Member(SKILL_FILE, reply.body)]))
 
 
-def _indexed(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched:
+def _read_index(index: WellKnownIndex, ref: WellKnown, job: FetchJob) -> Fetched:
     listed = {one.name: one for one in index.skills}
     offered = tuple(FoundSkill(name=one.name, path=one.name, description=one.description) for one in listed.values())
     search = SkillSearch(found=offered, warnings=index.warnings)

@@ -120,13 +120,13 @@ class Lock:
 
 
 def render_lock(lock: Lock) -> str:
-    return "\n".join([_HEAD + f"version = {_VERSION}\n", *map(_rendered, lock)])
+    return "\n".join([_HEAD + f"version = {_VERSION}\n", *map(_render, lock)])
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
     """Parses a lock. Raises ConfigError. Both sides of an unfinished git merge are joined if they agree."""
     if any(_MARK.match(line) for line in text.split("\n")):
-        return _merged(text, file)
+        return _merge(text, file)
     # Imported here: the first installation has no lock to read.
     import tomllib
 
@@ -147,7 +147,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     return Lock({name: _read(name, table, file) for name, table in skills.items()})
 
 
-def _rendered(entry: LockEntry) -> str:
+def _render(entry: LockEntry) -> str:
     origin = entry.origin
     rows: dict[str, object] = {
         "source": origin.kind, "url": origin.url, "path": origin.path, "ref": origin.ref, "commit": origin.commit,
@@ -218,7 +218,7 @@ def _bad(message: str, file: str) -> ConfigError:
     return ConfigError(message, file=file, hint=_AGAIN)
 
 
-def _merged(text: str, file: str) -> Lock:
+def _merge(text: str, file: str) -> Lock:
     ours, theirs = (parse_lock(_side(text, side), file=file) for side in (0, 1))
     for name in ours.skills.keys() & theirs.skills.keys():
         # The same skill, installed by two people, differs only in its date.

@@ -80,7 +80,7 @@ def parse_ref(text: str, *, aliases: Collection[str] = ("r9s",), github_host: st
         return parse_address(text, github_host=github_host)
     prefix, colon, rest = text.partition(":")
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not _HOST.match(text):
-        return _prefixed(prefix, rest, typed, aliases)
+        return _prefix(prefix, rest, typed, aliases)
     if scp := _SCP.match(text):
         return _scp(text, scp, typed)
     if text.lower().endswith(ARCHIVE_ENDINGS) and "#" not in text:
@@ -96,7 +96,7 @@ def _is_path(text: str) -> bool:
     return text in (".", "..", "~") or re.match(r"/|\.{1,2}[/\\]|~[\w.-]*/|[A-Za-z]:[/\\](?!/)", text) is not None
 
 
-def _prefixed(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref:
+def _prefix(prefix: str, rest: str, typed: str, aliases: Collection[str]) -> Ref:
     if prefix in aliases:
         name, at, version = rest.partition("@")
         if not is_name(name) or (at and not _is_version_or_range(version)):

@@ -129,7 +129,7 @@ class Queries:
         return data.decode("utf-8", "replace")
 
     async def find(self, caller: Caller, query: ListQuery) -> ListPage:
-        filters = _restricted(caller, query.filters)
+        filters = _restrict(caller, query.filters)
         limit = max(1, min(query.limit, MAX_PAGE))
         sort = query.sort or (Sort.RELEVANCE if query.query.strip() else Sort.UPDATED)
         if query.query.strip():
@@ -167,7 +167,7 @@ class Queries:
 
     async def index(self, caller: Caller, *, namespace: str = "", limit: int = 2_000) -> list[Package]:
         """Returns the skills of the well-known index: those of a namespace, or all that the caller may read."""
-        filters = _restricted(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
+        filters = _restrict(caller, PackageFilters(kind=PackageKind.SKILL, owner=namespace))
         return await self._store.browse(filters, sort=Sort.NAME, after=None, limit=limit)
 
     async def days(self, package: Package, *, days: int) -> list[DownloadDay]:
@@ -179,13 +179,13 @@ class Queries:
 
     async def trending(self, caller: Caller, *, days: int = 7, limit: int = 10) -> list[tuple[Package, int]]:
         since = datetime.fromtimestamp((self._clock() - days * _DAY_MS) / 1000, UTC).date().isoformat()
-        return await self._store.trending(_restricted(caller, PackageFilters()), since=since, limit=limit)
+        return await self._store.trending(_restrict(caller, PackageFilters()), since=since, limit=limit)
 
     async def totals(self) -> dict[str, int]:
         return await self._store.totals()
 
 
-def _restricted(caller: Caller, filters: PackageFilters) -> PackageFilters:
+def _restrict(caller: Caller, filters: PackageFilters) -> PackageFilters:
     return PackageFilters(
         kind=filters.kind, tag=filters.tag, owner=filters.owner, license=filters.license, verdict=filters.verdict,
         readable_namespaces=caller.readable_namespaces,

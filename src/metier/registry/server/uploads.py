@@ -33,7 +33,7 @@ async def read_archive(
     if kind.startswith("multipart/form-data"):
         return await _from_form(request, limit)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
-        async for chunk in _limited(request, subject, limit):
+        async for chunk in _limit(request, subject, limit):
             spool.write(chunk)
         spool.seek(0)
         data = spool.read()
@@ -44,7 +44,7 @@ async def read_archive(
 
 async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
     # The limit of the form is approximate; the file itself is checked below.
-    parser = MultiPartParser(request.headers, _limited(request, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
+    parser = MultiPartParser(request.headers, _limit(request, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
     try:
         form = await parser.parse()
     except MultiPartException as error:
@@ -64,14 +64,14 @@ async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[
 
 
 async def read_json(request: RegistryRequest, kind: type[T]) -> T:
-    body = b"".join([chunk async for chunk in _limited(request, "the request", _LARGEST_JSON)])
+    body = b"".join([chunk async for chunk in _limit(request, "the request", _LARGEST_JSON)])
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.DecodeError as error:
         raise UsageError(f"invalid request body: {error}", hint="see /openapi.json") from None
 
 
-async def _limited(request: RegistryRequest, subject: str, limit: int) -> AsyncGenerator[bytes, None]:
+async def _limit(request: RegistryRequest, subject: str, limit: int) -> AsyncGenerator[bytes, None]:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise TooLargeError(subject, limit=limit, size=int(declared))

@@ -63,15 +63,15 @@ class PostgresEngine:
 
     async def _read(self, sql: bytes, arguments: Sequence[object]) -> list[Row]:
         try:
-            async with self._connected() as connection:
+            async with self._connect() as connection:
                 return await (await connection.execute(sql, arguments)).fetchall()
         except psycopg.OperationalError:
             # A restart of the server breaks pooled connections; a read can be repeated.
-            async with self._connected() as connection:
+            async with self._connect() as connection:
                 return await (await connection.execute(sql, arguments)).fetchall()
 
     @contextlib.asynccontextmanager
-    async def _connected(self) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+    async def _connect(self) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
         """Takes a connection from the pool. While the server is down, only the first caller waits for the full timeout."""
         timeout = _TIMEOUT_SECONDS if time.monotonic() > self._unavailable_until else _SHORT_TIMEOUT_SECONDS
         try:
@@ -122,7 +122,7 @@ class PostgresEngine:
     @contextlib.asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
         with _translate_errors():
-            async with self._connected() as connection, connection.transaction():
+            async with self._connect() as connection, connection.transaction():
                 if not durable:
                     await connection.execute("set local synchronous_commit = off")
                 yield _PostgresTransaction(connection)
@@ -130,7 +130,7 @@ class PostgresEngine:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[SnapshotReader]:
         with _translate_errors():
-            async with self._connected() as connection, connection.transaction():
+            async with self._connect() as connection, connection.transaction():
                 await connection.execute("set transaction isolation level repeatable read read only")
                 yield _PostgresTransaction(connection)
 

@@ -79,7 +79,7 @@ async def diff(request: RegistryRequest) -> HttpResponse:
     package, new = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("to", ""))
     _, old = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("from", ""))
     archives = await queries.archive(old.archive), await queries.archive(new.archive)
-    found = await asyncio.to_thread(lambda: diff_files(_unpacked(archives[0]), _unpacked(archives[1])))
+    found = await asyncio.to_thread(lambda: diff_files(_unpack(archives[0]), _unpack(archives[1])))
     return _tab(request, "diff.html", "versions", package, new, old=old.version, new=new.version, changes=found)
 
 
@@ -140,6 +140,6 @@ def _as_lines(data: bytes) -> tuple[list[str] | None, str]:
     return data.decode("utf-8", "replace").splitlines(), ""
 
 
-def _unpacked(data: bytes) -> dict[str, bytes]:
+def _unpack(data: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {member.filename: archive.read(member) for member in archive.infolist() if not member.is_dir()}

@@ -18,8 +18,8 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
     """Returns a profile that denies everything except reading these paths, writing one, and the network if allowed."""
     seen = dict.fromkeys(os.path.realpath(path) for path in (*_SYSTEM, *readable, writable))
-    reads = "\n".join(f"  (subpath {_quoted(path)})" for path in seen)
-    devices = "\n".join(f"  (literal {_quoted(path)})" for path in _DEVICES)
+    reads = "\n".join(f"  (subpath {_quote(path)})" for path in seen)
+    devices = "\n".join(f"  (literal {_quote(path)})" for path in _DEVICES)
     lines = [
         "(version 1)",
         "(deny default)",
@@ -29,7 +29,7 @@ def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
         "(allow sysctl-read)",
         '(allow file-read-metadata (literal "/") (literal "/private") (literal "/private/tmp") (literal "/private/var"))',
         f"(allow file-read*\n{reads}\n{devices})",
-        f"(allow file-write* (subpath {_quoted(os.path.realpath(writable))}))",
+        f"(allow file-write* (subpath {_quote(os.path.realpath(writable))}))",
         f"(allow file-write-data\n{devices})",
     ]
     if network:
@@ -41,6 +41,6 @@ def profile(*, readable: Iterable[str], writable: str, network: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

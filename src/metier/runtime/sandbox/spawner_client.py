@@ -46,7 +46,7 @@ class _Spawner:
             for _ in range(2):
                 try:
                     with self.lock:
-                        socket.send_fds(self._started(), [b"!"], [theirs.fileno()])
+                        socket.send_fds(self._start(), [b"!"], [theirs.fileno()])
                 except (BrokenPipeError, ConnectionResetError):
                     self.stop()
                 else:
@@ -73,7 +73,7 @@ class _Spawner:
             self.process.returncode = 0
         self.connection = self.process = None
 
-    def _started(self) -> socket.socket:
+    def _start(self) -> socket.socket:
         if self.connection is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             with theirs:

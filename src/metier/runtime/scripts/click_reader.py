@@ -119,7 +119,7 @@ def _typer_arguments(function: ast.FunctionDef) -> Iterator[ScriptArgument]:
 
 
 def _typer_argument(argument: ast.arg, default: ast.expr | None) -> ScriptArgument:
-    hint, marker = _unwrapped(argument.annotation)
+    hint, marker = _unwrap(argument.annotation)
     if isinstance(default, ast.Call) and _name(default) in ("Option", "Argument"):
         marker, default = default, (default.args[0] if default.args else None)
         if isinstance(default, ast.Constant) and default.value is ...:
@@ -147,7 +147,7 @@ def _typer_argument(argument: ast.arg, default: ast.expr | None) -> ScriptArgume
     return replace(base, kind=ArgumentKind.OPTION, spelling=spelling, repeat_option=repeated)
 
 
-def _unwrapped(hint: ast.expr | None) -> tuple[ast.expr | None, ast.Call | None]:
+def _unwrap(hint: ast.expr | None) -> tuple[ast.expr | None, ast.Call | None]:
     """Splits `Annotated[int, typer.Option(...)]` into type and marker, and `int | None` and `Optional[int]` to `int`."""
     marker: ast.Call | None = None
     if isinstance(hint, ast.Subscript) and _name(hint.value) == "Annotated" and isinstance(hint.slice, ast.Tuple):

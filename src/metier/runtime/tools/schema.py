@@ -50,12 +50,12 @@ def _problems(value: Json, schema: Mapping[str, Json], where: str) -> Iterator[s
         return
     kind = schema.get("type")
     if isinstance(kind, str) and not _is_of_type(value, kind):
-        yield f"{where} should be of type {kind}, not {_shown(value)}"
+        yield f"{where} should be of type {kind}, not {_display(value)}"
         return
     allowed = schema.get("enum")
     if isinstance(allowed, list) and value not in allowed:
         listed = ", ".join(map(str, allowed[:20])) + (", …" if len(allowed) > 20 else "")
-        yield f"{where} should be one of {listed}, not {_shown(value)}"
+        yield f"{where} should be one of {listed}, not {_display(value)}"
     least, most = schema.get("minimum"), schema.get("maximum")
     if isinstance(value, int | float) and isinstance(least, int | float) and value < least:
         yield f"{where} should be at least {least}, not {value}"
@@ -102,7 +102,7 @@ def _hint(schema: Mapping[str, Json]) -> str:
     return "it takes " + ", ".join(f"{name}{' (required)' if name in needed else ''}" for name in list(properties)[:30])
 
 
-def _shown(value: Json) -> str:
+def _display(value: Json) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 

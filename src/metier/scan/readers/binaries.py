@@ -67,11 +67,11 @@ def _png(data: bytes) -> Iterator[tuple[str, str]]:
             packed = (
                 rest[1:] if kind == b"zTXt" else rest[4:].split(b"\0", 1)[-1] if kind == b"iTXt" and rest[:1] == b"\1" else b""
             )
-            yield kind.decode(), f"{key.decode('latin-1')} {(_inflated(packed) or rest).decode('utf-8', 'replace')}"
+            yield kind.decode(), f"{key.decode('latin-1')} {(_inflate(packed) or rest).decode('utf-8', 'replace')}"
         at += 12 + size
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflate(data: bytes) -> bytes:
     try:
         return zlib.decompressobj().decompress(data, 65_536)
     except zlib.error:

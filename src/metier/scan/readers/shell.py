@@ -239,7 +239,7 @@ class _Reader:
     def _end_word(self) -> None:
         if self.word is None:
             return
-        word, at = self._expanded("".join(self.word)[:_LONGEST_WORD]), self.word_at
+        word, at = self._expand("".join(self.word)[:_LONGEST_WORD]), self.word_at
         self.word = None
         command = self.command
         if self.redirect:
@@ -289,7 +289,7 @@ class _Reader:
             self.is_test = word == "[["
         return False
 
-    def _expanded(self, word: str) -> str:
+    def _expand(self, word: str) -> str:
         """Replaces variables that earlier lines assigned: `a=cu; b=rl; $a$b`."""
         if "$" not in word or not self.values:
             return word

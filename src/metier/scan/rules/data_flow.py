@@ -22,16 +22,16 @@ _MOST_HOPS = 24
 def judge_data_flow(collector: FindingCollector) -> None:
     """Flags each network call that a secret reaches, and each interpreter that a download reaches."""
     steps = collector.steps[:_MOST_STEPS]
-    for origin, step in _joined(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
+    for origin, step in _join(steps, lambda step: bool(step.secret), lambda step: bool(step.sends)):
         _flag_leak(origin, step, collector)
-    for origin, step in _joined(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
+    for origin, step in _join(steps, lambda step: bool(step.fetched), lambda step: bool(step.runs)):
         message = f"{step.runs} runs code from {origin.fetched}"
         collector.flag("SK505", message, text=step.text, at=step.at, confidence=origin.confidence)
-    for _, step in _joined(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
+    for _, step in _join(steps, lambda step: step.decoded, lambda step: bool(step.runs)):
         collector.flag("SK701", f"{step.runs} runs decoded data", text=step.text, at=step.at)
 
 
-def _joined(
+def _join(
     steps: list[FlowStep], is_source: Callable[[FlowStep], bool], is_sink: Callable[[FlowStep], bool]
 ) -> Iterator[tuple[FlowStep, FlowStep]]:
     """Yields every sink that a source reaches, with the nearest source."""

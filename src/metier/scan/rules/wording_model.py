@@ -104,8 +104,8 @@ def load_model() -> WordingModel:
 
 def features_of(sentence: str, context: WordingContext) -> tuple[set[str], int]:
     """Returns what the model sees of a sentence, and how many words it has besides grammar."""
-    tokens = _negated(
-        [word for word in map(stem, _WORD.findall(_marked(sentence.lower(), context))[:_LONGEST]) if word not in _GRAMMAR]
+    tokens = _mark_negation(
+        [word for word in map(stem, _WORD.findall(_mark(sentence.lower(), context))[:_LONGEST]) if word not in _GRAMMAR]
     )
     features = set(tokens)
     features.update(map(" ".join, pairwise(tokens)))
@@ -135,7 +135,7 @@ def _kinds() -> dict[str, frozenset[str]]:
     return {word: frozenset(found) for word, found in kinds.items()}
 
 
-def _negated(tokens: list[str]) -> list[str]:
+def _mark_negation(tokens: list[str]) -> list[str]:
     """Marks the words after a negation, which mean the opposite: `do not export keys`."""
     left, marked = 0, []
     for word in tokens:
@@ -167,7 +167,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def _marked(low: str, context: WordingContext) -> str:
+def _mark(low: str, context: WordingContext) -> str:
     """Replaces addresses, accounts and paths with what they are to this skill."""
     if "](" in low:
         low = _LINK.sub(r" \1 @linked ", low)

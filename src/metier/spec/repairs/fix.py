@@ -126,13 +126,13 @@ def _rename_keys(frontmatter: Frontmatter) -> Iterator[Frontmatter]:
 def _fix_values(frontmatter: Frontmatter) -> Frontmatter:
     for repair in REPAIRS:
         edits = list(repair(frontmatter))
-        together = _verified(frontmatter, edits) if edits else frontmatter
+        together = _verify(frontmatter, edits) if edits else frontmatter
         if together:
             frontmatter = together
         elif len(edits) <= _MOST_ALONE:
             # From the end, so that the positions of earlier edits stay valid.
             for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-                frontmatter = _verified(frontmatter, [edit]) or frontmatter
+                frontmatter = _verify(frontmatter, [edit]) or frontmatter
     return frontmatter
 
 
@@ -141,7 +141,7 @@ def _has_fewer_problems(frontmatter: Frontmatter, than: Frontmatter) -> bool:
     return len(now) < len(before) and {one.code for one in now.errors} <= {one.code for one in before.errors}
 
 
-def _verified(frontmatter: Frontmatter, edits: Sequence[Edit]) -> Frontmatter | None:
+def _verify(frontmatter: Frontmatter, edits: Sequence[Edit]) -> Frontmatter | None:
     """Returns the edited frontmatter if only the edited values differ and there are fewer problems; else None."""
     after = frontmatter.edited(edits)
     if frontmatter.root is None or after.root is None or not _has_fewer_problems(after, frontmatter):
