@@ -23,7 +23,7 @@ def eventually(condition: Callable[[], object], what: str, *, patience: float = 
     """Returns once the condition holds; fails, naming `what`, after far longer than it takes on a busy machine."""
     deadline = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < deadline, f"waited {patience:.0f} s in vain: {what}"
+        assert time.monotonic() < deadline, f"timed out after {patience:.0f} s: {what}"
         time.sleep(0.01)
 
 

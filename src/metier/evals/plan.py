@@ -47,7 +47,7 @@ class EvalOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalServices:
-    """What running evals needs: the competing skills, the model, and the sandbox with its limits."""
+    """The services that evals need: the competing skills, the model, and the sandbox with its limits."""
 
     catalog: Catalog
     selector: Selector
