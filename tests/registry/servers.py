@@ -189,6 +189,18 @@ def _programs(as_user: list[str]) -> str:
 
 
 def _start_object_store(folder: Path) -> dict[str, Any]:
+    for attempt in range(3):
+        try:
+            return _try_object_store(folder / str(attempt))
+        except RuntimeError as error:
+            # A free port may be taken before the server binds it.
+            if "address already in use" not in str(error):
+                raise
+    raise RuntimeError("no object store started: its ports were taken three times")
+
+
+def _try_object_store(folder: Path) -> dict[str, Any]:
+    folder.mkdir()
     weed = Path(sys.executable).with_name("weed")
     program = str(weed) if weed.exists() else shutil.which("weed")
     if not program:
@@ -259,4 +271,4 @@ def _wait(ready: Callable[[], object], log: Path) -> None:
             time.sleep(0.1)
         else:
             return
-    raise RuntimeError(f"the server did not start: {problem}\n{log.read_text(errors='replace')[-2000:]}")
+    raise RuntimeError(f"the server did not start: {problem}\n{log.read_text(errors='replace')[-8000:]}")

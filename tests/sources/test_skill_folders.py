@@ -73,12 +73,12 @@ def test_a_root_reached_through_a_link_is_searched_where_it_really_is(tmp_path: 
 
 @pytest.mark.parametrize(
     ("root", "reason"),
-    [("loop", "too many levels of symbolic links"), ("x" * 300, "file name too long"), ("a\0b", "embedded null byte")],
+    [("loop", "too many levels of symbolic links"), ("x" * 300, "file name too long"), ("a\0b", "embedded null")],
 )
 def test_a_root_that_no_system_call_likes_is_reported_and_not_raised(tmp_path: Path, root: str, reason: str) -> None:
     (tmp_path / "loop").symlink_to("loop")
     (cut,) = find_skill_folders(f"{tmp_path}/{root}").warnings
-    assert cut.endswith(f"cannot be searched: {reason}")
+    assert reason in cut.partition(" cannot be searched: ")[2]
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
