@@ -9,6 +9,7 @@ import pytest
 
 from evals.authors import author_skill
 from metier.errors import NotFoundError
+from metier.evals import interpreters_with
 from metier.evals.skill_tests import SkillTestResult, SkillTestStatus, find_skill_tests, run_skill_tests
 from metier.runtime import Limits, Runner
 from metier.testing import FakeRunner, run_now
@@ -19,7 +20,9 @@ SCRIPT = "import sys\nprint('hello', *sys.argv[1:])\nprint('careful', file=sys.s
 def tried(tmp_path: Path, files: dict[str, str], **options: float) -> list[SkillTestResult]:
     folder = author_skill(tmp_path, "greeter", "Greets. Use when asked.", files={"scripts/greet.py": SCRIPT, **files})
     tests = find_skill_tests("greeter", str(folder))
-    return list(run_now(run_skill_tests(tests, Runner(), limits=Limits(**options) if options else None)))  # type: ignore[arg-type]
+    runner = Runner(interpreters=interpreters_with("pytest"))
+    limits = Limits(**options) if options else None  # type: ignore[arg-type]
+    return list(run_now(run_skill_tests(tests, runner, limits=limits)))
 
 
 def page(*lines: str) -> str:
