@@ -142,7 +142,7 @@ class EventBus:
         self._subscribers: list[tuple[Subscriber, tuple[type[Event], ...]]] = []
         self._pending: set[asyncio.Task[None]] = set()
         self.failures = 0
-        """How often a subscriber failed. Each failure is logged."""
+        """The number of times that a subscriber failed. Each failure is logged."""
 
     def subscribe(self, subscriber: Subscriber, *kinds: type[Event]) -> Callable[[], None]:
         """Subscribes to these kinds of events, or to all. Returns a function that unsubscribes."""

@@ -100,7 +100,7 @@ class FindingCollector:
     purpose: Purpose = field(default_factory=Purpose)
     """The skill's name and description."""
     host_mentions: Counter[str] = field(default_factory=Counter)
-    """How often the skill's documents name each host, by its registered part."""
+    """The number of times that the skill's documents name each host, by its registered domain."""
     findings: dict[tuple[str, str, int | None, str], Finding] = field(default_factory=dict)
     steps: list[FlowStep] = field(default_factory=list)
     capability_names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
