@@ -105,10 +105,10 @@ def count_calls(work: Callable[[], object]) -> int:
     return calls
 
 
-def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+def python(code: str, *arguments: object, stdin: int | None = None) -> subprocess.Popen[str]:
     """Start another process of the same Python on this code."""
     words = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 _AS_ANOTHER = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_only_the_owner_can_read_the_file_and_its_journals(tmp_path: Path) -> No
     with store.edit("s") as rows:
         rows.active = (active_skill("pdf"),)
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes == {"s.sqlite": 0o600, "s.sqlite-wal": 0o600, "s.sqlite-shm": 0o600}
+    assert modes == {"s.sqlite": 0o600, "s.sqlite-wal": 0o600, "s.sqlite-shm": 0o600, "s.sqlite.lock": 0o600}
 
 
 def test_a_fork_opens_its_own_connection(tmp_path: Path) -> None:
@@ -153,3 +154,68 @@ def test_an_invalid_row_is_not_active(tmp_path: Path) -> None:
     db.commit()
     db.close()
     assert [each.name for each in SqliteSessionStore(file).active("s")] == ["pdf"]
+
+
+def test_a_damaged_file_that_another_process_uses_is_not_renamed(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    code = """
+    import sys
+    from metier.runtime import SqliteSessionStore
+    store = SqliteSessionStore(sys.argv[1])
+    store.active("s")
+    print("open", flush=True)
+    sys.stdin.readline()
+    """
+    other = python(code, file, stdin=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "open\n"
+    damage = b"no database" * 400
+    (tmp_path / "s.sqlite-wal").unlink()
+    file.write_bytes(damage)
+    store = SqliteSessionStore(file)
+    with pytest.raises(UnavailableError, match="in use by another process"):
+        store.active("s")
+    assert (file.read_bytes(), list(tmp_path.glob("*.damaged-*"))) == (damage, [])
+    other.communicate("\n", timeout=60)
+    assert store.active("s") == ()
+
+
+def test_a_file_replaced_by_another_program_is_opened_again(tmp_path: Path) -> None:
+    """What is written to the replaced file would be lost."""
+    file = tmp_path / "s.sqlite"
+    store = written(file)
+    written(tmp_path / "other.sqlite").close()
+    for left in tmp_path.glob("s.sqlite-*"):
+        left.unlink()
+    os.replace(tmp_path / "other.sqlite", file)
+    store.add_usage("s", "pdf", "2026-01-01", Usage(runs=1))
+    assert [each.skill for each in SqliteSessionStore(file).usage()] == ["pdf"]
+
+
+def test_a_parent_that_closes_leaves_the_journal_of_its_fork_in_place(tmp_path: Path) -> None:
+    """A connection that crosses a fork takes over locks that only the parent holds."""
+    code = """
+    import os, sys
+    from metier.runtime import SqliteSessionStore
+    from metier.testing.runtime import active_skill
+    store = SqliteSessionStore(sys.argv[1])
+    store.active("s")
+    written, closed = os.pipe(), os.pipe()
+    if os.fork():
+        store.active("s")
+        os.read(written[0], 1)
+        store.close()
+        os.write(closed[1], b"x")
+        os.wait()
+    else:
+        with store.edit("s") as rows:
+            rows.active = (active_skill("child"),)
+        os.write(written[1], b"x")
+        os.read(closed[0], 1)
+        links = [os.readlink(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd") if number.isdigit()
+                 and os.path.islink(f"/proc/self/fd/{number}")]
+        print(sorted(os.path.basename(link) for link in links if "deleted" in link))
+        os._exit(sys.stdout.flush() or 0)
+    """
+    out, err = python(code, tmp_path / "s.sqlite").communicate(timeout=60)
+    assert out == "[]\n", err

@@ -17,6 +17,7 @@ from metier.errors import MetierError
 from metier.install import Leftover, ScopeLevel, find_leftovers
 from metier.install import repair as repair_scope
 from metier.runtime import check_health
+from metier.sources import open_cache
 from metier.values import dataclass
 
 from .core.dispatch import command
@@ -141,7 +142,7 @@ def _cache(app: App) -> DoctorCheck:
     if not os.path.exists(file):
         return DoctorCheck("cache", "ok", "not created yet")
     try:
-        db = sqlite3.connect(file, timeout=0.5)
+        db = open_cache(file, timeout=0.5)
         try:
             rows = db.execute("select count(*) from skill").fetchone()[0]
         finally:

@@ -1,8 +1,10 @@
 """One SQLite file that several processes may use at once.
 
-Every change is one transaction that reads, decides and writes. A damaged file is renamed, never deleted, and a new one is
-created; `damaged_copy` says where the old one is. Only sqlite3 opens the file: closing any other descriptor of it would
-release the locks that this process holds.
+Every change is one transaction that reads, decides and writes. A damaged file that no other process uses is renamed, never
+deleted, and a new one is created; `damaged_copy` says where the old one is.
+
+A connection does not survive a fork: the child would take over SQLite's record of locks that only the parent holds. So
+connections are closed before a fork, and each process opens its own afterwards.
 """
 
 from __future__ import annotations
@@ -12,12 +14,17 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 from metier.errors import UnavailableError
-from metier.sources import create_private_file, file_lock
+from metier.sources import DatabaseUse, open_sqlite
 
 __all__ = ["Database"]
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_forking: list[Database] = []
+"""The databases whose locks the forking thread holds."""
 
 
 class Database:
@@ -32,8 +39,10 @@ class Database:
         self._timeout = timeout
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._process = 0
-        """The process that opened the connection."""
+        self._use: DatabaseUse | None = None
+        self._identity: tuple[int, int] | None = None
+        """Device and inode of the file that the connection uses."""
+        _databases.add(self)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -55,33 +64,42 @@ class Database:
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None and self._process == os.getpid():
+            if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+            if self._use is not None:
+                self._use.end()
+                self._use = None
 
     def __del__(self) -> None:
         self.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        # A connection must not cross a fork: both processes would write through one lock. And what is written to a file
-        # that another program has removed is lost.
-        if self._connection is None or self._process != os.getpid() or not os.path.exists(self.file):
+    def hold_for_fork(self) -> None:
+        """Closes the connection and keeps it closed until `release_after_fork`."""
+        self._lock.acquire()
+        if self._connection is not None and not self._connection.in_transaction:
             self.close()
-            os.makedirs(os.path.dirname(self.file), mode=0o700, exist_ok=True)
+
+    def release_after_fork(self) -> None:
+        self._lock.release()
+
+    def _connect(self) -> sqlite3.Connection:
+        # What is written to a file that another program has removed or replaced is lost.
+        if self._connection is None or _identity(self.file) != self._identity:
+            self.close()
+            self._use = DatabaseUse(self.file)
             try:
                 self._connection = self._open()
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
-                with file_lock(self.file):
-                    self.damaged_copy = self._rename_damaged() or self.damaged_copy
+                self._rename_damaged(self._use)
                 self._connection = self._open()
-            self._process = os.getpid()
+            self._identity = _identity(self.file)
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        self._create_private()
-        connection = sqlite3.connect(self.file, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+        connection = open_sqlite(self.file, timeout=self._timeout, check_same_thread=False)
         try:
             if os.path.exists(self.file) and os.path.getsize(self.file):
                 answer = connection.execute("pragma quick_check(1)").fetchone()[0]
@@ -102,21 +120,6 @@ class Database:
             raise
         return connection
 
-    def _create_private(self) -> None:
-        """Creates an empty file that only its owner can read; SQLite gives its journals the same mode.
-
-        The file is closed before it gets the database's name. Where that fails, opening it says why.
-        """
-        if os.path.lexists(self.file):
-            return
-        with contextlib.suppress(OSError):
-            descriptor, temporary = create_private_file(os.path.dirname(self.file), ".new-")
-            os.close(descriptor)
-            try:
-                os.link(temporary, self.file)
-            finally:
-                os.unlink(temporary)
-
     def _create_tables(self, connection: sqlite3.Connection) -> None:
         connection.execute("begin immediate")
         if _user_version(connection) < self._version:
@@ -125,19 +128,46 @@ class Database:
             connection.execute(f"pragma user_version = {self._version}")
         connection.execute("commit")
 
-    def _rename_damaged(self) -> str | None:
-        """Renames a damaged file and its journals; returns None if another process has done that meanwhile."""
+    def _rename_damaged(self, use: DatabaseUse) -> None:
+        """Renames a damaged file and its journals, unless another process has done that meanwhile."""
+        alone = use.try_alone()
         try:
             self._open().close()
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:
-            target = f"{self.file}.damaged-{int(time.time())}"
-            for suffix in ("", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(f"{self.file}{suffix}", f"{target}{suffix}")
-            return target
+        except sqlite3.DatabaseError as error:
+            if not alone:
+                raise UnavailableError(
+                    f"{self.file} is damaged ({error}) and in use by another process",
+                    hint="end the other metier processes, then run the command again",
+                ) from error
+            self.damaged_copy = f"{self.file}.damaged-{int(time.time())}"
+            use.rename(self.damaged_copy)
+        finally:
+            use.share()
+
+
+def _hold_all() -> None:
+    _forking[:] = list(_databases)
+    for database in _forking:
+        database.hold_for_fork()
+
+
+def _release_all() -> None:
+    for database in _forking:
+        database.release_after_fork()
+    _forking.clear()
+
+
+os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
         return None
+    return status.st_dev, status.st_ino
 
 
 def _user_version(connection: sqlite3.Connection) -> int:

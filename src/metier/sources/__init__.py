@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
     from .skill_writer import SkillFix, delete_skill_folder, fix_skill_folder, refuse_bundled, write_skill_folder
     from .source_folders import BUNDLED, SourceFolder, standard_folders
+    from .sqlite_file import DatabaseUse, delete_cache, open_cache, open_sqlite
     from .trust import Trust
     from .watcher import CatalogChange, CatalogUpdate, ChangeKind, diff_catalogs, watch
 
@@ -25,6 +26,7 @@ __all__ = [
     "CatalogChange",
     "CatalogUpdate",
     "ChangeKind",
+    "DatabaseUse",
     "DiscoveryLimits",
     "DiskFiles",
     "FolderSearch",
@@ -37,6 +39,7 @@ __all__ = [
     "Trust",
     "build_catalog",
     "create_private_file",
+    "delete_cache",
     "delete_skill_folder",
     "diff_catalogs",
     "discover",
@@ -45,8 +48,10 @@ __all__ = [
     "find_skill_folders",
     "fix_skill_folder",
     "load_folder",
+    "open_cache",
     "open_embeddings",
     "open_selector",
+    "open_sqlite",
     "refuse_bundled",
     "replace_bytes",
     "replace_text",
@@ -56,7 +61,8 @@ __all__ = [
     "write_skill_folder",
 ]
 
-# A cached listing needs `skill_folders`, and `local_machine` if a skill needs a command; no other module is imported with it.
+# A cached listing needs `skill_folders` and `sqlite_file`, and `local_machine` if a skill needs a command. No other module is
+# imported with it.
 if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -77,6 +83,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
                 "write_skill_folder",
             ),
             "metier.sources.source_folders": ("BUNDLED", "SourceFolder", "standard_folders"),
+            "metier.sources.sqlite_file": ("DatabaseUse", "delete_cache", "open_cache", "open_sqlite"),
             "metier.sources.trust": ("Trust",),
             "metier.sources.watcher": ("CatalogChange", "CatalogUpdate", "ChangeKind", "diff_catalogs", "watch"),
         },

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from metier.catalog import Offer
 
+from .sqlite_file import delete_cache, open_cache
+
 __all__ = ["MetadataCache"]
 
 _VERSION = 4
@@ -79,14 +81,13 @@ class MetadataCache:
             # Locked by another process, read-only, or a full disk.
             return otherwise
         except (sqlite3.DatabaseError, UnicodeDecodeError):
-            self._discard()
+            delete_cache(self.file)
             return otherwise
         except OSError:
             return otherwise
 
     def _open(self) -> sqlite3.Connection:
-        os.makedirs(os.path.dirname(self.file) or ".", mode=0o700, exist_ok=True)
-        db = sqlite3.connect(self.file, timeout=1.0, isolation_level="IMMEDIATE")
+        db = open_cache(self.file, timeout=1.0)
         try:
             _prepare(db)
         except BaseException:
@@ -94,18 +95,8 @@ class MetadataCache:
             raise
         return db
 
-    def _discard(self) -> None:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            try:
-                os.unlink(self.file + suffix)
-            except OSError:
-                pass
-
 
 def _prepare(db: sqlite3.Connection) -> None:
-    # A power cut may lose the cache, which costs one slow start; waiting for the disk would slow down every start.
-    db.execute("pragma synchronous = off")
-    db.execute("pragma journal_mode = memory")
     version = db.execute("pragma user_version").fetchone()[0]
     if version != _VERSION:
         # Larger pages write ten thousand rows 25 % faster; the pragma works only before the first table.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -75,29 +74,3 @@ def test_a_writer_that_is_cancelled_leaves_the_way_free(tmp_path: Path) -> None:
         await store.close()
 
     run_now(work())
-
-
-def test_the_database_file_is_opened_by_sqlite_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing another descriptor of the file would drop the POSIX locks of every connection in this process."""
-    file = str(tmp_path / "r.sqlite")
-    opened: list[str] = []
-    original = os.open
-
-    def recording_open(path: str, *arguments: int, **options: int) -> int:
-        descriptor = original(path, *arguments, **options)
-        opened.append(str(path))
-        return descriptor
-
-    monkeypatch.setattr(os, "open", recording_open)
-
-    async def use() -> None:
-        for name in ("first", "second"):
-            store = await open_store(f"sqlite://{file}")
-            await store.publish(draft(name, "1.0.0"), None)
-            await store.browse(PackageFilters(), sort=Sort.NAME, after=None, limit=5)
-            async with store.engine.snapshot() as reader:
-                await reader.rows("select 1")
-            await store.close()
-
-    run_now(use())
-    assert [path for path in opened if path.startswith(file)] == [file]

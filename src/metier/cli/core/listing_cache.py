@@ -16,7 +16,7 @@ import os
 import sys
 
 from metier.hosts import HOST_VARIABLES
-from metier.sources import find_skill_folders
+from metier.sources import delete_cache, find_skill_folders, open_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _load(words: Sequence[str]) -> bytes | None:
     import sqlite3
 
     try:
-        db = sqlite3.connect(file, timeout=0.2)
+        db = open_cache(file, timeout=0.2)
         try:
             row = db.execute("select id, output, sum from listing where key = ?", (_key(words),)).fetchone()
             if row is None:
@@ -121,10 +121,8 @@ def save_listing(output: bytes) -> None:
     import sqlite3
 
     try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-        db = sqlite3.connect(file, timeout=0.2)
+        db = open_cache(file, timeout=0.2)
         try:
-            db.execute("pragma synchronous = off")
             with db:
                 _store(db, key, output, inputs)
         finally:
@@ -134,7 +132,7 @@ def save_listing(output: bytes) -> None:
         return
     except (sqlite3.Error, ValueError):
         # Damaged; sometimes even the message of SQLite cannot be decoded. The next listing starts a new file.
-        _discard(file)
+        delete_cache(file)
 
 
 def _store(db: sqlite3.Connection, key: str, output: bytes, inputs: Sequence[ListingInput]) -> None:
@@ -257,10 +255,3 @@ def _now() -> int:
     import time
 
     return time.time_ns()
-
-
-def _discard(file: str) -> None:
-    try:
-        os.unlink(file)
-    except OSError:
-        pass

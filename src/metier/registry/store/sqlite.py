@@ -4,16 +4,12 @@ A read of one row takes about 20 µs and a hop to a thread several times as long
 write waits for the disk and for other processes, so it runs on the writer's thread, one transaction at a time.
 
 Package rows are cached until `PRAGMA data_version` changes, which any commit of another connection or process does.
-
-Nothing here opens the database file outside SQLite while a connection exists: closing such a descriptor drops the POSIX
-locks of the whole process, and with them the protection of transactions that are under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -21,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from metier.errors import UnavailableError
+from metier.sources import open_sqlite
 
 from .engine import Row, SnapshotReader, Transaction
 
@@ -139,12 +136,8 @@ class SqliteEngine:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    def _connect(self, **options: bool) -> sqlite3.Connection:
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        # It holds token hashes and private skills. O_EXCL: an existing file is not opened (see above).
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1000, cached_statements=256, **options)
+    def _connect(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
+        connection = open_sqlite(self.path, timeout=_BUSY_MS / 1000, check_same_thread=check_same_thread, cached_statements=256)
         try:
             for pragma in (
                 "journal_mode = wal", "synchronous = full", "foreign_keys = on", f"cache_size = -{_CACHE_KIB}",
