@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
+from typing import Any, cast
 
 import pytest
 
 from metier.errors import ConflictError, NotFoundError, UnavailableError
 from metier.registry.blobs import open_blobs
+from metier.registry.domain.access import LOCAL
+from metier.registry.domain.admission import admit
 from metier.registry.domain.protocols import BlobStore
+from metier.registry.domain.publish import Publisher, PublishRequest
+from metier.registry.domain.records import PackageKind
+from metier.registry.domain.registry import now_millis
 from metier.registry.maintenance import copy_registry, delete_unused_archives
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import rows_digest
 from metier.testing.registry import draft
-from registry.builders import site
+from registry.builders import archive, site
 from registry.servers import ObjectStore, Postgres
 
 Place = tuple[SqlStore, BlobStore]
@@ -129,6 +136,95 @@ def test_another_registry_is_not_written_over(tmp_path: Path) -> None:
             assert await rows_digest(target[0]) == before
 
     asyncio.run(move())
+
+
+@pytest.fixture(params=["embedded", "scaled"])
+def addresses(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """SQLite and files, then PostgreSQL and an object store."""
+    if request.param == "embedded":
+        yield embedded(tmp_path / "registry")
+        return
+    postgres, objects = request.getfixturevalue("postgres"), request.getfixturevalue("object_store")
+    with postgres.database() as url:
+        yield url, objects.url(f"metier/{token_hex(4)}")
+
+
+class Interrupted:
+    """Blobs with a moment at which something else happens: after the list of names was read, or after a write."""
+
+    def __init__(self, blobs: BlobStore, *, after: str, do: Callable[[], Awaitable[object]]) -> None:
+        self._blobs, self._after, self._do = blobs, after, do
+
+    def __getattr__(self, name: str) -> Any:  # Any: the methods that nothing interrupts
+        return getattr(self._blobs, name)
+
+    async def names(self) -> AsyncIterator[tuple[str, int, int]]:
+        rows = [row async for row in self._blobs.names()]
+        if self._after == "names":
+            await self._do()
+        for row in rows:
+            yield row
+
+    async def put(self, name: str, data: bytes) -> None:
+        await self._blobs.put(name, data)
+        if self._after == "put":
+            self._after = ""
+            await self._do()
+
+
+LATER = 4_000_000_000_000
+"""A time after which every blob is old."""
+
+
+def test_a_publish_of_bytes_that_garbage_collection_is_about_to_delete_keeps_its_archive(addresses: tuple[str, str]) -> None:
+    async def work() -> None:
+        async with opened(*addresses) as (store, blobs):
+            data = archive("pdf", "1.0.0")
+            admitted = admit(data, kind=PackageKind.SKILL, scanner=None)
+            await blobs.put(admitted.archive_name, admitted.archive)
+
+            async def publish() -> None:
+                publisher = Publisher(store, blobs, now_millis, None)
+                await publisher.publish(LOCAL, data, PublishRequest())
+
+            racing = Interrupted(blobs, after="names", do=publish)
+            done = await delete_unused_archives(store, cast("BlobStore", racing), now=LATER)
+            assert (done.deleted, done.kept) == (0, 1)
+            assert [await blobs.has(name) async for name in store.archives()] == [True]
+
+    asyncio.run(work())
+
+
+def test_garbage_collection_between_the_archive_and_its_rows_costs_no_archive(addresses: tuple[str, str]) -> None:
+    async def work() -> None:
+        async with opened(*addresses) as (store, blobs):
+            collect = partial(delete_unused_archives, store, blobs, now=LATER)
+            publisher = Publisher(store, cast("BlobStore", Interrupted(blobs, after="put", do=collect)), now_millis, None)
+            outcome = await publisher.publish(LOCAL, archive("pdf", "1.0.0"), PublishRequest())
+            assert outcome.created
+            assert [await blobs.has(name) async for name in store.archives()] == [True]
+
+    asyncio.run(work())
+
+
+def test_publishes_and_garbage_collection_at_once_lose_no_archive(addresses: tuple[str, str]) -> None:
+    async def work() -> None:
+        async with opened(*addresses) as (store, blobs):
+            publisher = Publisher(store, blobs, now_millis, None)
+            packed = [archive(f"skill-{number}", "1.0.0") for number in range(12)]
+            for data in packed:
+                admitted = admit(data, kind=PackageKind.SKILL, scanner=None)
+                await blobs.put(admitted.archive_name, admitted.archive)
+            await asyncio.gather(
+                *(publisher.publish(LOCAL, data, PublishRequest()) for data in packed),
+                *(delete_unused_archives(store, blobs, now=LATER) for _ in range(4)),
+            )
+            names = [name async for name in store.archives()]
+            assert len(names) == len(packed)
+            for name in names:
+                await blobs.get(name)
+
+    asyncio.run(work())
 
 
 def test_only_old_unreferenced_blobs_are_collected(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.values import dataclass
@@ -145,14 +146,13 @@ async def delete_unused_archives(
     newest = now - GRACE_MS
     named = {bytes.fromhex(name) async for name in store.archives()}
     deleted = freed = kept = 0
-    async for name, written in blobs.names():
-        if bytes.fromhex(name) in named or written > newest:
+    async for name, written, size in blobs.names():
+        unused = bytes.fromhex(name) not in named and written <= newest
+        # A publish of the same bytes may have committed since the names were read, so that is checked again.
+        if unused and (dry_run or await store.delete_archive(name, partial(blobs.delete, name))):
+            deleted, freed = deleted + 1, freed + size
+        else:
             kept += 1
-            continue
-        freed += len(await blobs.get(name))
-        deleted += 1
-        if not dry_run:
-            await blobs.delete(name)
     return GarbageResult(deleted=deleted, bytes=freed, kept=kept)
 
 

@@ -461,11 +461,11 @@ class BlobStoreConformance:
             names = sorted(hashlib.sha256(bytes([n])).hexdigest() for n in range(5))
             for n in range(5):
                 await blobs.put(hashlib.sha256(bytes([n])).hexdigest(), bytes([n]))
-            listed = [(name, written) async for name, written in blobs.names()]
-            assert sorted(name for name, _ in listed) == names
-            assert all(written > 1_600_000_000_000 for _, written in listed)
+            listed = [row async for row in blobs.names()]
+            assert sorted(name for name, _, _ in listed) == names
+            assert all(written > 1_600_000_000_000 and size == 1 for _, written, size in listed)
             await blobs.delete(names[0])
-            assert sorted([name async for name, _ in blobs.names()]) == names[1:]
+            assert sorted([name async for name, _, _ in blobs.names()]) == names[1:]
             assert await _is_missing(blobs, names[0])
 
         self._with(tmp_path, body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +11,10 @@ from secrets import token_hex
 
 import pytest
 
+from metier.errors import UnavailableError
 from metier.registry.blobs import CachedBlobs, FileBlobs, open_blobs
 from metier.registry.domain.protocols import BlobStore
-from metier.testing import BlobStoreConformance
+from metier.testing import BlobStoreConformance, run_now
 from registry.servers import ObjectStore
 
 
@@ -41,3 +44,37 @@ class TestMemory(BlobStoreConformance):
     @asynccontextmanager
     async def opened(self, folder: Path) -> AsyncIterator[BlobStore]:
         yield open_blobs("memory://")
+
+
+@pytest.mark.parametrize("data", [b"small", bytes(3_000_000)], ids=["small", "large"])
+@pytest.mark.parametrize("damage", [b"", b"other", bytes(2_999_999) + b"x"], ids=["empty", "other", "same-size"])
+def test_a_damaged_file_is_reported_and_logged_until_the_bytes_are_written_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, damage: bytes
+) -> None:
+    name = hashlib.sha256(data).hexdigest()
+
+    async def work() -> None:
+        blobs = FileBlobs(str(tmp_path))
+        await blobs.put(name, data)
+        next(tmp_path.rglob(name)).write_bytes(damage)
+        with pytest.raises(UnavailableError, match=f"archive {name} is damaged") as error:
+            await blobs.get(name)
+        assert not error.value.retryable
+        await blobs.put(name, data)
+        assert await blobs.get(name) == data
+
+    run_now(work())
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_a_file_that_garbage_collection_deletes_while_it_is_written_again_exists_afterwards(tmp_path: Path) -> None:
+    name = hashlib.sha256(b"x").hexdigest()
+
+    async def work() -> None:
+        blobs = FileBlobs(str(tmp_path))
+        for _ in range(200):
+            await blobs.put(name, b"x")
+            _, error = await asyncio.gather(blobs.delete(name), blobs.put(name, b"x"), return_exceptions=True)
+            assert error is None
+
+    run_now(work())

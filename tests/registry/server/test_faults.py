@@ -195,3 +195,21 @@ def test_a_read_only_disk_is_a_503_until_it_is_writable(small_disk: Path, tmp_pa
 
     with site(tmp_path, blobs=f"file://{small_disk}/blobs") as here:
         check_that_it_recovers(here, lambda: remount("ro"), lambda: remount("rw"))
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK other bytes", None], ids=["empty", "other", "missing"])
+def test_a_damaged_or_missing_archive_is_a_503_with_a_sentence_and_no_bytes_of_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes | None
+) -> None:
+    with site(tmp_path, cache_bytes=0) as here:
+        about = here.publish("pdf", "1.0.0").json()
+        name = str(about["archive_digest"]).removeprefix("sha256:")
+        file = next((tmp_path / "blobs").rglob(name))
+        file.unlink() if damage is None else file.write_bytes(damage)
+        for path in ("1.0.0.zip", "download", "files/SKILL.md"):
+            answer = here.get(f"/skills/pdf/{path}")
+            assert (answer.status_code, name in answer.json()["detail"]) == (503, True), path
+        assert here.get("/skills/pdf").status_code == 200
+        assert {record.levelname for record in caplog.records if name in record.getMessage()} == {"ERROR"}
+        assert here.publish("pdf", "1.0.0").status_code == 200
+        assert here.get("/skills/pdf/1.0.0.zip").status_code == 200

@@ -42,7 +42,7 @@ class CachedBlobs:
         self._used -= len(self._cache.pop(name, b""))
         await self._blobs.delete(name)
 
-    def names(self) -> AsyncIterator[tuple[str, int]]:
+    def names(self) -> AsyncIterator[tuple[str, int, int]]:
         return self._blobs.names()
 
     async def link(self, name: str, *, filename: str, seconds: int) -> str | None:
@@ -50,6 +50,9 @@ class CachedBlobs:
 
     async def ping(self) -> None:
         await self._blobs.ping()
+
+    async def clock(self) -> int:
+        return await self._blobs.clock()
 
     async def close(self) -> None:
         await self._blobs.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -13,8 +14,9 @@ from collections.abc import AsyncIterator
 
 from metier.errors import NotFoundError, UnavailableError
 
-__all__ = ["FileBlobs", "blob_not_found", "check_digest"]
+__all__ = ["FileBlobs", "blob_damaged", "blob_not_found", "check_digest", "matches"]
 
+_log = logging.getLogger("metier.registry")
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SMALL = 1024 * 1024
 _TEMPORARY = ".new-"
@@ -35,13 +37,16 @@ class FileBlobs:
             try:
                 # Reading a small file is faster than a hop to a thread.
                 size = os.fstat(descriptor).st_size
-                data = os.read(descriptor, size) if size <= _SMALL else await asyncio.to_thread(_read, descriptor, size)
+                small = size <= _SMALL
+                data = os.read(descriptor, size) if small else await asyncio.to_thread(_read, descriptor, size)
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
             raise blob_not_found(name) from None
         except OSError as error:
             raise _unavailable(error) from error
+        if not (matches(name, data) if small else await asyncio.to_thread(matches, name, data)):
+            raise blob_damaged(name)
         return data
 
     async def has(self, name: str) -> bool:
@@ -51,9 +56,9 @@ class FileBlobs:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path(name))
 
-    async def names(self) -> AsyncIterator[tuple[str, int]]:
-        for name, written in await asyncio.to_thread(self._list):
-            yield name, written
+    async def names(self) -> AsyncIterator[tuple[str, int, int]]:
+        for name, written, size in await asyncio.to_thread(self._list):
+            yield name, written, size
 
     async def link(self, name: str, *, filename: str, seconds: int) -> str | None:  # noqa: ARG002  (files have no public address)
         return None
@@ -63,6 +68,14 @@ class FileBlobs:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             if not os.access(self.folder, os.W_OK) or os.statvfs(self.folder).f_flag & os.ST_RDONLY:
                 raise UnavailableError("the folder of archives is read-only", hint="try again later")
+        except OSError as error:
+            raise _unavailable(error) from error
+
+    async def clock(self) -> int:
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=_TEMPORARY) as probe:
+                return int(os.stat(probe.name).st_mtime * 1000)
         except OSError as error:
             raise _unavailable(error) from error
 
@@ -79,10 +92,11 @@ class FileBlobs:
         folder = os.path.dirname(path)
         temporary = None
         try:
-            if os.path.exists(path) and os.path.getsize(path) == len(data):
-                # The new time protects it from garbage collection until its row is written.
-                os.utime(path)
-                return
+            if _is_intact(path, data):
+                # The new time protects it from garbage collection, which may delete it at this moment.
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(path)
+                    return
             os.makedirs(folder, mode=0o700, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=_TEMPORARY)
             with os.fdopen(descriptor, "wb") as stream:
@@ -97,28 +111,53 @@ class FileBlobs:
                     os.unlink(temporary)
             raise _unavailable(error) from error
 
-    def _list(self) -> list[tuple[str, int]]:
+    def _list(self) -> list[tuple[str, int, int]]:
         """Lists all blobs, and deletes temporary files left by a crash."""
-        found: list[tuple[str, int]] = []
+        found: list[tuple[str, int, int]] = []
         for folder, _, files in os.walk(os.path.join(self.folder, "sha256")):
             for file in files:
                 path = os.path.join(folder, file)
                 with contextlib.suppress(FileNotFoundError):
                     stat = os.stat(path)
                     if _NAME.fullmatch(file):
-                        found.append((file, int(stat.st_mtime * 1000)))
+                        found.append((file, int(stat.st_mtime * 1000), stat.st_size))
                     elif file.startswith(_TEMPORARY) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
                         os.unlink(path)
         return sorted(found)
 
 
+def matches(name: str, data: bytes) -> bool:
+    return hashlib.sha256(data).hexdigest() == name
+
+
 def check_digest(name: str, data: bytes) -> None:
-    if hashlib.sha256(data).hexdigest() != name:
+    if not matches(name, data):
         raise ValueError(f"the bytes do not match {name}")
+
+
+def blob_damaged(name: str) -> UnavailableError:
+    """Returns the error for bytes that do not match their name, and logs it for the administrator."""
+    error = UnavailableError(
+        f"archive {name} is damaged",
+        hint="restore it with `metier registry restore`, or publish the same files again",
+        retryable=False,
+    )
+    _log.error("%s; %s", error, error.hint)
+    return error
 
 
 def blob_not_found(name: str) -> NotFoundError:
     return NotFoundError(f"archive {name[:64]!r} is missing", hint="the archives do not match the database; restore a backup")
+
+
+def _is_intact(path: str, data: bytes) -> bool:
+    try:
+        if os.path.getsize(path) != len(data):
+            return False
+        with open(path, "rb") as stream:
+            return stream.read() == data
+    except OSError:
+        return False
 
 
 def _read(descriptor: int, size: int) -> bytes:

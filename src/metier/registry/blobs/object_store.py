@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -18,7 +19,7 @@ from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from metier.errors import UnavailableError, UsageError
 
-from .files import blob_not_found, check_digest
+from .files import blob_damaged, blob_not_found, check_digest, matches
 
 __all__ = ["ObjectBlobs"]
 
@@ -62,10 +63,8 @@ class ObjectBlobs:
                 data = bytes(await found.bytes_async())
         except FileNotFoundError:
             raise blob_not_found(name) from None
-        try:
-            check_digest(name, data)
-        except ValueError:
-            raise UnavailableError(f"archive {name} is damaged", hint="restore it from a backup", retryable=False) from None
+        if not await asyncio.to_thread(matches, name, data):
+            raise blob_damaged(name)
         return data
 
     async def has(self, name: str) -> bool:
@@ -80,11 +79,12 @@ class ObjectBlobs:
         with _TranslateErrors(), contextlib.suppress(FileNotFoundError):
             await obstore.delete_async(self._store, _key(name))
 
-    async def names(self) -> AsyncIterator[tuple[str, int]]:
+    async def names(self) -> AsyncIterator[tuple[str, int, int]]:
         with _TranslateErrors():
             async for batch in obstore.list(self._store, _ROOT, chunk_size=1000):
                 for item in batch:
-                    yield item["path"].rpartition("/")[2], int(item["last_modified"].timestamp() * 1000)
+                    name, written = item["path"].rpartition("/")[2], int(item["last_modified"].timestamp() * 1000)
+                    yield name, written, item["size"]
 
     async def link(self, name: str, *, filename: str, seconds: int) -> str | None:  # noqa: ARG002  (the address contains the name)
         if isinstance(self._store, MemoryStore):
@@ -95,6 +95,14 @@ class ObjectBlobs:
     async def ping(self) -> None:
         with _TranslateErrors(), contextlib.suppress(FileNotFoundError):
             await asyncio.wait_for(obstore.head_async(self._store, _key("0" * 64)), 5)
+
+    async def clock(self) -> int:
+        probe = f"clock-{os.urandom(8).hex()}"
+        with _TranslateErrors():
+            await obstore.put_async(self._store, probe, b"")
+            written = (await obstore.head_async(self._store, probe))["last_modified"]
+            await obstore.delete_async(self._store, probe)
+        return int(written.timestamp() * 1000)
 
     async def close(self) -> None:
         """Connections close with the store."""

@@ -6,7 +6,7 @@ Both are asynchronous, because both may be remote. A store that cannot be reache
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from metier.registry.wire import AbuseReport, DownloadDay, QueuedJob
@@ -28,12 +28,21 @@ __all__ = [
     "AccountStore",
     "BlobStore",
     "DownloadStore",
+    "Effect",
     "JobStore",
     "ModerationStore",
     "PackageStore",
     "RegistryStore",
     "SearchStore",
+    "nothing",
 ]
+
+
+Effect = Callable[[], Awaitable[None]]
+
+
+async def nothing() -> None:
+    """The default effect."""
 
 
 class PackageStore(Protocol):
@@ -55,12 +64,18 @@ class PackageStore(Protocol):
 
     async def signatures(self, package_id: int) -> list[Signature]: ...
 
-    async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
+    async def publish(
+        self, draft: ReleaseDraft, owners_of: Sequence[str] | None, *, keep_archive: Effect = nothing
+    ) -> tuple[Package, Release, bool]:
         """Writes all rows of a release in one transaction. Returns False if the same release exists already.
 
-        `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError if none of them owns
+        `keep_archive` is called in that transaction, where `delete_archive` cannot run: it writes the archive again if that
+        was deleted meanwhile. `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError if none of them owns
         the name, and ConflictError if the version has other contents or the name is reserved.
         """
+
+    async def delete_archive(self, archive: str, delete: Effect) -> bool:
+        """Calls `delete` if no release names the archive, while no publish can commit. Returns whether it did."""
 
 
 class SearchStore(Protocol):
@@ -200,13 +215,16 @@ class BlobStore(Protocol):
 
     async def delete(self, name: str) -> None: ...
 
-    async def names(self) -> AsyncIterator[tuple[str, Millis]]:
-        """Yields every blob with the time of its last write."""
-        yield "", 0
+    async def names(self) -> AsyncIterator[tuple[str, Millis, int]]:
+        """Yields every blob with the time of its last write and its size, without reading it."""
+        yield "", 0, 0
 
     async def link(self, name: str, *, filename: str, seconds: int) -> str | None:
         """Returns a temporary public address of the blob, if the store supports that."""
 
     async def ping(self) -> None: ...
+
+    async def clock(self) -> Millis:
+        """Returns the time that the store gives to a blob written now."""
 
     async def close(self) -> None: ...

@@ -1,7 +1,8 @@
 """Publishes an upload: checks it, stores its archive, then writes all rows in one transaction.
 
 The archive is written first. A worker that dies in between leaves an unused archive, which garbage collection deletes; the
-other order would leave a release without an archive.
+other order would leave a release without an archive. The transaction looks for the archive again, because garbage collection
+may have deleted an old copy of the same bytes meanwhile.
 """
 
 from __future__ import annotations
@@ -101,9 +102,13 @@ class Publisher:
                 hint="fix the findings; dry_run=1 checks without publishing",
             )  # fmt: skip
         await self._blobs.put(admitted.archive_name, admitted.archive)
-        package, release, created = await self._store.publish(
-            self._draft(caller, namespace, admitted, options), caller.acts_for
-        )
+
+        async def keep_archive() -> None:
+            if not await self._blobs.has(admitted.archive_name):
+                await self._blobs.put(admitted.archive_name, admitted.archive)
+
+        draft = self._draft(caller, namespace, admitted, options)
+        package, release, created = await self._store.publish(draft, caller.acts_for, keep_archive=keep_archive)
         return PublishOutcome(admitted, package, release, created)
 
     async def _with_similar_name(self, admitted: Admission) -> Admission:

@@ -6,13 +6,14 @@ import asyncio
 import base64
 import io
 import json
+import logging
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from metier.errors import NotFoundError, RefusedError, UsageError
+from metier.errors import NotFoundError, RefusedError, UnavailableError, UsageError
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 from metier.values import dataclass
@@ -25,6 +26,7 @@ from .search import parse_query, rank
 
 __all__ = ["ListPage", "ListQuery", "Queries"]
 
+_log = logging.getLogger("metier.registry")
 MAX_RESULTS = 200
 _MIN_RESULTS = 3
 MAX_PAGE = 100
@@ -105,7 +107,12 @@ class Queries:
         return await self._store.owners(package.id)
 
     async def archive(self, name: str) -> bytes:
-        return await self._blobs.get(name)
+        """Returns the archive of a release. Raises UnavailableError if it is missing or damaged."""
+        try:
+            return await self._blobs.get(name)
+        except NotFoundError as error:
+            _log.error("%s; %s", error, error.hint)
+            raise UnavailableError(str(error), hint=error.hint, retryable=False) from error
 
     async def link(self, archive: str, *, filename: str) -> str | None:
         return await self._blobs.link(archive, filename=filename, seconds=300)
@@ -117,7 +124,7 @@ class Queries:
     async def release_file(self, release: Release, path: str) -> bytes:
         """Returns one file of a release."""
         wanted = resource_path(path)
-        data = await self._blobs.get(release.archive)
+        data = await self.archive(release.archive)
         try:
             return await asyncio.to_thread(_read_member, data, wanted)
         except KeyError:

@@ -54,9 +54,9 @@ async def run_due_jobs(registry: Registry) -> int:
     while job := await registry.store.claim(now=registry.clock(), lease=_LEASE_MS):
         try:
             again = await _JOBS[job.kind](registry, job)
-        except UnavailableError:
-            raise
         except Exception as error:
+            if isinstance(error, UnavailableError) and error.retryable:
+                raise
             _log.exception("job %s %s failed", job.kind, job.subject)
             if job.attempts >= _MOST_ATTEMPTS and job.kind in ("index", "scan"):
                 await registry.store.finish(job.id)

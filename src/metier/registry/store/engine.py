@@ -48,7 +48,7 @@ class Engine(Protocol):
     async def find_package(self, columns: str, kind: str, name: str) -> Row | None:
         """Returns one row of `package`. This is the most frequent query, so engines optimise it."""
 
-    async def lock(self, transaction: Transaction, name: str) -> None:
-        """Holds an exclusive lock until the transaction ends."""
+    async def lock(self, transaction: Transaction, name: str, *, shared: bool = False) -> None:
+        """Holds a lock until the transaction ends, exclusive or shared with other transactions that share it."""
 
     async def close(self) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metier.errors import ConflictError, RefusedError
+from metier.registry.domain.protocols import Effect, nothing
 from metier.registry.domain.records import (
     AuditEvent,
     Package,
@@ -26,6 +27,8 @@ PACKAGE_COLUMNS = ", ".join(Package.__struct_fields__)
 RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
 _RELEASE_FIELDS = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
+_ARCHIVES = "metier-archives"
+"""The lock that publishes share, and that the deletion of an archive holds alone."""
 
 
 class PackageRows:
@@ -60,12 +63,16 @@ class PackageRows:
         )
         return [Signature(*row) for row in rows]
 
-    async def publish(self, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> tuple[Package, Release, bool]:
+    async def publish(
+        self, draft: ReleaseDraft, owners_of: Sequence[str] | None, *, keep_archive: Effect = nothing
+    ) -> tuple[Package, Release, bool]:
         async with self.engine.transaction() as transaction:
+            await self.engine.lock(transaction, _ARCHIVES, shared=True)
             package = await self._lock_package(transaction, draft, owners_of)
             rows = await transaction.rows("select version, digest from release where package = ?", (package.id,))
             version, is_new = _resolve_version(draft, dict(rows))
             if is_new:
+                await keep_archive()
                 await self._add(transaction, package.id, version, draft)
             found = await transaction.rows(
                 f"select {RELEASE_COLUMNS} from release where package = ? and version = ?", (package.id, version)
@@ -74,6 +81,14 @@ class PackageRows:
                 *(await transaction.rows(f"select {PACKAGE_COLUMNS} from package where id = ?", (package.id,)))[0]
             )
         return package, Release(*found[0]), is_new
+
+    async def delete_archive(self, archive: str, delete: Effect) -> bool:
+        async with self.engine.transaction() as transaction:
+            await self.engine.lock(transaction, _ARCHIVES)
+            if await transaction.rows("select 1 from release where archive = ? limit 1", (archive,)):
+                return False
+            await delete()
+        return True
 
     async def _lock_package(self, transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> Package:
         """Returns the package's row, locked until the transaction ends. Creates it if there is none."""

@@ -139,8 +139,9 @@ class PostgresEngine:
             f"select setval(pg_get_serial_sequence('{table}', 'id'), greatest(1, (select coalesce(max(id), 1) from {table})))"
         )
 
-    async def lock(self, transaction: Transaction, name: str) -> None:
-        await transaction.rows("select pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+    async def lock(self, transaction: Transaction, name: str, *, shared: bool = False) -> None:
+        function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+        await transaction.rows(f"select {function}(hashtextextended(?, 0))", (name,))
 
     async def close(self) -> None:
         if self._lookup_task:

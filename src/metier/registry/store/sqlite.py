@@ -98,7 +98,7 @@ class SqliteEngine:
     async def reset_sequence(self, transaction: Transaction, table: str) -> None:
         """SQLite continues after the highest id by itself."""
 
-    async def lock(self, transaction: Transaction, name: str) -> None:
+    async def lock(self, transaction: Transaction, name: str, *, shared: bool = False) -> None:
         """`begin immediate` already holds the only write lock."""
 
     async def close(self) -> None:
