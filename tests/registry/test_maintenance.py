@@ -15,14 +15,16 @@ from typing import Any, cast
 import pytest
 
 from metier.errors import ConflictError, NotFoundError, UnavailableError
+from metier.registry import RegistryLocation
 from metier.registry.blobs import open_blobs
+from metier.registry.copies import backup, copy_registry, restore
 from metier.registry.domain.access import LOCAL
 from metier.registry.domain.admission import admit
 from metier.registry.domain.protocols import BlobStore
 from metier.registry.domain.publish import Publisher, PublishRequest
 from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import now_millis
-from metier.registry.maintenance import copy_registry, delete_unused_archives
+from metier.registry.maintenance import delete_unused_archives
 from metier.registry.store import SqlStore, open_store
 from metier.registry.store.row_copy import rows_digest
 from metier.testing.registry import draft
@@ -170,6 +172,85 @@ class Interrupted:
         if self._after == "put":
             self._after = ""
             await self._do()
+
+
+def test_a_copy_of_a_registry_in_use_has_every_archive_that_its_rows_name(addresses: tuple[str, str], tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(*addresses) as (store, blobs), opened(*embedded(tmp_path / "copy")) as (rows, archives):
+            publisher = Publisher(store, blobs, now_millis, None)
+            for number in range(3):
+                await publisher.publish(LOCAL, archive(f"skill-{number}", "1.0.0"), PublishRequest())
+
+            async def publish() -> None:
+                await publisher.publish(LOCAL, archive("aaa-late", "1.0.0"), PublishRequest())
+
+            done = await copy_registry(
+                (store, blobs), (rows, cast("BlobStore", Interrupted(archives, after="put", do=publish)))
+            )
+            assert done.blobs == 3
+            names = [name async for name in rows.archives()]
+            assert len(names) == 3
+            for name in names:
+                await archives.get(name)
+            assert (await copy_registry((store, blobs), (rows, archives))).blobs == 1
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("damage", [None, b"damaged"], ids=["missing", "damaged"])
+def test_a_backup_without_an_archive_fails_and_leaves_what_was_there(tmp_path: Path, damage: bytes | None) -> None:
+    filled(tmp_path / "one", 2)
+    source, folder = RegistryLocation.in_folder(str(tmp_path / "one")), str(tmp_path / "backup")
+    file = max(path for path in (tmp_path / "one/blobs").rglob("*") if path.is_file())
+    data = file.read_bytes()
+
+    def break_archive() -> None:
+        file.unlink() if damage is None else file.write_bytes(damage)
+
+    break_archive()
+    with pytest.raises(UnavailableError, match=f"archive {file.name} .*is (missing|damaged)"):
+        asyncio.run(backup(source, folder))
+    with pytest.raises(NotFoundError, match="no backup in"):
+        asyncio.run(restore(folder, RegistryLocation.in_folder(str(tmp_path / "two"))))
+
+    file.write_bytes(data)
+    asyncio.run(backup(source, folder))
+    with site(tmp_path / "one") as here:
+        here.publish("later", "1.0.0")
+    copied = next((tmp_path / "backup").rglob(file.name))
+    copied.write_bytes(b"damaged in the backup")
+    before = (tmp_path / "backup/registry.sqlite").read_bytes()
+    break_archive()
+    with pytest.raises(UnavailableError):
+        asyncio.run(backup(source, folder))
+    assert (tmp_path / "backup/registry.sqlite").read_bytes() == before
+
+    file.write_bytes(data)
+    asyncio.run(backup(source, folder))
+    assert copied.read_bytes() == data
+    assert asyncio.run(restore(folder, RegistryLocation.in_folder(str(tmp_path / "two")))).known == 0
+
+
+def test_an_older_backup_is_restored_into_the_registry_it_was_made_from(addresses: tuple[str, str], tmp_path: Path) -> None:
+    """The audit log is append-only, so the registry keeps the later entries."""
+    location, folder = RegistryLocation(*addresses), str(tmp_path / "backup")
+
+    async def work() -> None:
+        async with location.open() as (store, blobs):
+            publisher = Publisher(store, blobs, now_millis, None)
+            await publisher.publish(LOCAL, archive("pdf", "1.0.0"), PublishRequest())
+        await backup(location, folder)
+        async with location.open() as (store, blobs):
+            publisher = Publisher(store, blobs, now_millis, None)
+            await publisher.publish(LOCAL, archive("pdf", "2.0.0"), PublishRequest())
+        await restore(folder, location)
+        async with location.open() as (store, blobs):
+            package = await store.find_package("skill", "pdf")
+            assert package is not None
+            assert [release.version for release in await store.releases(package.id)] == ["1.0.0"]
+            assert [event.details.split()[0] for _, event in await store.events()] == ["2.0.0", "1.0.0"]
+
+    asyncio.run(work())
 
 
 LATER = 4_000_000_000_000

@@ -17,7 +17,8 @@ events = []
 def watch(event, arguments):
     if event in ("open", "os.open", "os.remove", "os.rename", "os.truncate", "shutil.copyfile", "shutil.move"):
         names = [os.fsdecode(one) for one in arguments[:2] if isinstance(one, (str, bytes, os.PathLike))]
-        events.extend(f"{event} {name}" for name in names if re.search(r"[.]sqlite(-wal|-shm|-journal)?$", name))
+        events.extend(f"{event} {name}" for name in names if re.search(r"[.]sqlite(-wal|-shm|-journal)?$", name)
+                      and ".partial." not in name)
 
 sys.addaudithook(watch)
 """
@@ -68,9 +69,13 @@ print("events:", events, file=sys.__stdout__)
 
 
 def test_no_code_of_metier_opens_a_database_file_beside_sqlite(tmp_path: Path) -> None:
-    """Closing such a descriptor ends all POSIX locks of the process on the file."""
+    """Closing such a descriptor ends all POSIX locks of the process on the file.
+
+    The one exception is the first backup into a folder: its closed database, used by no other process, gets its name at the
+    end.
+    """
     out, err = python(_WATCHED + _USES, tmp_path).communicate(timeout=120)
-    assert out.splitlines()[-1:] == ["events: []"], out + err
+    assert out.splitlines()[-1:] == [f"events: ['os.rename {tmp_path}/backup/registry.sqlite']"], out + err
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")}
     assert found >= {
         "home/sessions.sqlite", "home/conversations.sqlite", "home/cache/listings.sqlite", "home/cache/catalog.sqlite",

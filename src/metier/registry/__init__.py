@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         registry_url,
         search,
     )
+    from .copies import CopyResult, backup, migrate, restore
     from .domain.access import Caller
     from .domain.protocols import BlobStore, RegistryStore
     from .domain.publish import PublishRequest
@@ -36,23 +37,13 @@ if TYPE_CHECKING:
     from .domain.registry import Registry, RequestRates, ServerOptions, open_registry
     from .domain.search_terms import document_terms, plain_words
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
-    from .maintenance import (
-        CopyResult,
-        GarbageResult,
-        RegistryLocation,
-        backup,
-        collect_garbage,
-        create_token,
-        list_tokens,
-        migrate,
-        restore,
-        revoke_token,
-        statistics,
-    )
+    from .location import RegistryLocation
+    from .maintenance import GarbageResult, collect_garbage, create_token, list_tokens, revoke_token, statistics
     from .server import create_app
     from .wire import AbuseReport, PublishReceipt, SkillPage, SkillSummary, TokenRow
 
 _EXPORTS = {
+    "metier.registry.copies": ("CopyResult", "backup", "migrate", "restore"),
     "metier.registry.client": (
         "PublishOptions",
         "PublishResult",
@@ -88,16 +79,12 @@ _EXPORTS = {
         "sign_statement",
         "verify_signature",
     ),
+    "metier.registry.location": ("RegistryLocation",),
     "metier.registry.maintenance": (
-        "CopyResult",
         "GarbageResult",
-        "RegistryLocation",
-        "backup",
         "collect_garbage",
         "create_token",
         "list_tokens",
-        "migrate",
-        "restore",
         "revoke_token",
         "statistics",
     ),

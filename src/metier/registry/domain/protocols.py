@@ -70,8 +70,8 @@ class PackageStore(Protocol):
         """Writes all rows of a release in one transaction. Returns False if the same release exists already.
 
         `keep_archive` is called in that transaction, where `delete_archive` cannot run: it writes the archive again if that
-        was deleted meanwhile. `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError if none of them owns
-        the name, and ConflictError if the version has other contents or the name is reserved.
+        was deleted meanwhile. `owners_of` are the namespaces that the publisher acts for; None means any. Raises RefusedError
+        if none of them owns the name, and ConflictError if the version has other contents or the name is reserved.
         """
 
     async def delete_archive(self, archive: str, delete: Effect) -> bool:

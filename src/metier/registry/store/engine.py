@@ -9,24 +9,24 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-__all__ = ["Engine", "Row", "SnapshotReader", "Transaction"]
+__all__ = ["Engine", "Row", "RowReader", "SnapshotReader", "Transaction"]
 
 Row = tuple[Any, ...]  # Any: the columns depend on the statement
 
 
-class SnapshotReader(Protocol):
+class RowReader(Protocol):
+    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
+
+
+class SnapshotReader(RowReader, Protocol):
     """Reads from one snapshot of the database."""
 
     text_order: str
     """The SQL suffix that sorts a text column by bytes."""
 
-    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
-
-class Transaction(Protocol):
+class Transaction(SnapshotReader, Protocol):
     """Statements in one transaction."""
-
-    async def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]: ...
 
     async def execute_many(self, sql: str, arguments: Iterable[Sequence[object]]) -> None: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from metier.errors import ConflictError, RefusedError
 from metier.registry.domain.protocols import Effect, nothing
@@ -18,15 +18,16 @@ from metier.registry.domain.records import (
 from metier.registry.domain.search_terms import document_terms, forms
 from metier.spec import Version, newest_version
 
-from .engine import Engine, Transaction
+from .engine import Engine, RowReader, Transaction
 from .search_index import write_words
 
-__all__ = ["PACKAGE_COLUMNS", "RELEASE_COLUMNS", "PackageRows", "add_event", "refresh_package"]
+__all__ = ["PACKAGE_COLUMNS", "RELEASE_COLUMNS", "PackageRows", "add_event", "read_archives", "refresh_package"]
 
 PACKAGE_COLUMNS = ", ".join(Package.__struct_fields__)
 RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
 _RELEASE_FIELDS = ("version", "description", "author", "license", "tags", "verdict", "digest", "archive", "size", "signed")
 FIRST_VERSION = "0.1.0"
+_BATCH = 1_000
 _ARCHIVES = "metier-archives"
 """The lock that publishes share, and that the deletion of an archive holds alone."""
 
@@ -141,6 +142,17 @@ class PackageRows:
             await _add_spellings(transaction, draft.spellings)
         details = f"{version} {draft.digest}"
         await add_event(transaction, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", details))
+
+
+async def read_archives(reader: RowReader) -> AsyncIterator[str]:
+    """Yields the blob name of every release."""
+    after = ""
+    while rows := await reader.rows(
+        "select distinct archive from release where archive > ? order by archive limit ?", (after, _BATCH)
+    ):
+        for row in rows:
+            yield row[0]
+        after = rows[-1][0]
 
 
 async def refresh_package(transaction: Transaction, package_id: int, *, at: int) -> str:

@@ -1,6 +1,7 @@
 """Copies all rows of a registry from one store to another, across engines.
 
-Rows are read from one snapshot and written in one transaction, so the target has either all of them or its old rows.
+Rows are read from one snapshot, and written and compared in one transaction, so the target has either all of them or its old
+rows.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 
-from metier.errors import ConflictError
+from metier.errors import ConflictError, UnavailableError
 
 from .engine import Engine, Row, SnapshotReader, Transaction
 from .packages import PACKAGE_COLUMNS, RELEASE_COLUMNS
 from .search_index import read_words, write_words
 from .sql_store import SqlStore
 
-__all__ = ["copy_rows", "rows_digest"]
+__all__ = ["check_same", "copy_rows", "releases_of", "rows_digest"]
 
 _BATCH = 500
 _TABLES: dict[str, tuple[str, str]] = {
@@ -38,45 +39,71 @@ _TABLES: dict[str, tuple[str, str]] = {
     "setting": ("key, value", "key"),
     "spelling": ("form, word", "form, word"),
 }
+_AUDIT = "audit"
 _IDENTITY = "identity-key"
 
 
-async def copy_rows(source: SqlStore, target: SqlStore) -> dict[str, int]:
-    """Returns the number of rows of each table. Raises ConflictError if the target holds another registry."""
-    await _check_same(source.engine, target.engine)
-    counts: dict[str, int] = {}
-    async with source.engine.snapshot() as reader, target.engine.transaction() as transaction:
+async def releases_of(reader: SnapshotReader, archive: str) -> str:
+    """Returns the names and versions of the releases with this archive, as one text."""
+    rows = await reader.rows(
+        "select p.name, r.version from release r join package p on p.id = r.package where r.archive = ? order by r.id",
+        (archive,),
+    )
+    return ", ".join(f"{name} {version}" for name, version in rows)
+
+
+async def check_same(reader: SnapshotReader, target: Engine) -> None:
+    """Raises ConflictError if the target holds another registry."""
+    question = "select value from setting where key = ?"
+    mine, theirs = await reader.rows(question, (_IDENTITY,)), await target.rows(question, (_IDENTITY,))
+    if theirs and mine != theirs:
+        raise ConflictError("the target holds another registry", hint="use an empty database, or the target of an earlier copy")
+
+
+async def copy_rows(reader: SnapshotReader, dialect: str, target: SqlStore) -> int:
+    """Replaces the target's rows by those of the snapshot, in one transaction. Returns their number."""
+    count = 0
+    async with target.engine.transaction() as transaction:
         await _delete_rows(transaction)
         for table, (columns, order) in _TABLES.items():
             names = columns.split(", ")
             # The audit log is append-only, so existing entries stay.
-            there = " on conflict do nothing" if table == "audit" else ""
+            there = " on conflict do nothing" if table == _AUDIT else ""
             one = f"({', '.join('?' * len(names))})"
-            counts[table] = 0
             async for batch in _batches(reader, table, columns, order):
                 many = ", ".join([one] * len(batch))
                 await transaction.rows(
                     f"insert into {table} ({columns}) values {many}{there}", [value for row in batch for value in row]
                 )
-                counts[table] += len(batch)
+                count += len(batch)
             if "id" in names:
                 await target.engine.reset_sequence(transaction, table)
-        async for package_id, terms in read_words(reader, source.engine.dialect):
+        async for package_id, terms in read_words(reader, dialect):
             await write_words(transaction, target.engine.dialect, package_id, terms)
-    return counts
+        last = (await reader.rows(f"select coalesce(max(id), 0) from {_AUDIT}"))[0][0]
+        expected = await _digest(reader, dialect, last_event=last)
+        if await _digest(transaction, target.engine.dialect, last_event=last) != expected:
+            raise UnavailableError("the copied rows differ from the source", hint="run it again; nothing was changed")
+    return count
 
 
 async def rows_digest(store: SqlStore) -> str:
     """Returns one digest of all rows, equal for equal registries on different engines."""
-    whole = hashlib.sha256()
     async with store.engine.snapshot() as reader:
-        for table, (columns, order) in _TABLES.items():
-            whole.update(f"{table}\n".encode())
-            async for batch in _batches(reader, table, columns, order):
-                for row in batch:
+        return await _digest(reader, store.engine.dialect, last_event=1 << 62)
+
+
+async def _digest(reader: SnapshotReader, dialect: str, *, last_event: int) -> str:
+    """Leaves out later entries of the audit log, which a target keeps when an older backup is restored into it."""
+    whole = hashlib.sha256()
+    for table, (columns, order) in _TABLES.items():
+        whole.update(f"{table}\n".encode())
+        async for batch in _batches(reader, table, columns, order):
+            for row in batch:
+                if table != _AUDIT or row[0] <= last_event:
                     whole.update(json.dumps(row).encode() + b"\n")
-        async for package_id, terms in read_words(reader, store.engine.dialect):
-            whole.update(f"{package_id} {[sorted(column) for column in terms]}\n".encode())
+    async for package_id, terms in read_words(reader, dialect):
+        whole.update(f"{package_id} {[sorted(column) for column in terms]}\n".encode())
     return whole.hexdigest()
 
 
@@ -100,15 +127,8 @@ async def _batches(reader: SnapshotReader, table: str, columns: str, order: str)
         after = tuple(rows[-1][place] for place in places)
 
 
-async def _check_same(source: Engine, target: Engine) -> None:
-    question = "select value from setting where key = ?"
-    mine, theirs = await source.rows(question, (_IDENTITY,)), await target.rows(question, (_IDENTITY,))
-    if theirs and mine != theirs:
-        raise ConflictError("the target holds another registry", hint="use an empty database, or the target of an earlier copy")
-
-
 async def _delete_rows(transaction: Transaction) -> None:
     await transaction.rows("delete from words")
     for table in reversed(_TABLES):
-        if table != "audit":
+        if table != _AUDIT:
             await transaction.rows(f"delete from {table}")

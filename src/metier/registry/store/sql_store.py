@@ -13,13 +13,11 @@ from .engine import Engine
 from .jobs import JobRows
 from .migrate import migrate
 from .moderation import ModerationRows
-from .packages import PackageRows
+from .packages import PackageRows, read_archives
 from .search import SearchRows
 from .sqlite import SqliteEngine
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
-
-_BATCH = 1_000
 
 
 class SqlStore(PackageRows, SearchRows, ModerationRows, AccountRows, DownloadRows, JobRows):
@@ -30,13 +28,8 @@ class SqlStore(PackageRows, SearchRows, ModerationRows, AccountRows, DownloadRow
         await self.engine.rows("select 1")
 
     async def archives(self) -> AsyncIterator[str]:
-        after = ""
-        while rows := await self.engine.rows(
-            "select distinct archive from release where archive > ? order by archive limit ?", (after, _BATCH)
-        ):
-            for row in rows:
-                yield row[0]
-            after = rows[-1][0]
+        async for name in read_archives(self.engine):
+            yield name
 
     async def close(self) -> None:
         await self.engine.close()

@@ -162,6 +162,8 @@ class _SqliteReader:
 
 
 class _SqliteTransaction:
+    text_order = ""
+
     def __init__(self, run: Callable[[Callable[[sqlite3.Connection], list[Row]]], Awaitable[list[Row]]]) -> None:
         self._on_writer_thread = run
 
