@@ -240,8 +240,90 @@ class RegistryStoreConformance:
             assert await store.purge(before=5_000) == []
             assert await store.purge(before=5_001) == ["pdf"]
             assert await store.find_package("skill", "pdf") is None
-            _, _, created = await store.publish(draft("pdf", namespace="other"), ("other",))
-            assert created
+            assert [archive async for archive in store.archives()] == []
+
+        self._with(tmp_path, body)
+
+    def test_a_purged_name_and_its_versions_stay_reserved(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            for version in ("1.0.0", "1.1.0"):
+                card, _, _ = await store.publish(draft("pdf", version), ("acme",))
+            await store.set_owner(card.id, "second", present=True, event=event())
+            await store.set_status(card.id, "deleted", reason="", event=event(at=5_000))
+            assert await store.purge(before=5_001) == ["pdf"]
+            await _raises(RefusedError, store.publish(draft("pdf", "2.0.0", namespace="evil"), ("evil",)))
+            assert await store.find_package("skill", "pdf") is None
+            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0", description="Other."), ("acme",)))
+            await _raises(ConflictError, store.publish(draft("pdf", "1.0.0+x", description="Other."), None))
+            _, same, created = await store.publish(draft("pdf", "1.0.0", namespace="second"), ("second",))
+            assert (same.version, created) == ("1.0.0", True)
+            _, following, _ = await store.publish(draft("pdf", None, description="New.", namespace="second"), ("second",))
+            assert following.version == "1.1.1"
+            await store.publish(draft("pdf", kind="agent", namespace="evil"), ("evil",))
+
+        self._with(tmp_path, body)
+
+    def test_a_quarantine_covers_what_is_deleted_before_and_after_it(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            async def status(name: str) -> tuple[str, str]:
+                card = await store.find_package("skill", name)
+                assert card is not None
+                return card.status, card.reason
+
+            for name in ("before", "after", "archived"):
+                card, _, _ = await store.publish(draft(name), None)
+                if name == "before":
+                    await store.set_status(card.id, "deleted", reason="mine", event=event(at=5_000))
+                if name == "archived":
+                    await store.set_status(card.id, "archived", reason="old", event=event(at=5_000))
+                await store.quarantine(card.id, reason="steals keys", event=event())
+                await store.quarantine(card.id, reason="steals keys", event=event())
+                if name == "after":
+                    await store.set_status(card.id, "deleted", reason="mine", event=event(at=6_000))
+                assert await status(name) == ("quarantined", "steals keys")
+            assert await store.purge(before=9_000) == []
+            for name, expected in (
+                ("before", ("deleted", "mine")),
+                ("after", ("deleted", "mine")),
+                ("archived", ("archived", "old")),
+            ):
+                found = await store.find_package("skill", name)
+                assert found is not None
+                assert await store.end_quarantine(found.id, event=event())
+                assert not await store.end_quarantine(found.id, event=event())
+                assert await status(name) == expected
+            assert await store.purge(before=5_001) == ["before"]
+
+        self._with(tmp_path, body)
+
+    def test_two_owners_removed_at_once_leave_one(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            for turn in range(8):
+                card, _, _ = await store.publish(draft(f"pdf-{turn}"), None)
+                await store.set_owner(card.id, "second", present=True, event=event())
+                removals = (store.set_owner(card.id, name, present=False, event=event()) for name in ("acme", "second"))
+                results = await asyncio.gather(*removals, return_exceptions=True)
+                assert sorted(type(result).__name__ for result in results) == ["ConflictError", "NoneType"]
+                (left,) = await store.owners(card.id)
+                shown = await store.find_package("skill", f"pdf-{turn}")
+                assert shown is not None
+                assert shown.namespace == left
+
+        self._with(tmp_path, body)
+
+    def test_changes_of_one_package_at_once_leave_its_row_and_its_releases_in_agreement(self, tmp_path: Path) -> None:
+        async def body(store: RegistryStore) -> None:
+            card, _, _ = await store.publish(draft("pdf", "1.0.0"), None)
+            for version in ("2.0.0", "3.0.0"):
+                await store.publish(draft("pdf", version), None)
+            for _ in range(6):
+                yanks = (store.yank(card.id, version, reason="r", event=event()) for version in ("2.0.0", "3.0.0"))
+                tags = (store.set_tag(card.id, "beta", "1.0.0", event=event()) for _ in range(3))
+                await asyncio.gather(*yanks, *tags)
+                shown = await store.find_package("skill", "pdf")
+                assert shown is not None
+                assert shown.version == "1.0.0"
+                await asyncio.gather(*(store.yank(card.id, each, reason=None, event=event()) for each in ("2.0.0", "3.0.0")))
 
         self._with(tmp_path, body)
 

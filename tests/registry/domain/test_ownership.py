@@ -54,7 +54,7 @@ def test_a_deleted_package_can_be_restored_while_its_name_is_reserved(here: Site
     assert here.get("/skills/pdf/1.0.0.zip").status_code == 200
 
 
-def test_after_thirty_days_the_name_is_free(here: Site) -> None:
+def test_after_thirty_days_a_deleted_package_is_purged_and_its_name_stays_reserved(here: Site) -> None:
     own, other = here.token("acme", "publish:acme"), here.token("other", "publish:other")
     here.publish("pdf", "1.0.0", token=own)
     here.send("DELETE", "/skills/pdf", token=own)
@@ -66,7 +66,43 @@ def test_after_thirty_days_the_name_is_free(here: Site) -> None:
     assert here.publish("pdf", "1.0.0", token=other).status_code == 403
     here.clock.move(days=2)
     here.call(run_due_jobs, here.registry)
-    assert here.publish("pdf", "1.0.0", token=other).status_code == 201
+    assert here.post("/skills/pdf/undelete", token=own).status_code == 404
+    assert here.publish("pdf", "1.0.0", token=other).status_code == 403
+    assert here.publish("pdf", "1.0.0", token=own, body="Other.\n").status_code == 409
+    assert here.publish("pdf", "1.0.0", token=own).status_code == 201
+
+
+def test_an_administrator_may_publish_a_purged_name(here: Site) -> None:
+    own = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=own)
+    here.send("DELETE", "/skills/pdf", token=own)
+    here.call(here.registry.store.purge, before=here.clock() + 1)
+    assert here.publish("pdf", "1.0.0", body="Other.\n").status_code == 409
+    assert here.publish("pdf", "1.0.1", body="Other.\n").status_code == 201
+
+
+def test_deleting_a_skill_does_not_evade_its_quarantine(here: Site) -> None:
+    own = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=own)
+    here.send("DELETE", "/skills/pdf", token=own)
+    assert here.send("PUT", "/skills/pdf/quarantine", token=here.admin, json={"reason": "steals keys"}).status_code == 200
+    assert here.post("/skills/pdf/undelete", token=own).status_code == 404
+    assert here.get("/skills/pdf/1.0.0.zip", token=own).status_code == 403
+    assert here.get("/skills/pdf/1.0.0.zip", token=here.admin).status_code == 200
+    here.send("DELETE", "/skills/pdf/quarantine", token=here.admin)
+    assert here.get("/skills/pdf", token=own).status_code == 404
+    assert here.post("/skills/pdf/undelete", token=own).status_code == 200
+    assert here.send("DELETE", "/skills/pdf/quarantine", token=here.admin).status_code == 404
+
+
+def test_an_administrator_who_deletes_a_quarantined_skill_does_not_end_its_quarantine(here: Site) -> None:
+    own = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=own)
+    here.send("PUT", "/skills/pdf/quarantine", token=here.admin, json={"reason": "steals keys"})
+    assert here.send("DELETE", "/skills/pdf", token=own).status_code == 404
+    assert here.send("DELETE", "/skills/pdf", token=here.admin).status_code == 200
+    assert here.post("/skills/pdf/undelete", token=own).status_code == 404
+    assert here.get("/skills/pdf", token=here.admin).json()["status"] == "quarantined"
 
 
 def test_tags_move_between_versions(here: Site) -> None:

@@ -48,24 +48,29 @@ class Moderation:
             raise NotFoundError(f"no open report {report}", hint="see the list of reports")
 
     async def quarantine(self, caller: Caller, kind: PackageKind, name: str, *, reason: str) -> None:
-        """Hides a package until a moderator has reviewed it."""
-        await self._set(caller, kind, name, PackageStatus.QUARANTINED, "quarantine", reason)
+        """Hides a package until a moderator has reviewed it. Its owners cannot delete or undelete it meanwhile."""
+        package = await self._moderated(caller, kind, name)
+        event = AuditEvent(self._clock(), caller.name, "quarantine", f"{kind}:{name}", reason[:500])
+        await self._store.quarantine(package.id, reason=reason[:500], event=event)
 
     async def release(self, caller: Caller, kind: PackageKind, name: str) -> None:
-        await self._set(caller, kind, name, PackageStatus.ACTIVE, "quarantine-end", "")
+        """Ends a quarantine. The package gets the status that it had before."""
+        package = await self._moderated(caller, kind, name)
+        event = AuditEvent(self._clock(), caller.name, "quarantine-end", f"{kind}:{name}")
+        if not await self._store.end_quarantine(package.id, event=event):
+            raise NotFoundError(f"{kind} {name[:80]!r} is not quarantined", hint="see the list of quarantined packages")
 
     async def quarantined(self, caller: Caller) -> list[Package]:
         caller.require(caller.is_admin, "list quarantined packages", scope="admin")
         filters = PackageFilters(status=PackageStatus.QUARANTINED, readable_namespaces=None)
         return await self._store.browse(filters, sort=Sort.UPDATED, after=None, limit=_MAX_SHOWN)
 
-    async def _set(self, caller: Caller, kind: PackageKind, name: str, status: PackageStatus, action: str, reason: str) -> None:
+    async def _moderated(self, caller: Caller, kind: PackageKind, name: str) -> Package:
         caller.require(caller.is_admin, "change the quarantine", scope="admin")
         package = await self._store.find_package(kind, name)
-        if package is None or package.status == PackageStatus.DELETED:
+        if package is None:
             raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it")
-        event = AuditEvent(self._clock(), caller.name, action, f"{kind}:{name}", reason[:500])
-        await self._store.set_status(package.id, status, reason=reason[:500], event=event)
+        return package
 
     async def audit(self, caller: Caller, *, subject: str = "", before: int | None = None) -> list[tuple[int, AuditEvent]]:
         caller.require(caller.is_admin, "read the audit log", scope="admin")

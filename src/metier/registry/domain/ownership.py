@@ -58,7 +58,7 @@ class Ownership:
         package = await self._store.find_package(kind, name)
         if package is None or package.status != PackageStatus.DELETED or not caller.owns(await self._store.owners(package.id)):
             raise NotFoundError(
-                f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is gone, and the name is free"
+                f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is purged; then publish it again"
             )
         caller.require(True, "undelete", scope=f"publish:{package.namespace}")
         await self._store.set_status(

@@ -102,7 +102,14 @@ class ModerationStore(Protocol):
     async def yank(self, package_id: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
         """Yanks with a reason, or undoes a yank with None. Returns False if unchanged."""
 
-    async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None: ...
+    async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None:
+        """Sets the status. A quarantined package stays so, and gets this status when its quarantine ends."""
+
+    async def quarantine(self, package_id: int, *, reason: str, event: AuditEvent) -> None:
+        """Quarantines a package, also a deleted one. It is not purged until its quarantine ends."""
+
+    async def end_quarantine(self, package_id: int, *, event: AuditEvent) -> bool:
+        """Gives the package its status back. Returns False if it is not quarantined."""
 
     async def set_visibility(self, package_id: int, visibility: str, *, event: AuditEvent) -> None: ...
 
@@ -133,7 +140,10 @@ class ModerationStore(Protocol):
         """Indexes the words of a body, if its release is still current."""
 
     async def purge(self, *, before: Millis) -> list[str]:
-        """Deletes packages that were marked deleted before that time. Returns their names."""
+        """Deletes packages that were marked deleted before that time. Returns their names.
+
+        Their versions never come back with other contents, and their names only for their last owners or an administrator.
+        """
 
 
 class AccountStore(Protocol):

@@ -44,7 +44,7 @@ class PackageVisibility(StrEnum):
 
 
 class PackageStatus(StrEnum):
-    """The statuses of PEP 792, and `deleted`: hidden, with its name reserved for its owners for a while."""
+    """The statuses of PEP 792, and `deleted`: hidden, and purged after a while. Its name stays reserved."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"

@@ -49,7 +49,7 @@ class ServerOptions:
     upload_bytes: int = 20 * _MIB
     """Maximum size of one archive."""
     reserved_days: int = 30
-    """Days for which the name of a deleted package stays reserved for its owners."""
+    """Days for which a deleted package can be undeleted. Its name and its versions stay reserved after that."""
     rates: RequestRates = field(default_factory=RequestRates)
     trust_proxy: bool = False
     """Take the client address from X-Forwarded-For, which a trusted proxy sets."""

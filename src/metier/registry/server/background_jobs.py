@@ -70,7 +70,7 @@ async def run_due_jobs(registry: Registry) -> int:
 
 
 async def _purge(registry: Registry, _job: QueuedJob) -> int:
-    """Deletes packages whose reservation has ended, which frees their names."""
+    """Deletes packages that can no longer be undeleted. Their names and versions stay reserved."""
     before = registry.clock() - registry.options.reserved_days * _DAY_MS
     for name in await registry.store.purge(before=before):
         _log.info("purged %s", name)

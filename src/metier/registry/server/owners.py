@@ -73,9 +73,7 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
             "PUT", f"{version}/signature", one.sign, "Add a signature.", body=SignatureBody, response_type=wire.SignatureRow
         ),
         change("POST", f"{version}/rescan", one.rescan, "Scan a version again.", status=202),
-        change(
-            "DELETE", name, one.delete, "Delete a package; its name stays reserved for its owners for a while.", body=ReasonBody
-        ),
+        change("DELETE", name, one.delete, "Delete a package; its name stays reserved for its owners.", body=ReasonBody),
         change("POST", f"{name}/undelete", one.undelete, "Undo a deletion."),
         change("PUT", f"{name}/visibility", one.visibility, "Set the visibility: private or public.", body=VisibilityBody),
         change("PUT", f"{name}/status", one.status, "Set the status: active, deprecated or archived.", body=StatusBody),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
+
 from metier.errors import ConflictError, NotFoundError
 from metier.registry.domain.records import AuditEvent, Millis, PackageStatus, Signature, iso
 from metier.registry.wire import AbuseReport
 
-from .engine import Engine
-from .packages import add_event, refresh_package, reindex
+from .engine import Engine, Transaction
+from .packages import add_event, bury_package, hold_package, refresh_package, reindex
 from .search_index import delete_words
 
 __all__ = ["ModerationRows"]
@@ -17,7 +20,7 @@ class ModerationRows:
     engine: Engine
 
     async def yank(self, package_id: int, version: str, *, reason: str | None, event: AuditEvent) -> bool:
-        async with self.engine.transaction() as transaction:
+        async with self._changing(package_id) as transaction:
             changed = await transaction.rows(
                 "update release set yanked = ?, yank_reason = ? where package = ? and version = ?"
                 f" and yanked is {'not null' if reason is None else 'null'} returning id",
@@ -40,12 +43,44 @@ class ModerationRows:
 
     async def set_status(self, package_id: int, status: str, *, reason: str, event: AuditEvent) -> None:
         removed = event.at if status == PackageStatus.DELETED else None
-        async with self.engine.transaction() as transaction:
+        async with self._changing(package_id) as transaction:
+            quarantined = await transaction.rows(
+                "update quarantine set status = ?, reason = ? where package = ? returning package", (status, reason, package_id)
+            )
+            if quarantined:
+                await transaction.rows(
+                    "update package set removed = ?, updated = ? where id = ?", (removed, event.at, package_id)
+                )
+            else:
+                await transaction.rows(
+                    "update package set status = ?, reason = ?, removed = ?, updated = ? where id = ?",
+                    (status, reason, removed, event.at, package_id),
+                )
+            await add_event(transaction, event)
+
+    async def quarantine(self, package_id: int, *, reason: str, event: AuditEvent) -> None:
+        async with self._changing(package_id) as transaction:
             await transaction.rows(
-                "update package set status = ?, reason = ?, removed = ?, updated = ? where id = ?",
-                (status, reason, removed, event.at, package_id),
+                "insert into quarantine (package, status, reason) select id, status, reason from package where id = ?"
+                " on conflict (package) do nothing",
+                (package_id,),
+            )
+            await transaction.rows(
+                "update package set status = ?, reason = ?, updated = ? where id = ?",
+                (PackageStatus.QUARANTINED, reason, event.at, package_id),
             )
             await add_event(transaction, event)
+
+    async def end_quarantine(self, package_id: int, *, event: AuditEvent) -> bool:
+        async with self._changing(package_id) as transaction:
+            rows = await transaction.rows("delete from quarantine where package = ? returning status, reason", (package_id,))
+            if not rows:
+                return False
+            await transaction.rows(
+                "update package set status = ?, reason = ?, updated = ? where id = ?", (*rows[0], event.at, package_id)
+            )
+            await add_event(transaction, event)
+        return True
 
     async def set_visibility(self, package_id: int, visibility: str, *, event: AuditEvent) -> None:
         async with self.engine.transaction() as transaction:
@@ -55,14 +90,14 @@ class ModerationRows:
             await add_event(transaction, event)
 
     async def set_tag(self, package_id: int, tag: str, version: str | None, *, event: AuditEvent) -> None:
-        async with self.engine.transaction() as transaction:
+        async with self._changing(package_id) as transaction:
             await transaction.rows("delete from tag where package = ? and tag = ?", (package_id, tag))
             if version is not None:
                 await transaction.rows("insert into tag (package, tag, version) values (?, ?, ?)", (package_id, tag, version))
             await add_event(transaction, event)
 
     async def set_owner(self, package_id: int, namespace: str, *, present: bool, event: AuditEvent) -> None:
-        async with self.engine.transaction() as transaction:
+        async with self._changing(package_id) as transaction:
             rows = await transaction.rows(
                 "select namespace, place from owner where package = ? order by place, namespace", (package_id,)
             )
@@ -93,7 +128,7 @@ class ModerationRows:
         return rows[0][0] if rows else None
 
     async def transfer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
-        async with self.engine.transaction() as transaction:
+        async with self._changing(package_id) as transaction:
             gone = await transaction.rows(
                 "delete from offer where package = ? and namespace = ? returning package", (package_id, namespace)
             )
@@ -139,25 +174,29 @@ class ModerationRows:
         return bool(rows)
 
     async def set_scan(self, release: int, *, verdict: str, findings: str, event: AuditEvent) -> None:
-        async with self.engine.transaction() as transaction:
+        package_id = await self._package_of(release)
+        if package_id is None:
+            return
+        async with self._changing(package_id) as transaction:
             rows = await transaction.rows(
-                "update release set verdict = ?, findings = ? where id = ? returning package", (verdict, findings, release)
+                "update release set verdict = ?, findings = ? where id = ? returning id", (verdict, findings, release)
             )
             if rows:
-                await refresh_package(transaction, rows[0][0], at=event.at)
+                await refresh_package(transaction, package_id, at=event.at)
                 await add_event(transaction, event)
 
     async def sign(self, release: int, signature: Signature, *, event: AuditEvent) -> None:
-        async with self.engine.transaction() as transaction:
+        package_id = await self._package_of(release)
+        if package_id is None:
+            raise NotFoundError("this release was deleted", hint="see the versions of the package")
+        async with self._changing(package_id) as transaction:
             await transaction.rows(
                 "insert into signature (release, kind, signer, keyid, payload, created) values (?, ?, ?, ?, ?, ?)"
                 " on conflict (release, kind, keyid) do update set payload = excluded.payload, signer = excluded.signer",
                 (release, signature.kind, signature.signer, signature.keyid, signature.payload, signature.created),
             )
-            rows = await transaction.rows(
-                "update release set signed = ? where id = ? returning package", (signature.signer, release)
-            )
-            await refresh_package(transaction, rows[0][0], at=event.at)
+            await transaction.rows("update release set signed = ? where id = ?", (signature.signer, release))
+            await refresh_package(transaction, package_id, at=event.at)
             await add_event(transaction, event)
 
     async def purge(self, *, before: Millis) -> list[str]:
@@ -166,10 +205,22 @@ class ModerationRows:
                 "select id, kind, name from package where status = ? and removed < ?", (PackageStatus.DELETED, before)
             )
             for package_id, kind, name in rows:
+                await bury_package(transaction, package_id, kind, name)
                 await delete_words(transaction, self.engine.dialect, package_id)
                 await transaction.rows("delete from package where id = ?", (package_id,))
                 await add_event(transaction, AuditEvent(before, "registry", "purge", f"{kind}:{name}"))
         return [row[2] for row in rows]
+
+    @contextlib.asynccontextmanager
+    async def _changing(self, package_id: int) -> AsyncIterator[Transaction]:
+        """A transaction that changes one package, after every other one that does."""
+        async with self.engine.transaction() as transaction:
+            await hold_package(transaction, self.engine.dialect, package_id)
+            yield transaction
+
+    async def _package_of(self, release: int) -> int | None:
+        rows = await self.engine.rows("select package from release where id = ?", (release,))
+        return rows[0][0] if rows else None
 
     async def index_body(self, package_id: int, version: str, body: str) -> None:
         """Indexes a body, if its release is still current."""

@@ -21,7 +21,16 @@ from metier.spec import Version, newest_version
 from .engine import Engine, RowReader, Transaction
 from .search_index import write_words
 
-__all__ = ["PACKAGE_COLUMNS", "RELEASE_COLUMNS", "PackageRows", "add_event", "read_archives", "refresh_package"]
+__all__ = [
+    "PACKAGE_COLUMNS",
+    "RELEASE_COLUMNS",
+    "PackageRows",
+    "add_event",
+    "bury_package",
+    "hold_package",
+    "read_archives",
+    "refresh_package",
+]
 
 PACKAGE_COLUMNS = ", ".join(Package.__struct_fields__)
 RELEASE_COLUMNS = ", ".join(Release.__struct_fields__)
@@ -70,8 +79,14 @@ class PackageRows:
         async with self.engine.transaction() as transaction:
             await self.engine.lock(transaction, _ARCHIVES, shared=True)
             package = await self._lock_package(transaction, draft, owners_of)
-            rows = await transaction.rows("select version, digest from release where package = ?", (package.id,))
-            version, is_new = _resolve_version(draft, dict(rows))
+            taken = dict(await transaction.rows("select version, digest from release where package = ?", (package.id,)))
+            purged = dict(
+                await transaction.rows(
+                    "select version, digest from tombstone where kind = ? and name = ?", (draft.kind, draft.name)
+                )
+            )
+            version = _resolve_version(draft, {**purged, **taken})
+            is_new = version not in taken
             if is_new:
                 await keep_archive()
                 await self._add(transaction, package.id, version, draft)
@@ -107,12 +122,13 @@ class PackageRows:
             ),
         )
         if made:
+            await _check_former_owners(transaction, draft, owners_of)
             await transaction.rows(
                 "insert into owner (package, namespace, place) values (?, ?, 0)", (made[0][0], draft.namespace)
             )
-        hold = " for update" if self.engine.dialect == "postgresql" else ""
         rows = await transaction.rows(
-            f"select {PACKAGE_COLUMNS} from package where kind = ? and name = ?{hold}", (draft.kind, draft.name)
+            f"select {PACKAGE_COLUMNS} from package where kind = ? and name = ?{_for_update(self.engine.dialect)}",
+            (draft.kind, draft.name),
         )
         package = Package(*rows[0])
         owners = {row[0] for row in await transaction.rows("select namespace from owner where package = ?", (package.id,))}
@@ -142,6 +158,40 @@ class PackageRows:
             await _add_spellings(transaction, draft.spellings)
         details = f"{version} {draft.digest}"
         await add_event(transaction, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", details))
+
+
+def _for_update(dialect: str) -> str:
+    """On SQLite, the transaction already holds the only write lock."""
+    return " for update" if dialect == "postgresql" else ""
+
+
+async def hold_package(transaction: Transaction, dialect: str, package_id: int) -> None:
+    """Locks the package's row until the transaction ends, so that other changes of it wait and see this one."""
+    await transaction.rows(f"select id from package where id = ?{_for_update(dialect)}", (package_id,))
+
+
+async def bury_package(transaction: Transaction, package_id: int, kind: str, name: str) -> None:
+    """Keeps the versions and owners of a package that is about to be purged."""
+    rows = await transaction.rows("select namespace from owner where package = ? order by place, namespace", (package_id,))
+    owners = " ".join(row[0] for row in rows)
+    await transaction.rows(
+        "insert into tombstone (kind, name, version, digest, owners)"
+        " select p.kind, p.name, r.version, r.digest, '' from release r join package p on p.id = r.package where p.id = ?"
+        " on conflict (kind, name, version) do nothing",
+        (package_id,),
+    )
+    await transaction.rows("update tombstone set owners = ? where kind = ? and name = ?", (owners, kind, name))
+
+
+async def _check_former_owners(transaction: Transaction, draft: ReleaseDraft, owners_of: Sequence[str] | None) -> None:
+    """Raises RefusedError if the name belonged to another namespace and was purged."""
+    rows = await transaction.rows("select owners from tombstone where kind = ? and name = ? limit 1", (draft.kind, draft.name))
+    if rows and owners_of is not None and set(rows[0][0].split()).isdisjoint(owners_of):
+        raise RefusedError(
+            f"{draft.name!r} was deleted and is reserved for its former owners",
+            rule="not-owner",
+            hint="choose another name, or ask an administrator to publish it",
+        )
 
 
 async def read_archives(reader: RowReader) -> AsyncIterator[str]:
@@ -206,23 +256,25 @@ async def _add_spellings(transaction: Transaction, spellings: Sequence[str]) -> 
     await transaction.execute_many("insert into spelling (form, word) values (?, ?) on conflict do nothing", fresh)
 
 
-def _resolve_version(draft: ReleaseDraft, taken: dict[str, str]) -> tuple[str, bool]:
-    """Returns the version of a draft, and whether it is new."""
+def _resolve_version(draft: ReleaseDraft, taken: dict[str, str]) -> str:
+    """Returns the version of a draft. `taken` has the digests of all versions, also of purged ones."""
     if draft.version is None:
         same = newest_version(Version.parse(version) for version, digest in taken.items() if digest == draft.digest)
         if same:
-            return str(same), False
+            return str(same)
         highest = max((Version.parse(version) for version in taken), default=None)
-        return (str(highest.next_patch) if highest else FIRST_VERSION), True
+        return str(highest.next_patch) if highest else FIRST_VERSION
     if draft.version in taken:
         if taken[draft.version] == draft.digest:
-            return draft.version, False
+            return draft.version
         raise ConflictError(
-            f"{draft.name} {draft.version} already exists with other contents",
+            f"{draft.name} {draft.version} was already published with other contents",
             hint=f"raise metadata.version, for example to {max(map(Version.parse, taken)).next_patch}",
         )
     mine = Version.parse(draft.version)
     twin = next((version for version in taken if not (Version.parse(version) < mine or mine < Version.parse(version))), None)
     if twin:
-        raise ConflictError(f"{draft.name} {twin} already exists", hint="build metadata after + does not make a new version")
-    return draft.version, True
+        raise ConflictError(
+            f"{draft.name} {twin} was already published", hint="build metadata after + does not make a new version"
+        )
+    return draft.version

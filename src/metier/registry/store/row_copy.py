@@ -27,6 +27,8 @@ _TABLES: dict[str, tuple[str, str]] = {
     "release": (RELEASE_COLUMNS, "id"),
     "tag": ("package, tag, version", "package, tag"),
     "keyword": ("package, word", "package, word"),
+    "quarantine": ("package, status, reason", "package"),
+    "tombstone": ("kind, name, version, digest, owners", "kind, name, version"),
     "offer": ("package, namespace, at", "package"),
     "signature": ("id, release, kind, signer, keyid, payload, created", "id"),
     "token": ("id, hashed, prefix, holder, scopes, note, created, expires, revoked", "id"),
