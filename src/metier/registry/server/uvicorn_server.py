@@ -14,6 +14,7 @@ import uvicorn
 from metier.registry.domain.admission import ReleaseScan
 from metier.registry.domain.records import ScanStatus
 from metier.registry.domain.registry import RequestRates, ServerOptions, open_registry
+from metier.registry.store.server_lock import hold_for_server
 from metier.scan import scan
 from metier.spec import Files
 
@@ -25,8 +26,16 @@ _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 
 
 def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_ready: Callable[[str | None], None]) -> None:
-    """Serves until interrupted. Calls `on_ready` once the database is ready, with the admin token on the first start."""
-    on_ready(asyncio.run(_prepare(options)))
+    """Serves until interrupted. Calls `on_ready` once the database is ready, with the admin token on the first start.
+
+    Raises ConflictError if another server uses the same SQLite database.
+    """
+    with hold_for_server(options.db):
+        on_ready(asyncio.run(_prepare(options)))
+        _run(options, host=host, port=port, workers=workers)
+
+
+def _run(options: ServerOptions, *, host: str, port: int, workers: int) -> None:
     common: dict[str, Any] = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
               "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on"}  # fmt: skip
     if workers == 1:
