@@ -70,21 +70,21 @@ class Site:
         self.environment = {"METIER_DB": location.db, "METIER_BLOBS": location.blobs}
         self.process: subprocess.Popen[str] | None = None
         self.home.mkdir()
-        (self.home / "config.toml").write_text("[registry]\nrate_limits = false\n")
+        (self.home / "config.toml").write_text("[registry]\nrate_limits = false\nproxy_blobs = true\n")
 
     def start(self) -> None:
         words = ["serve", "--json", "--port", str(self.port), "--workers", str(self.workers)]
         for _ in range(200):
             process = command(self.home, *words, environment=self.environment)
             assert process.stdout is not None
-            line = process.stdout.readline()
-            if line:
+            said = json.loads(process.stdout.readline() or "{}")
+            if "admin_token" in said:
                 break
             # A second server, or workers whose parent was killed, still have the database or the port.
             process.communicate()
             time.sleep(0.2)
         self.process = process
-        self.token = json.loads(line)["admin_token"] or self.token
+        self.token = said["admin_token"] or self.token
         wait_until_up(self.port, "/readyz")
 
     def kill(self) -> None:

@@ -58,3 +58,18 @@ def test_a_broken_cache_is_a_warning_and_mends_itself(shell: Shell) -> None:
     shell("skill", "list").ok()
     assert checks(shell)["cache"][0] == "ok"
     assert checks(shell, METIER_CACHE_ENABLED="0")["cache"][0] == "warning"
+
+
+def test_a_registry_on_this_machine_is_checked(shell: Shell) -> None:
+    assert "registry" not in checks(shell)
+    shell("registry", "token", "create", "acme", "--scope", "read").ok()
+    found = checks(shell)
+    assert found["registry"] == ("ok", f"packages: 0, releases: 0 in {shell.metier}/registry/registry.sqlite")
+    assert {name: found[name][0] for name in ("archives", "clock", "disk")} == {"archives": "ok", "clock": "ok", "disk": "ok"}
+    (shell.metier / "registry/registry.sqlite").write_bytes(b"no database" * 1000)
+    assert checks(shell)["registry"] == ("error", "the registry's database is damaged: file is not a database")
+
+
+def test_a_configured_registry_that_does_not_exist_is_an_error(shell: Shell) -> None:
+    found = checks(shell, METIER_DB=f"sqlite://{shell.metier}/none.sqlite")
+    assert found["registry"] == ("error", f"{shell.metier}/none.sqlite does not exist")

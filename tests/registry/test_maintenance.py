@@ -93,8 +93,8 @@ def test_an_interrupted_copy_leaves_the_target_unchanged_and_can_be_resumed(tmp_
         def __init__(self, blobs: BlobStore) -> None:
             self.blobs, self.left = blobs, 3
 
-        async def has(self, name: str) -> bool:
-            return await self.blobs.has(name)
+        async def get(self, name: str) -> bytes:
+            return await self.blobs.get(name)
 
         async def put(self, name: str, data: bytes) -> None:
             self.left -= 1

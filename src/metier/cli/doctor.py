@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import sqlite3
@@ -24,6 +25,7 @@ from .core.dispatch import command
 from .core.entry_rows import count_by_state
 from .core.result import Result
 from .core.terminal import Terminal, one_line, pad
+from .registry.location import registry_location
 
 __all__ = ["doctor"]
 
@@ -41,13 +43,14 @@ class DoctorCheck:
 
 @command("", "doctor")
 @click.option("--repair", is_flag=True, help="Remove the leftovers of interrupted installations.")
-def doctor(app: App, *, repair: bool) -> Result:
-    """Check this machine, its settings and its skills.
+@click.option("--all-archives", is_flag=True, help="Check every archive of your registry, not only a sample.")
+def doctor(app: App, *, repair: bool, all_archives: bool) -> Result:
+    """Check this machine, its settings, its skills and its registry.
 
     Exits with 1 if a check fails; warnings do not change the exit code.
     """
     repaired = [DoctorCheck("repair", "ok", f"{left.path}: {left.what}; cleared") for left in _repair(app)] if repair else []
-    found = [*repaired, *_findings(app)]
+    found = [*repaired, *_findings(app, all_archives=all_archives)]
     failed = any(finding.level == "error" for finding in found)
     rows: list[dict[str, Any]] = [{slot: getattr(finding, slot) for slot in finding.__slots__} for finding in found]
 
@@ -65,7 +68,7 @@ def doctor(app: App, *, repair: bool) -> Result:
     return Result(data={"checks": rows}, lines=lines, status=1 if failed else 0)
 
 
-def _findings(app: App) -> Iterator[DoctorCheck]:
+def _findings(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
     yield DoctorCheck(
         "metier", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
@@ -85,6 +88,7 @@ def _findings(app: App) -> Iterator[DoctorCheck]:
     yield from _installed(app)
     yield _project(app)
     yield from _running(app)
+    yield from _registry(app, all_archives=all_archives)
     for tool, purpose in _TOOLS.items():
         there = app.skills.machine.has_command(tool)
         yield DoctorCheck(
@@ -104,6 +108,23 @@ def _running(app: App) -> Iterator[DoctorCheck]:
             yield DoctorCheck(found.name, found.level, found.text, found.hint)
     except MetierError as error:
         yield DoctorCheck("running", "error", str(error), error.hint)
+
+
+def _registry(app: App, *, all_archives: bool) -> Iterator[DoctorCheck]:
+    """Checks the registry on this machine, if one is configured or exists."""
+    if not app.user_settings.path("registry.db") and not os.path.exists(app.paths.at("registry", "registry.sqlite")):
+        return
+    try:
+        location = registry_location(app)
+        from metier.registry import RegistryCheck, check_registry
+
+        async def check() -> list[RegistryCheck]:
+            return [one async for one in check_registry(location, all_archives=all_archives)]
+
+        for found in asyncio.run(check()):
+            yield DoctorCheck(found.name, found.level, found.text, found.hint)
+    except MetierError as error:
+        yield DoctorCheck("registry", "error", str(error), error.hint)
 
 
 def _repair(app: App) -> list[Leftover]:

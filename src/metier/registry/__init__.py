@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .domain.registry import Registry, RequestRates, ServerOptions, open_registry
     from .domain.search_terms import document_terms, plain_words
     from .ed25519 import key_id, new_signing_key, public_key, release_statement, sign_statement, verify_signature
+    from .health import RegistryCheck, check_registry
     from .location import RegistryLocation
     from .maintenance import GarbageResult, collect_garbage, create_token, list_tokens, revoke_token, statistics
     from .server import create_app
@@ -79,6 +80,7 @@ _EXPORTS = {
         "sign_statement",
         "verify_signature",
     ),
+    "metier.registry.health": ("RegistryCheck", "check_registry"),
     "metier.registry.location": ("RegistryLocation",),
     "metier.registry.maintenance": (
         "GarbageResult",
@@ -107,6 +109,7 @@ __all__ = [
     "PublishRequest",
     "PublishResult",
     "Registry",
+    "RegistryCheck",
     "RegistryClient",
     "RegistryLocation",
     "RegistryStore",
@@ -124,6 +127,7 @@ __all__ = [
     "Sort",
     "TokenRow",
     "backup",
+    "check_registry",
     "collect_garbage",
     "create_app",
     "create_token",

@@ -15,6 +15,7 @@ from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.sources import file_lock
 from metier.values import dataclass
 
+from .blobs import is_intact
 from .domain.protocols import BlobStore
 from .location import RegistryLocation
 from .store import SqlStore
@@ -82,7 +83,7 @@ async def copy_registry(
     async with source[0].engine.snapshot() as reader:
         await check_same(reader, target[0].engine)
         async for name in read_archives(reader):
-            if await _is_intact(target[1], name):
+            if await is_intact(target[1], name):
                 known += 1
             else:
                 try:
@@ -90,7 +91,7 @@ async def copy_registry(
                 except NotFoundError as error:
                     raise UnavailableError(
                         f"archive {name} of {await releases_of(reader, name)} is missing; no rows were copied",
-                        hint="restore it with `metier registry restore`, or publish the same files again",
+                        hint="restore a backup with `metier registry restore FOLDER`, or publish the same files again",
                         retryable=False,
                     ) from error
                 await target[1].put(name, data)
@@ -98,21 +99,6 @@ async def copy_registry(
             on_progress(sent + known)
         rows = await copy_rows(reader, source[0].engine.dialect, target[0])
     return CopyResult(blobs=sent, known=known, bytes=size, rows=rows)
-
-
-async def _is_intact(blobs: BlobStore, name: str) -> bool:
-    """Returns whether an archive exists and matches its digest. A damaged one is written again."""
-    if not await blobs.has(name):
-        return False
-    try:
-        await blobs.get(name)
-    except NotFoundError:
-        return False
-    except UnavailableError as error:
-        if error.retryable:
-            raise
-        return False
-    return True
 
 
 def _delete_partial(partial: str) -> None:

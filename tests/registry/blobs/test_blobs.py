@@ -48,9 +48,7 @@ class TestMemory(BlobStoreConformance):
 
 @pytest.mark.parametrize("data", [b"small", bytes(3_000_000)], ids=["small", "large"])
 @pytest.mark.parametrize("damage", [b"", b"other", bytes(2_999_999) + b"x"], ids=["empty", "other", "same-size"])
-def test_a_damaged_file_is_reported_and_logged_until_the_bytes_are_written_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, damage: bytes
-) -> None:
+def test_a_damaged_file_is_reported_until_the_bytes_are_written_again(tmp_path: Path, data: bytes, damage: bytes) -> None:
     name = hashlib.sha256(data).hexdigest()
 
     async def work() -> None:
@@ -64,7 +62,6 @@ def test_a_damaged_file_is_reported_and_logged_until_the_bytes_are_written_again
         assert await blobs.get(name) == data
 
     run_now(work())
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 def test_a_file_that_garbage_collection_deletes_while_it_is_written_again_exists_afterwards(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from metier.errors import UsageError
 from metier.registry.domain.protocols import BlobStore
 
 from .cached import CachedBlobs
+from .digests import is_intact
 from .files import FileBlobs
 
-__all__ = ["CachedBlobs", "FileBlobs", "open_blobs"]
+__all__ = ["CachedBlobs", "FileBlobs", "is_intact", "open_blobs"]
 
 
 def open_blobs(url: str) -> BlobStore:

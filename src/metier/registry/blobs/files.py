@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import logging
 import os
 import re
 import tempfile
 import time
 from collections.abc import AsyncIterator
 
-from metier.errors import NotFoundError, UnavailableError
+from metier.errors import UnavailableError
 
-__all__ = ["FileBlobs", "blob_damaged", "blob_not_found", "check_digest", "matches"]
+from .digests import blob_damaged, blob_not_found, check_digest, matches
 
-_log = logging.getLogger("metier.registry")
+__all__ = ["FileBlobs"]
+
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SMALL = 1024 * 1024
 _TEMPORARY = ".new-"
@@ -124,30 +123,6 @@ class FileBlobs:
                     elif file.startswith(_TEMPORARY) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
                         os.unlink(path)
         return sorted(found)
-
-
-def matches(name: str, data: bytes) -> bool:
-    return hashlib.sha256(data).hexdigest() == name
-
-
-def check_digest(name: str, data: bytes) -> None:
-    if not matches(name, data):
-        raise ValueError(f"the bytes do not match {name}")
-
-
-def blob_damaged(name: str) -> UnavailableError:
-    """Returns the error for bytes that do not match their name, and logs it for the administrator."""
-    error = UnavailableError(
-        f"archive {name} is damaged",
-        hint="restore it with `metier registry restore`, or publish the same files again",
-        retryable=False,
-    )
-    _log.error("%s; %s", error, error.hint)
-    return error
-
-
-def blob_not_found(name: str) -> NotFoundError:
-    return NotFoundError(f"archive {name[:64]!r} is missing", hint="the archives do not match the database; restore a backup")
 
 
 def _is_intact(path: str, data: bytes) -> bool:

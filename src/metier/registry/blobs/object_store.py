@@ -19,7 +19,7 @@ from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from metier.errors import UnavailableError, UsageError
 
-from .files import blob_damaged, blob_not_found, check_digest, matches
+from .digests import blob_damaged, blob_not_found, check_digest, matches
 
 __all__ = ["ObjectBlobs"]
 

@@ -110,8 +110,10 @@ class Queries:
         """Returns the archive of a release. Raises UnavailableError if it is missing or damaged."""
         try:
             return await self._blobs.get(name)
-        except NotFoundError as error:
+        except (NotFoundError, UnavailableError) as error:
             _log.error("%s; %s", error, error.hint)
+            if isinstance(error, UnavailableError):
+                raise
             raise UnavailableError(str(error), hint=error.hint, retryable=False) from error
 
     async def link(self, archive: str, *, filename: str) -> str | None:

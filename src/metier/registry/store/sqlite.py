@@ -197,6 +197,12 @@ def _begin(writer: sqlite3.Connection, durable: bool) -> None:
 
 def _unavailable(error: sqlite3.Error) -> UnavailableError:
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return UnavailableError(
+            f"the registry's database is damaged: {error}",
+            hint="stop the server and restore a backup: `metier registry restore FOLDER`",
+            retryable=False,
+        )
     why = {
         "SQLITE_FULL": "its disk is full",
         "SQLITE_READONLY": "its disk is read-only",
