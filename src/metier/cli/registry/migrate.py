@@ -21,8 +21,8 @@ __all__ = ["migrate"]
 def migrate(app: App, *, source: tuple[str, str] | None, target: tuple[str, str]) -> Result:
     """Copy a registry to other engines: SQLite to PostgreSQL, files to S3, or back.
 
-    Archives are copied first and compared by their digests, then all rows in one transaction. Stop the server during the
-    copy. An interrupted copy can be repeated.
+    The target gets one moment of the source: the archives, compared by their digests, then all rows in one transaction.
+    Stop the server first if later publishes must not be left behind. An interrupted copy can be repeated.
     """
     location = registry_location(app)
     from metier.registry import RegistryLocation

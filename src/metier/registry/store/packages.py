@@ -79,8 +79,10 @@ class PackageRows:
         async with self.engine.transaction() as transaction:
             await self.engine.lock(transaction, _ARCHIVES, shared=True)
             package = await self._lock_package(transaction, draft, owners_of)
-            taken = dict(await transaction.rows("select version, digest from release where package = ?", (package.id,)))
-            purged = dict(
+            taken: dict[str, str] = dict(
+                await transaction.rows("select version, digest from release where package = ?", (package.id,))
+            )
+            purged: dict[str, str] = dict(
                 await transaction.rows(
                     "select version, digest from tombstone where kind = ? and name = ?", (draft.kind, draft.name)
                 )
