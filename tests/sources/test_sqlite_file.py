@@ -94,15 +94,15 @@ def test_a_database_and_the_files_beside_it_are_private_whatever_the_umask(tmp_p
     import os, sys
     os.umask(0)
     from metier.sources import open_sqlite
-    db = open_sqlite(sys.argv[1] + "/deep/d.sqlite", timeout=1)
+    db = open_sqlite(sys.argv[1] + "/home/deep/d.sqlite", timeout=1)
     db.execute("pragma journal_mode = wal")
     db.execute("create table t (a)")
-    os.chdir(sys.argv[1] + "/deep")
+    os.chdir(sys.argv[1] + "/home/deep")
     print({name: oct(os.stat(name).st_mode & 0o777) for name in sorted(os.listdir("."))})
-    print(oct(os.stat(".").st_mode & 0o777))
+    print(oct(os.stat(".").st_mode & 0o777), oct(os.stat("..").st_mode & 0o777))
     """
     out, err = python(code, tmp_path).communicate(timeout=60)
-    assert out == "{'d.sqlite': '0o600', 'd.sqlite-shm': '0o600', 'd.sqlite-wal': '0o600'}\n0o700\n", err
+    assert out == "{'d.sqlite': '0o600', 'd.sqlite-shm': '0o600', 'd.sqlite-wal': '0o600'}\n0o700 0o700\n", err
 
 
 def test_a_database_that_others_could_read_becomes_private(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal
 
-    IsolationLevel = Literal["DEFERRED", "EXCLUSIVE", "IMMEDIATE"] | None
+    TransactionMode = Literal["DEFERRED", "EXCLUSIVE", "IMMEDIATE"] | None
 
-__all__ = ["DatabaseUse", "delete_cache", "open_cache", "open_sqlite"]
+__all__ = ["DatabaseUse", "delete_cache", "make_private_folder", "open_cache", "open_sqlite"]
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
@@ -29,7 +29,7 @@ def open_sqlite(
     file: str,
     *,
     timeout: float,
-    isolation_level: IsolationLevel = None,
+    isolation_level: TransactionMode = None,
     check_same_thread: bool = True,
     cached_statements: int = 128,
 ) -> sqlite3.Connection:
@@ -79,7 +79,7 @@ class DatabaseUse:
         self._file = file
         self._descriptor: int | None = None
         try:
-            os.makedirs(os.path.dirname(file) or ".", mode=0o700, exist_ok=True)
+            make_private_folder(os.path.dirname(file))
             self._descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             self.share()
         except OSError:
@@ -118,6 +118,17 @@ class DatabaseUse:
             self._descriptor = None
 
 
+def make_private_folder(folder: str) -> None:
+    """Creates a folder and its parents, each private; `os.makedirs` would leave the parents readable by others."""
+    if folder and not os.path.isdir(folder):
+        make_private_folder(os.path.dirname(folder))
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            # Another process created it meanwhile; if it is a file, opening the database says so.
+            pass
+
+
 def _create(file: str) -> None:
     """Creates an empty private file, and closes it before it gets the database's name.
 
@@ -129,7 +140,7 @@ def _create(file: str) -> None:
 
     folder = os.path.dirname(file) or "."
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private_folder(folder)
         descriptor, temporary = create_private_file(folder, ".new-")
         os.close(descriptor)
         try:

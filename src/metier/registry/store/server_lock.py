@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from metier.errors import ConflictError
+from metier.sources import make_private_folder
 
 __all__ = ["hold_for_server"]
 
@@ -27,7 +28,7 @@ def hold_for_server(db: str) -> Iterator[None]:
         return
     path = os.path.abspath(unquote(parts.path))
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(path))
         # A file of its own: the database itself is opened by SQLite only.
         descriptor = os.open(f"{path}.server", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
