@@ -103,6 +103,11 @@ def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = No
             Problem(code="SK304", severity=Severity.ERROR, message=f"invalid version {wanted!r}",
                     file=head.file, hint="use three numbers such as 1.4.0, or omit it")
         )  # fmt: skip
+    if any("\0" in text for text in (head.description, head.author, head.license, *head.tags)):
+        problems.append(
+            Problem(code="RG003", severity=Severity.ERROR, message="the metadata contains a NUL character", file=head.file,
+                    hint="remove it")
+        )  # fmt: skip
     blocked = result.verdict is ScanStatus.BLOCK
     archive = pack(contents, to=ArchiveFormat.ZIP)
     return Admission(

@@ -1,4 +1,4 @@
-"""Reads uploads and JSON bodies, up to a size limit."""
+"""Reads uploads, forms and JSON bodies, up to a size limit."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from collections.abc import AsyncGenerator
 from typing import TypeVar
 
 import msgspec
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from metier.errors import UsageError
 
 from .error_responses import TooLargeError
+from .request_checks import check_json_text, check_text
 from .routing import RegistryRequest
 
-__all__ = ["read_archive", "read_json"]
+__all__ = ["read_archive", "read_form", "read_json"]
 
 T = TypeVar("T")
 _IN_MEMORY = 1024 * 1024
 _LARGEST_JSON = 256 * 1024
+_LARGEST_FORM = 64 * 1024
+_MOST_FIELDS = 20
 _PATIENCE_SECONDS = 30
 
 
@@ -44,13 +47,8 @@ async def read_archive(
 
 async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
     # The limit of the form is approximate; the file itself is checked below.
-    parser = MultiPartParser(request.headers, _limit(request, "the form", limit + _IN_MEMORY), max_files=1, max_fields=20)
-    try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise UsageError(f"invalid form: {error.message}", hint="send one file and its fields") from None
-    except (KeyError, ValueError) as error:
-        raise UsageError(f"invalid form: {error}", hint="send one file and its fields") from None
+    body = _limit(request, "the form", limit + _IN_MEMORY)
+    form = await _parse(MultiPartParser(request.headers, body, max_files=1, max_fields=_MOST_FIELDS))
     try:
         files = [value for value in form.values() if isinstance(value, UploadFile)]
         if not files:
@@ -58,22 +56,53 @@ async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[
         data = await files[0].read()
         if len(data) > limit:
             raise TooLargeError("the archive", limit=limit, size=len(data))
-        return data, {name: value for name, value in form.items() if isinstance(value, str)}
+        return data, _fields(form)
     finally:
         await form.close()
 
 
+async def read_form(request: RegistryRequest) -> dict[str, str]:
+    """Returns the fields of a page's form. It is small enough to stay in memory, and files in it are ignored."""
+    body = _limit(request, "the form", _LARGEST_FORM)
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        form = await _parse(MultiPartParser(request.headers, body, max_files=1, max_fields=_MOST_FIELDS))
+    else:
+        form = await _parse(FormParser(request.headers, body, max_fields=_MOST_FIELDS))
+    try:
+        return {name: value.strip() for name, value in _fields(form).items()}
+    finally:
+        await form.close()
+
+
+async def _parse(parser: FormParser | MultiPartParser) -> FormData:
+    try:
+        return await parser.parse()
+    except MultiPartException as error:
+        raise UsageError(f"invalid form: {error.message}", hint="send a form as a browser does") from None
+    except (LookupError, ValueError) as error:
+        raise UsageError(f"invalid form: {error}", hint="send a form as a browser does") from None
+
+
+def _fields(form: FormData) -> dict[str, str]:
+    fields = {name: value for name, value in form.items() if isinstance(value, str)}
+    check_text(fields.values(), "the form")
+    return fields
+
+
 async def read_json(request: RegistryRequest, kind: type[T]) -> T:
     body = b"".join([chunk async for chunk in _limit(request, "the request", _LARGEST_JSON)])
+    check_json_text(body)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
-    except msgspec.DecodeError as error:
+    except RecursionError:
+        raise UsageError("the request body is nested too deeply", hint="see /openapi.json") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"invalid request body: {error}", hint="see /openapi.json") from None
 
 
 async def _limit(request: RegistryRequest, subject: str, limit: int) -> AsyncGenerator[bytes, None]:
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
         raise TooLargeError(subject, limit=limit, size=int(declared))
     size = 0
     stream = request.stream()
