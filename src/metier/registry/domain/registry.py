@@ -51,8 +51,8 @@ class ServerOptions:
     reserved_days: int = 30
     """Days for which the name of a deleted package stays reserved for its owners."""
     rates: RequestRates = field(default_factory=RequestRates)
-    trust_proxy: bool = False
-    """Take the client address from X-Forwarded-For, which a trusted proxy sets."""
+    trust_proxy: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     old_index: bool = False
     """Also serve the index of version 0.1.0 at /.well-known/skills/, which has no digests."""
     proxy_blobs: bool = False

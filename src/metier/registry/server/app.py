@@ -11,8 +11,8 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,11 +25,14 @@ from metier.registry.domain.registry import Registry, ServerOptions, now_millis,
 
 from . import accounts, clawhub, discovery, error_responses, operations
 from .background_jobs import run_background_jobs
+from .client_address import TrustedProxies, limit_key
+from .openapi import describe
 from .operations import Metrics
 from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
-from .responses import Headers, HttpResponse
+from .request_checks import check_request, is_same_origin
+from .responses import Headers, HttpResponse, json_response
 from .routing import RegistryRequest, Route, Routes
 
 __all__ = ["COOKIE", "RegistryApp", "create_app"]
@@ -65,6 +68,7 @@ class RegistryApp:
         self.routes = routes
         self.metrics = Metrics()
         self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
+        self.proxies = TrustedProxies(options.trust_proxy)
         self.registry: Registry | None = None
         self._scanner = scanner
         self._clock = clock
@@ -90,6 +94,11 @@ class RegistryApp:
             with contextlib.suppress(UnavailableError):
                 await registry.close()
 
+    @cached_property
+    def openapi(self) -> HttpResponse:
+        """The description of the routes, which never changes."""
+        return json_response(describe(self.routes.all))
+
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
@@ -108,7 +117,7 @@ class RegistryApp:
         route = found.get(method)
         request = RegistryRequest(scope, receive)
         request.params = params
-        request.base = self.options.url or _base(scope)
+        request.base = self.options.url or _base(scope, self.proxies.scheme(scope))
         extra: Headers = ()
         try:
             if route is None or self.registry is None:
@@ -132,35 +141,34 @@ class RegistryApp:
 
     async def _respond(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
         headers = dict(request.scope["headers"])
-        address = self._address(request.scope, headers)
+        check_request(request.scope, headers)
+        address = self.proxies.client(request.scope)
         token, from_cookie = _token(headers, request.params)
-        if not route.rate:
-            extra: Headers = ()
-        else:
-            bad = self.limits.peek("failed", address) if token else None
-            allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
-            if allowed and allowed[1] < 0:
-                raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
-            extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
             _check_origin(request, headers)
         try:
             request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
         except UnauthenticatedError:
-            self.limits.take("failed", address, has_token=False)
+            # Only failures are refused: other people behind the same address have valid tokens.
+            self._limit("failed", limit_key(address), has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
             # Pages are public: an expired cookie only means that the user is not logged in.
             request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
             token = ""
         request.token = token
+        extra: Headers = ()
+        if route.rate:
+            holder = request.caller.token
+            key = f"token {holder.id}" if holder else limit_key(address)
+            extra = self._limit(route.rate, key, has_token=holder is not None)
         return await route.endpoint(request), extra
 
-    def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
-        if self.options.trust_proxy and b"x-forwarded-for" in headers:
-            return headers[b"x-forwarded-for"].decode("latin-1").rpartition(",")[2].strip()
-        client = scope.get("client")
-        return client[0] if client else ""
+    def _limit(self, rate: str, key: str, *, has_token: bool) -> Headers:
+        allowed = self.limits.take(rate, key, has_token=has_token)
+        if allowed and allowed[1] < 0:
+            raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
+        return as_headers(allowed) if allowed else ()
 
     def _problem(self, route: Route | None, request: RegistryRequest, error: MetierError) -> ASGIApp:
         is_page = route.kind == "page" if route else b"text/html" in dict(request.scope["headers"]).get(b"accept", b"")
@@ -178,12 +186,12 @@ def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
     return NotFoundError(f"no page {scope['path'][:200]!r}", hint="see /openapi.json for all routes")
 
 
-def _base(scope: Scope) -> str:
+def _base(scope: Scope, scheme: str) -> str:
     for name, value in scope["headers"]:
         if name == b"host":
-            return f"{scope['scheme']}://{value.decode('latin-1')}"
+            return f"{scheme}://{value.decode('latin-1')}"
     host, port = scope["server"]
-    return f"{scope['scheme']}://{host}:{port}"
+    return f"{scheme}://{host}:{port}"
 
 
 def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
@@ -207,8 +215,7 @@ def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bo
 
 def _check_origin(request: RegistryRequest, headers: dict[bytes, bytes]) -> None:
     """Refuses a change that is authorised by a cookie but was not sent from a page of this registry."""
-    origin = headers.get(b"origin", b"").decode("latin-1")
-    if urlsplit(origin).netloc != urlsplit(request.base).netloc:
+    if not is_same_origin(headers.get(b"origin", b"").decode("latin-1"), request.base):
         raise RefusedError(
             "the form was not sent from a page of this registry", rule="origin", hint="use the pages of the registry"
         )

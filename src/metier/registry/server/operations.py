@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from typing import Any
 
-from .openapi import describe
 from .responses import HttpResponse, json_response, text_response
 from .routing import RegistryRequest, Route
 
@@ -66,7 +65,7 @@ async def metrics(request: RegistryRequest) -> HttpResponse:
 
 
 async def openapi(request: RegistryRequest) -> HttpResponse:
-    return json_response(describe(request.scope["metier.app"].routes.all))
+    return request.scope["metier.app"].openapi
 
 
 ROUTES = (

@@ -18,6 +18,7 @@ from metier.scan import scan
 from metier.spec import Files
 
 from .app import RegistryApp, create_app
+from .client_address import TrustedProxies
 
 __all__ = ["scan_release", "serve", "worker_app"]
 
@@ -26,9 +27,12 @@ _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
 
 def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_ready: Callable[[str | None], None]) -> None:
     """Serves until interrupted. Calls `on_ready` once the database is ready, with the admin token on the first start."""
+    TrustedProxies(options.trust_proxy)  # raises before the address is printed
     on_ready(asyncio.run(_prepare(options)))
     common: dict[str, Any] = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
-              "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on"}  # fmt: skip
+              "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on",
+              # The application reads X-Forwarded-For itself; uvicorn would believe it from any process of this machine.
+              "proxy_headers": False, "ws": "none"}  # fmt: skip
     if workers == 1:
         uvicorn.run(create_app(options, scanner=scan_release), **common)
         return
@@ -40,6 +44,7 @@ def worker_app() -> RegistryApp:
     """Returns the application of one of several workers, with the options of the parent process."""
     fields = json.loads(os.environ[_OPTIONS_VARIABLE])
     rates = RequestRates(**{name: tuple(value) for name, value in fields.pop("rates").items()})
+    fields["trust_proxy"] = tuple(fields["trust_proxy"])
     return create_app(ServerOptions(**fields, rates=rates), scanner=scan_release)
 
 
