@@ -20,7 +20,7 @@ from .queries import Queries
 from .records import Millis
 from .signatures import Signatures
 
-__all__ = ["Registry", "RequestRates", "ServerOptions", "now_millis", "open_registry"]
+__all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "now_millis", "open_registry"]
 
 _MIB = 1024 * 1024
 
@@ -39,6 +39,27 @@ class RequestRates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """Limits of the connections to one worker. Proxies that are trusted have no limit of their own."""
+
+    total: int = 2_000
+    per_client: int = 256
+    """Connections from one address, or from one IPv6 network of 64 bits."""
+    head_bytes: int = 32 * 1024
+    """Bytes of the request line and headers."""
+    head_lines: int = 100
+    head_seconds: float = 10.0
+    """Time for the head of a request."""
+    body_seconds: float = 30.0
+    body_bytes: int = 64 * 1024
+    """Bytes of a body that must arrive in each `body_seconds`."""
+    write_seconds: float = 60.0
+    """Time in which a client must read some of a response that waits for it."""
+    idle_seconds: int = 30
+    """Time that a connection stays open without a request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     db: str
     """`sqlite:///path` or `postgresql://…`"""
@@ -51,6 +72,7 @@ class ServerOptions:
     reserved_days: int = 30
     """Days for which the name of a deleted package stays reserved for its owners."""
     rates: RequestRates = field(default_factory=RequestRates)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     trust_proxy: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     old_index: bool = False
