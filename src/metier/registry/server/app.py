@@ -22,10 +22,12 @@ from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import ReleaseScanner
 from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
+from metier.registry.workers import Workers
 
 from . import accounts, clawhub, discovery, error_responses, operations
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
+from .documents import Documents
 from .openapi import describe
 from .operations import Metrics
 from .owners import owner_routes
@@ -43,7 +45,11 @@ _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def create_app(
-    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now_millis
+    options: ServerOptions,
+    *,
+    scanner: ReleaseScanner | None = None,
+    clock: Callable[[], int] = now_millis,
+    workers: Workers | None = None,
 ) -> RegistryApp:
     """Returns an application with the API and the pages. It opens its registry when the server starts it."""
     routes: Sequence[Route] = (
@@ -57,12 +63,18 @@ def create_app(
         *operations.ROUTES,
         *web.ROUTES,
     )
-    return RegistryApp(options, Routes(routes), scanner=scanner, clock=clock)
+    return RegistryApp(options, Routes(routes), scanner=scanner, clock=clock, workers=workers)
 
 
 class RegistryApp:
     def __init__(
-        self, options: ServerOptions, routes: Routes, *, scanner: ReleaseScanner | None, clock: Callable[[], int]
+        self,
+        options: ServerOptions,
+        routes: Routes,
+        *,
+        scanner: ReleaseScanner | None,
+        clock: Callable[[], int],
+        workers: Workers | None = None,
     ) -> None:
         self.options = options
         self.routes = routes
@@ -70,8 +82,10 @@ class RegistryApp:
         self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
         self.proxies = TrustedProxies(options.trust_proxy)
         self.registry: Registry | None = None
+        self.documents: Documents
         self._scanner = scanner
         self._clock = clock
+        self._workers = workers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -82,7 +96,8 @@ class RegistryApp:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Registry]:
         """Opens the registry and runs its background jobs."""
-        self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock)
+        self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock, workers=self._workers)
+        self.documents = Documents(self.registry.workers.pages, self.options.work)
         task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
         try:
             yield self.registry

@@ -1,8 +1,8 @@
 """uvicorn's HTTP protocol with limits: a client cannot hold memory or a connection for longer than its request needs.
 
-uvicorn reads a request of any length at any speed, and waits for a reader for ever. This protocol counts the bytes and lines of a
-head, bounds the number of connections, and closes those that send or take nothing. A request that arrives in one piece, which is
-nearly every request, starts no timer.
+uvicorn reads a request of any length at any speed, and waits for a reader for ever. This protocol counts the bytes and lines
+of a head, bounds the number of connections, and closes those that send or take nothing. A request that arrives in one piece,
+which is nearly every request, starts no timer.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from functools import lru_cache
 
@@ -18,7 +17,7 @@ from . import views
 from .markdown import skill_html
 from .responses import Headers, HttpResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
-from .uploads import read_archive
+from .uploads import receive_archive
 from .views import badge_svg, chart_svg
 
 __all__ = ["immutable_headers", "list_query", "package_routes"]
@@ -245,15 +244,15 @@ class _Packages:
         registry = request.registry
         # Checked before the upload is read, so that a refused caller does not send the archive.
         registry.publisher.namespace(request.caller, parameters.get("namespace", ""))
-        data, fields = await read_archive(request, limit=registry.options.upload_bytes)
-        intent = PublishRequest(
-            kind=self.kind,
-            namespace=parameters.get("namespace", "") or fields.get("namespace", ""),
-            visibility=PackageVisibility(visibility) if visibility else None,
-            version=parameters.get("version") or fields.get("version") or None,
-            dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
-        )
-        done = await registry.publisher.publish(request.caller, data, intent)
+        async with receive_archive(request, limit=registry.options.upload_bytes) as upload:
+            intent = PublishRequest(
+                kind=self.kind,
+                namespace=parameters.get("namespace", "") or upload.fields.get("namespace", ""),
+                visibility=PackageVisibility(visibility) if visibility else None,
+                version=parameters.get("version") or upload.fields.get("version") or None,
+                dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
+            )
+            done = await registry.publisher.publish(request.caller, upload.read, intent)
         return json_response(views.publish_receipt(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
 
     async def versions(self, request: RegistryRequest) -> HttpResponse:
@@ -283,7 +282,9 @@ class _Packages:
         _, release = await queries.release(
             request.caller, self.kind, request.params["name"], request.query_params.get("version", "")
         )
-        html = await asyncio.to_thread(skill_html, await queries.text(self.kind, release))
+        documents = request.scope["metier.app"].documents
+        key = f"{self.kind} {release.archive}"
+        html = await documents.readme(key, skill_html, lambda: queries.text(self.kind, release))
         return text_response(html, content_type=b"text/html; charset=utf-8", headers=(*_PRIVATE, _SANDBOXED))
 
     async def scan(self, request: RegistryRequest) -> HttpResponse:

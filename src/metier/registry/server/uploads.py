@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
-from collections.abc import AsyncGenerator
-from typing import TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import BinaryIO, TypeVar
 
 import msgspec
 from starlette.datastructures import FormData, UploadFile
@@ -13,52 +14,72 @@ from starlette.formparsers import FormParser, MultiPartException, MultiPartParse
 from starlette.requests import ClientDisconnect
 
 from metier.errors import UsageError
+from metier.values import dataclass, field
 
 from .error_responses import TooLargeError
 from .request_checks import check_json_text, check_text
 from .routing import RegistryRequest
 
-__all__ = ["read_archive", "read_form", "read_json"]
+__all__ = ["Upload", "read_form", "read_json", "receive_archive"]
 
 T = TypeVar("T")
-_IN_MEMORY = 1024 * 1024
+_IN_MEMORY = 256 * 1024
+_FORM_BYTES = 1024 * 1024
+"""What the other fields and the framing of a form may add to its file."""
 _LARGEST_JSON = 256 * 1024
 _LARGEST_FORM = 64 * 1024
 _MOST_FIELDS = 20
 _PATIENCE_SECONDS = 30
 
 
-async def read_archive(
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An archive that has arrived. It is on the disk if it is large, and is read when it is its turn."""
+
+    file: BinaryIO
+    fields: dict[str, str] = field(default_factory=dict)
+    """The other fields of the form."""
+
+    def read(self) -> bytes:
+        self.file.seek(0)
+        return self.file.read()
+
+
+@contextlib.asynccontextmanager
+async def receive_archive(
     request: RegistryRequest, *, limit: int, subject: str = "the archive", empty: bool = False
-) -> tuple[bytes, dict[str, str]]:
-    """Returns the archive and the other form fields. The archive may also be the whole body."""
-    kind = request.headers.get("content-type", "")
-    if kind.startswith("multipart/form-data"):
-        return await _from_form(request, limit)
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
-        async for chunk in _limit(request, subject, limit):
-            spool.write(chunk)
-        spool.seek(0)
-        data = spool.read()
-    if not data and not empty:
-        raise UsageError("the request contains no archive", hint="send a zip or tar.gz as the body or as a form file")
-    return data, {}
+) -> AsyncIterator[Upload]:
+    """Receives an archive, as the whole body or as a file of a form. It counts as under way until the block ends."""
+    with request.registry.publisher.turns.in_flight(request.caller):
+        if request.headers.get("content-type", "").startswith("multipart/form-data"):
+            # The limit of the form is approximate; the file itself is checked below.
+            body = _limit(request, "the form", limit + _FORM_BYTES)
+            form = await _parse(_SmallSpool(request.headers, body, max_files=1, max_fields=_MOST_FIELDS))
+            try:
+                yield _from_form(form, limit)
+            finally:
+                await form.close()
+            return
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+            async for chunk in _limit(request, subject, limit):
+                spool.write(chunk)
+            if not spool.tell() and not empty:
+                raise UsageError("the request contains no archive", hint="send a zip or tar.gz as the body or as a form file")
+            yield Upload(spool)
 
 
-async def _from_form(request: RegistryRequest, limit: int) -> tuple[bytes, dict[str, str]]:
-    # The limit of the form is approximate; the file itself is checked below.
-    body = _limit(request, "the form", limit + _IN_MEMORY)
-    form = await _parse(MultiPartParser(request.headers, body, max_files=1, max_fields=_MOST_FIELDS))
-    try:
-        files = [value for value in form.values() if isinstance(value, UploadFile)]
-        if not files:
-            raise UsageError("the form contains no file", hint="add a zip or tar.gz")
-        data = await files[0].read()
-        if len(data) > limit:
-            raise TooLargeError("the archive", limit=limit, size=len(data))
-        return data, _fields(form)
-    finally:
-        await form.close()
+class _SmallSpool(MultiPartParser):
+    spool_max_size = _IN_MEMORY
+
+
+def _from_form(form: FormData, limit: int) -> Upload:
+    files = [value for value in form.values() if isinstance(value, UploadFile)]
+    if not files:
+        raise UsageError("the form contains no file", hint="add a zip or tar.gz")
+    size = files[0].size or 0
+    if size > limit:
+        raise TooLargeError("the archive", limit=limit, size=size)
+    return Upload(files[0].file, _fields(form))
 
 
 async def read_form(request: RegistryRequest) -> dict[str, str]:

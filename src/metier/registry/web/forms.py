@@ -15,7 +15,7 @@ from metier.registry.server import views
 from metier.registry.server.request_checks import is_same_origin
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
-from metier.registry.server.uploads import read_archive, read_form
+from metier.registry.server.uploads import read_form, receive_archive
 from metier.registry.wire import AbuseReport, PublishReceipt
 
 from .templates import redirect, render_page, with_status
@@ -66,14 +66,14 @@ async def publish_form(request: RegistryRequest) -> HttpResponse:
 async def publish(request: RegistryRequest) -> ASGIApp:
     _require_token(request, "publish")
     try:
-        data, fields = await read_archive(request, limit=request.registry.options.upload_bytes)
-        visibility = fields.get("visibility", "")
-        dry_run = fields.get("dry_run", "0") == "1"
-        options = PublishRequest(
-            kind=PackageKind.SKILL, namespace=fields.get("namespace", "").strip(), dry_run=dry_run,
-            visibility=PackageVisibility(visibility) if visibility in tuple(PackageVisibility) else None,
-        )  # fmt: skip
-        done = await request.registry.publisher.publish(request.caller, data, options)
+        async with receive_archive(request, limit=request.registry.options.upload_bytes) as upload:
+            visibility = upload.fields.get("visibility", "")
+            dry_run = upload.fields.get("dry_run", "0") == "1"
+            options = PublishRequest(
+                kind=PackageKind.SKILL, namespace=upload.fields.get("namespace", "").strip(), dry_run=dry_run,
+                visibility=PackageVisibility(visibility) if visibility in tuple(PackageVisibility) else None,
+            )  # fmt: skip
+            done = await request.registry.publisher.publish(request.caller, upload.read, options)
     except MetierError as error:
         return _publish_page(request, error=error)
     if dry_run:

@@ -22,7 +22,7 @@ from metier.registry.server.error_responses import status_of
 from metier.registry.server.responses import Headers, HttpResponse, text_response
 from metier.registry.server.routing import RegistryRequest
 
-__all__ = ["redirect", "render_error", "render_page", "static_file", "with_status"]
+__all__ = ["redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
 
 _HTML = b"text/html; charset=utf-8"
 _POLICY = (
@@ -54,6 +54,11 @@ def render_page(request: RegistryRequest, template: str, /, **values: object) ->
         )
     )
     return text_response(text, content_type=_HTML, headers=_GUARDED)
+
+
+def render_fragment(template: str, /, **values: object) -> str:
+    """Renders a part of a page that does not depend on the request."""
+    return _templates().get_template(template).render(**values)
 
 
 def with_status(response: HttpResponse, error: MetierError | None) -> HttpResponse:
