@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -13,16 +14,26 @@ import uvicorn
 
 from guards import eventually
 from metier.registry import ServerOptions, create_app
+from metier.registry.domain.registry import open_registry
 from metier.registry.server.app import RegistryApp
 from metier.registry.server.uvicorn_server import uvicorn_options
+from registry.builders import WORKERS
 
 __all__ = ["LiveServer", "live"]
 
 
 class LiveServer:
-    def __init__(self, port: int, app: RegistryApp) -> None:
+    def __init__(self, port: int, app: RegistryApp, server: uvicorn.Server) -> None:
         self.port = port
         self.app = app
+        self._server = server
+
+    def is_idle(self) -> bool:
+        """Returns whether no client is connected."""
+        return not self._server.server_state.connections
+
+    def admin_token(self) -> str:
+        return asyncio.run(_create_token(self.app.options))
 
     def connect(self, data: bytes = b"", *, receive_buffer: int = 0) -> socket.socket:
         """A connection that has sent these bytes."""
@@ -48,10 +59,18 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
+async def _create_token(options: ServerOptions) -> str:
+    registry = await open_registry(options)
+    try:
+        return await registry.tokens.create_first(now=registry.clock()) or ""
+    finally:
+        await registry.close()
+
+
 @contextlib.contextmanager
 def live(folder: Path, **options: Any) -> Iterator[LiveServer]:
     chosen = ServerOptions(db=f"sqlite://{folder}/registry.sqlite", blobs=f"file://{folder}/blobs", **options)
-    app = create_app(chosen)
+    app = create_app(chosen, workers=WORKERS)
     server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options(chosen)))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -59,7 +78,7 @@ def live(folder: Path, **options: Any) -> Iterator[LiveServer]:
         thread.start()
         try:
             eventually(lambda: server.started or not thread.is_alive(), "the server runs")
-            yield LiveServer(listener.getsockname()[1], app)
+            yield LiveServer(listener.getsockname()[1], app, server)
         finally:
             server.should_exit = True
             thread.join(30)

@@ -7,10 +7,10 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 from metier.registry.domain.protocols import BlobStore
 
-from .cached import CachedBlobs
+from .cached import LARGEST_CACHED, CachedBlobs
 from .files import FileBlobs
 
-__all__ = ["CachedBlobs", "FileBlobs", "open_blobs"]
+__all__ = ["LARGEST_CACHED", "CachedBlobs", "FileBlobs", "open_blobs"]
 
 
 def open_blobs(url: str) -> BlobStore:

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 
 from metier.errors import NotFoundError, UnavailableError
 
+from .chunks import read_pieces, verified
+
 __all__ = ["FileBlobs", "blob_not_found", "check_digest"]
 
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -43,6 +45,16 @@ class FileBlobs:
         except OSError as error:
             raise _unavailable(error) from error
         return data
+
+    async def chunks(self, name: str) -> AsyncIterator[bytes]:
+        try:
+            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            async for piece in verified(name, read_pieces(descriptor)):
+                yield piece
+        except FileNotFoundError:
+            raise blob_not_found(name) from None
+        except OSError as error:
+            raise _unavailable(error) from error
 
     async def has(self, name: str) -> bool:
         return os.path.exists(self._path(name))

@@ -18,6 +18,7 @@ from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from metier.errors import UnavailableError, UsageError
 
+from .chunks import PIECE, verified
 from .files import blob_not_found, check_digest
 
 __all__ = ["ObjectBlobs"]
@@ -67,6 +68,15 @@ class ObjectBlobs:
         except ValueError:
             raise UnavailableError(f"archive {name} is damaged", hint="restore it from a backup", retryable=False) from None
         return data
+
+    async def chunks(self, name: str) -> AsyncIterator[bytes]:
+        try:
+            with _TranslateErrors():
+                found = await obstore.get_async(self._store, _key(name))
+                async for piece in verified(name, (bytes(each) async for each in found.stream(min_chunk_size=PIECE))):
+                    yield piece
+        except FileNotFoundError:
+            raise blob_not_found(name) from None
 
     async def has(self, name: str) -> bool:
         try:

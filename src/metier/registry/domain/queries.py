@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from metier.errors import NotFoundError, RefusedError, UsageError
+from metier.registry.blobs import LARGEST_CACHED
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 from metier.values import dataclass
@@ -30,6 +32,7 @@ _MIN_RESULTS = 3
 MAX_PAGE = 100
 _DAY_MS = 86_400_000
 _ANY = PackageFilters()
+_MOST_LARGE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class Queries:
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._large = asyncio.Semaphore(_MOST_LARGE)
 
     async def find_package(self, caller: Caller, kind: PackageKind, name: str) -> Package:
         package = await self._store.find_package(kind, name)
@@ -107,6 +111,9 @@ class Queries:
     async def archive(self, name: str) -> bytes:
         return await self._blobs.get(name)
 
+    def archive_chunks(self, name: str) -> AsyncIterator[bytes]:
+        return self._blobs.chunks(name)
+
     async def link(self, archive: str, *, filename: str) -> str | None:
         return await self._blobs.link(archive, filename=filename, seconds=300)
 
@@ -117,9 +124,10 @@ class Queries:
     async def release_file(self, release: Release, path: str) -> bytes:
         """Returns one file of a release."""
         wanted = resource_path(path)
-        data = await self._blobs.get(release.archive)
         try:
-            return await asyncio.to_thread(_read_member, data, wanted)
+            # A large archive is read whole, so only a few at a time.
+            async with self._large if release.size > LARGEST_CACHED else contextlib.nullcontext():
+                return await asyncio.to_thread(_read_member, await self._blobs.get(release.archive), wanted)
         except KeyError:
             raise NotFoundError(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
 

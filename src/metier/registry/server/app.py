@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
 
+import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
@@ -34,7 +35,7 @@ from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
 from .request_checks import check_request, is_same_origin
-from .responses import Headers, HttpResponse, json_response
+from .responses import Headers, HttpResponse
 from .routing import RegistryRequest, Route, Routes
 
 __all__ = ["COOKIE", "RegistryApp", "create_app"]
@@ -110,9 +111,9 @@ class RegistryApp:
                 await registry.close()
 
     @cached_property
-    def openapi(self) -> HttpResponse:
+    def openapi(self) -> bytes:
         """The description of the routes, which never changes."""
-        return json_response(describe(self.routes.all))
+        return msgspec.json.encode(describe(self.routes.all))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -146,7 +147,7 @@ class RegistryApp:
             _log.exception("%s %s", scope["method"], scope["path"])
             internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
             response = self._problem(route, request, internal)
-        if type(response) is HttpResponse:
+        if isinstance(response, HttpResponse):
             await response(scope, receive, send, extra)
             status = response.status
         else:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from typing import Any
 
-from .responses import HttpResponse, json_response, text_response
+from .responses import HttpResponse, cacheable_response, json_response, text_response
 from .routing import RegistryRequest, Route
 
 __all__ = ["ROUTES", "Metrics"]
@@ -65,7 +65,7 @@ async def metrics(request: RegistryRequest) -> HttpResponse:
 
 
 async def openapi(request: RegistryRequest) -> HttpResponse:
-    return request.scope["metier.app"].openapi
+    return cacheable_response(request.scope["metier.app"].openapi, content_type=b"application/json")
 
 
 ROUTES = (
