@@ -184,7 +184,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """Says why, if no response is under way, and closes the connection."""
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        is_responding = bool(self.cycle) and self.cycle.response_started and not self.cycle.response_complete
+        if not is_responding:
             title = http.HTTPStatus(status).phrase
             lines = (
                 f"HTTP/1.1 {status} {title}", "content-type: text/plain; charset=utf-8", f"content-length: {len(reason)}",

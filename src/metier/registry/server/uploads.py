@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import BinaryIO, TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 from starlette.datastructures import FormData, UploadFile
@@ -36,7 +36,7 @@ _PATIENCE_SECONDS = 30
 class Upload:
     """An archive that has arrived. It is on the disk if it is large, and is read when it is its turn."""
 
-    file: BinaryIO
+    file: IO[bytes]
     fields: dict[str, str] = field(default_factory=dict)
     """The other fields of the form."""
 
