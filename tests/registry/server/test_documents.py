@@ -9,7 +9,7 @@ import pytest
 
 from metier.registry.domain.registry import WorkLimits
 from metier.registry.server.documents import Documents
-from metier.registry.workers import OverBudgetError
+from metier.registry.workers import WorkBudgetError
 from metier.testing import run_now
 from registry.builders import WORKERS, site
 
@@ -86,9 +86,9 @@ def test_a_page_does_not_wait_for_a_document_that_is_not_ready(tmp_path: Path) -
 def test_an_error_of_the_files_reaches_the_page(tmp_path: Path) -> None:
     async def body() -> None:
         async def load() -> tuple[str]:
-            raise OverBudgetError("never", hint="")
+            raise WorkBudgetError("never", hint="")
 
-        with pytest.raises(OverBudgetError):
+        with pytest.raises(WorkBudgetError):
             await Documents(WORKERS.pages, WorkLimits()).html("key", str.upper, load)
 
     run_now(body())

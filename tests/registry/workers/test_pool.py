@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from metier.errors import InvalidSkillError, MetierError, RefusedError, UnavailableError
-from metier.registry.workers import OverBudgetError, WorkerPool
+from metier.registry.workers import WorkBudgetError, WorkerPool
 from metier.spec import Problem, Report, Severity
 from metier.testing import run_now
 
@@ -91,7 +91,7 @@ def test_our_errors_come_back_whole() -> None:
 def test_a_job_ends_with_its_processor_time_and_the_next_one_runs() -> None:
     async def body(workers: WorkerPool) -> None:
         for _ in range(2):
-            with pytest.raises(OverBudgetError):
+            with pytest.raises(WorkBudgetError):
                 await workers.run(spin, seconds=0.05)
             assert await workers.run(take, 10, seconds=5) == 10
 
@@ -100,7 +100,7 @@ def test_a_job_ends_with_its_processor_time_and_the_next_one_runs() -> None:
 
 def test_a_job_ends_with_its_memory() -> None:
     async def body(workers: WorkerPool) -> None:
-        with pytest.raises(OverBudgetError):
+        with pytest.raises(WorkBudgetError):
             await workers.run(take, 1 << 30, seconds=5)
         assert await workers.run(take, 10, seconds=5) == 10
 
@@ -111,7 +111,7 @@ def test_more_jobs_than_may_wait_are_refused() -> None:
     async def body(workers: WorkerPool) -> None:
         jobs = [asyncio.create_task(workers.run(spin, seconds=0.2)) for _ in range(5)]
         done = await asyncio.gather(*jobs, return_exceptions=True)
-        assert [type(each) for each in done] == [OverBudgetError] * 3 + [UnavailableError] * 2
+        assert [type(each) for each in done] == [WorkBudgetError] * 3 + [UnavailableError] * 2
 
     with_pool(body, most_waiting=2)
 
@@ -123,7 +123,7 @@ def test_closing_ends_jobs_that_are_under_way() -> None:
         job = asyncio.create_task(workers.run(sleep, seconds=100))
         await asyncio.sleep(0)
         workers.close()
-        with pytest.raises((OverBudgetError, MetierError, asyncio.CancelledError)):
+        with pytest.raises((WorkBudgetError, MetierError, asyncio.CancelledError)):
             await job
 
     run_now(body())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from metier.errors import RefusedError
 from metier.registry.blobs import CachedBlobs, open_blobs
 from metier.registry.store import open_store
-from metier.registry.workers import OverBudgetError, WorkerPool, Workers
+from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
 from metier.values import dataclass, field
 
 from .access import Tokens
@@ -70,7 +70,7 @@ class WorkLimits:
     """Uploads that are checked at the same time. One token has at most one less, if there are several."""
     check_seconds: float = 20.0
     """Processor time to check one upload."""
-    page_processes: int = 1
+    page_processes: int = 2
     page_seconds: float = 2.0
     """Processor time to render one document or one comparison."""
     page_wait_seconds: float = 3.0
@@ -183,7 +183,7 @@ def _admission(checks: WorkerPool, scanner: ReleaseScanner | None, seconds: floa
     async def admit_in_process(data: bytes, kind: PackageKind, version: str | None) -> Admission:
         try:
             return await checks.run(admit, data, kind, scanner, version, seconds=seconds)
-        except OverBudgetError:
+        except WorkBudgetError:
             raise RefusedError(
                 f"checking the archive takes more than {seconds:g} seconds or too much memory", rule="archive-cost",
                 hint="make its files smaller or simpler",

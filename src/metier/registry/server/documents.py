@@ -14,7 +14,7 @@ from html import escape
 
 from metier.errors import UnavailableError
 from metier.registry.domain.registry import WorkLimits
-from metier.registry.workers import OverBudgetError, WorkerPool
+from metier.registry.workers import WorkBudgetError, WorkerPool
 
 __all__ = ["Documents"]
 
@@ -37,7 +37,7 @@ class Documents:
     async def html(self, key: str, make: Callable[..., str], load: Load) -> str:
         """Returns the document with this key, which is made by a function of a module.
 
-        Raises OverBudgetError if it is too expensive, and UnavailableError if it is not ready in time.
+        Raises WorkBudgetError if it is too expensive, and UnavailableError if it is not ready in time.
         """
         made = self._made.get(key)
         if made is not None:
@@ -66,7 +66,7 @@ class Documents:
 
         try:
             return await self.html(key, make, load)
-        except (OverBudgetError, UnavailableError) as error:
+        except (WorkBudgetError, UnavailableError) as error:
             return _plain(text if text is not None else await read(), str(error))
 
     def _forget(self, key: str, done: asyncio.Task[str]) -> None:
@@ -79,7 +79,7 @@ class Documents:
         arguments = await load()
         try:
             made = await self._pool.run(make, *arguments, seconds=self._limits.page_seconds)
-        except OverBudgetError:
+        except WorkBudgetError:
             self._too_slow[key] = None
             while len(self._too_slow) > _KEPT_FAILURES:
                 self._too_slow.popitem(last=False)
@@ -91,8 +91,8 @@ class Documents:
         return made
 
 
-def _too_slow() -> OverBudgetError:
-    return OverBudgetError("this document is too expensive to show", hint="download the archive to read it")
+def _too_slow() -> WorkBudgetError:
+    return WorkBudgetError("this document is too expensive to show", hint="download the archive to read it")
 
 
 def _plain(text: str, reason: str) -> str:

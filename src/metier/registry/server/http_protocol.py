@@ -24,8 +24,9 @@ __all__ = ["ConnectionGate", "LimitedHttpProtocol"]
 
 _SPARE_FILES = 128
 """Descriptors that stay free for the database, archives and worker processes."""
-_MOST_DISCARDED = 1024 * 1024
-"""Bytes of a request that are read and thrown away after its response."""
+_MOST_DISCARDED = 24 * 1024 * 1024
+"""Bytes of a request that are read and thrown away after its response: a client that sends a whole upload first sees why it
+was refused."""
 _FRAMING = 8
 """Bytes of chunk headers that one byte of a chunked body may cost."""
 

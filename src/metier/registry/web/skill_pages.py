@@ -14,7 +14,7 @@ from metier.registry.server.markdown import skill_html
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.views import chart_svg
-from metier.registry.workers import OverBudgetError
+from metier.registry.workers import WorkBudgetError
 from metier.values import dataclass
 
 from .diff import diff_html, differing_paths
@@ -88,7 +88,7 @@ async def diff(request: RegistryRequest) -> HttpResponse:
     documents = request.scope["metier.app"].documents
     try:
         html = await documents.html(f"diff {old.archive} {new.archive}", diff_html, load) if changed else ""
-    except OverBudgetError as error:
+    except WorkBudgetError as error:
         html = f'<p class="empty">Not shown: {escape(str(error))}; {escape(error.hint)}.</p>'
     # Safe: a template made it, or it was escaped above.
     found = Markup(html)  # noqa: S704

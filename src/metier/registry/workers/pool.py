@@ -25,7 +25,7 @@ from metier.values import dataclass
 
 from .process import FRAME
 
-__all__ = ["OverBudgetError", "WorkerPool", "Workers"]
+__all__ = ["WorkBudgetError", "WorkerPool", "Workers"]
 
 T = TypeVar("T")
 _log = logging.getLogger("metier.registry")
@@ -37,7 +37,7 @@ _MEMORY_BYTES = 512 * 1024 * 1024
 _END_SECONDS = 1.0
 
 
-class OverBudgetError(MetierError):
+class WorkBudgetError(MetierError):
     """A job used more processor time or memory than it may."""
 
     code = "over-budget"
@@ -57,7 +57,7 @@ class WorkerPool:
         self._all: set[_Worker] = set()
 
     async def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:  # Any: depends on the function
-        """Calls a function of a module in a worker. Raises OverBudgetError if it takes too long, and its MetierError."""
+        """Calls a function of a module in a worker. Raises WorkBudgetError if it takes too long, and its MetierError."""
         if self._jobs >= self._most:
             raise UnavailableError("the registry has too much work at the moment", hint="try again in a moment")
         self._jobs += 1
@@ -119,7 +119,7 @@ def _unpack(kind: str, value: Any) -> Any:  # Any: depends on the function
         error.__dict__.update(fields)
         raise error
     if kind == "memory" or value in _BUDGET_SIGNALS:
-        raise OverBudgetError(
+        raise WorkBudgetError(
             "the contents take too long or too much memory to process", hint="make the files smaller or simpler"
         )
     _log.error("a worker process failed: %s", value)
