@@ -88,6 +88,7 @@ def report_reads(
         "bare route": (bare, ["/j"]),
         "GET /skills/{name}": (server, [f"/skills/{name}" for name in names]),
         "40 kB download": (server, ["/skills/bench-large/download"]),
+        "40 kB download_url": (server, ["/skills/bench-large/1.0.0.zip"]),
     }
     found: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
     for number in range(-1, rounds):

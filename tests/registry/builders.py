@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import tarfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,24 @@ from starlette.testclient import TestClient
 from builders import skill_text
 from metier.archive import ArchiveFormat, pack
 from metier.registry import ServerOptions, create_app
+from metier.registry.domain.admission import ReleaseScan
+from metier.registry.domain.records import ScanStatus
 from metier.registry.server.app import RegistryApp
-from metier.spec import MemoryFiles
+from metier.registry.workers import WorkerPool, Workers
+from metier.spec import Files, MemoryFiles, Problem, Severity
 
-__all__ = ["Clock", "Site", "archive", "site", "tar_of"]
+__all__ = ["WORKERS", "Clock", "ScriptedScanner", "Site", "archive", "site", "tar_of"]
+
+
+class SharedPool(WorkerPool):
+    """Worker processes that all registries of a test run share: starting one takes longer than most tests."""
+
+    def close(self) -> None:
+        """They end with the run."""
+
+
+WORKERS = Workers(SharedPool(2), SharedPool(1))
+atexit.register(lambda: [WorkerPool.close(pool) for pool in (WORKERS.checks, WORKERS.pages)])
 
 
 class Clock:
@@ -61,6 +77,18 @@ def tar_of(files: Mapping[str, bytes]) -> bytes:
             member.size, member.mtime, member.uname = len(data), 1_700_000_000, "ann"
             tar.addfile(member, io.BytesIO(data))
     return out.getvalue()
+
+
+@dataclass(frozen=True)
+class ScriptedScanner:
+    """A scanner whose verdict is the word in a file, so that it can change between two scans of another process."""
+
+    file: str
+
+    def __call__(self, files: Files, *, name: str) -> ReleaseScan:
+        verdict = ScanStatus(Path(self.file).read_text())
+        problem = Problem(code="SK999", severity=Severity.WARNING, message=f"odd {name}", file="SKILL.md", line=3)
+        return ReleaseScan(verdict, () if verdict is ScanStatus.PASS else (problem,))
 
 
 class Site:
@@ -112,7 +140,7 @@ def site(
 ) -> Iterator[Site]:
     clock = clock or Clock()
     chosen = ServerOptions(db=db or f"sqlite://{folder}/registry.sqlite", blobs=blobs or f"file://{folder}/blobs", **options)
-    app = create_app(chosen, scanner=scanner, clock=clock)
+    app = create_app(chosen, scanner=scanner, clock=clock, workers=WORKERS)
     with TestClient(app, base_url="http://registry.test") as client:
         assert client.portal is not None
         assert app.registry is not None

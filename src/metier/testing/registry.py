@@ -516,6 +516,9 @@ class BlobStoreConformance:
                 await blobs.put(name, data)
                 assert await blobs.has(name)
                 assert await blobs.get(name) == data
+                pieces = [piece async for piece in blobs.chunks(name)]
+                assert b"".join(pieces) == data
+                assert max(map(len, pieces)) <= 1_000_000
 
         self._with(tmp_path, body)
 

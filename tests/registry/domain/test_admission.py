@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from builders import skill_text
-from metier.registry.domain.admission import ReleaseScan
-from metier.registry.domain.records import ScanStatus
 from metier.registry.domain.secrets import find_secrets
 from metier.registry.server import scan_release
-from metier.spec import Files, MemoryFiles, Problem, Severity
-from registry.builders import Site, archive, site, tar_of
+from metier.spec import MemoryFiles
+from registry.builders import ScriptedScanner, Site, archive, site, tar_of
 
 AWS = "AKIA" + "QYLPMN5HHHFPZAM2"
 
@@ -68,18 +66,15 @@ def test_the_scanner_has_a_say(here: Site) -> None:
 
 
 def test_a_later_scan_changes_the_verdict_and_not_the_release(tmp_path: Path) -> None:
-    verdicts = [ScanStatus.PASS, ScanStatus.REVIEW]
-
-    def scanner(files: Files, *, name: str) -> ReleaseScan:
-        problem = Problem(code="SK999", severity=Severity.WARNING, message="odd", file="SKILL.md", line=3)
-        return ReleaseScan(verdicts.pop(0), () if len(verdicts) else (problem,))
-
     from metier.registry.server.background_jobs import run_due_jobs
 
-    with site(tmp_path, scanner=scanner) as here:
+    verdict = tmp_path / "verdict"
+    verdict.write_text("pass")
+    with site(tmp_path, scanner=ScriptedScanner(str(verdict))) as here:
         here.publish("pdf", "1.0.0")
         before = here.get("/skills/pdf").json()
         assert before["verdict"] == "pass"
+        verdict.write_text("review")
         assert here.post("/skills/pdf/versions/1.0.0/rescan", token=here.admin).status_code == 202
         here.call(run_due_jobs, here.registry)
         after = here.get("/skills/pdf").json()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from metier.registry import ServerOptions, create_app
 from metier.registry.server.openapi import describe
-from registry.builders import archive
+from registry.builders import archive, site
 from registry.server_process import ServerProcess, serve
 
 ROUTES = create_app(ServerOptions(db="sqlite:///unused", blobs="file:///unused")).routes.all
@@ -42,3 +43,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def test_whatever_is_asked_is_answered_as_described(case: schemathesis.Case[Any], server: ServerProcess) -> None:
     response = case.call(base_url=server.url, headers={"authorization": f"Bearer {server.token}"})
     case.validate_response(response, checks=[not_a_server_error, status_code_conformance, response_schema_conformance])
+
+
+def test_the_description_is_made_once_and_revalidated_by_its_tag(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        first, second = (here.get("/openapi.json") for _ in range(2))
+        assert first.content == second.content == here.app.openapi
+        assert here.app.openapi is here.app.openapi
+        assert here.get("/openapi.json", headers={"if-none-match": first.headers["etag"]}).status_code == 304

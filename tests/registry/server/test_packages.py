@@ -52,8 +52,8 @@ def test_a_download_is_the_archive_that_its_digest_promises(here: Site) -> None:
         assert "sha256:" + hashlib.sha256(answer.content).hexdigest() == about["archive_digest"]
         assert sorted(zipfile.ZipFile(io.BytesIO(answer.content)).namelist()) == ["SKILL.md", "scripts/go.py"]
         assert unpack(answer.content).read("scripts/go.py", limit=99) == b"print(1)\n"
-    assert "immutable" in here.get("/skills/pdf/1.0.0.zip").headers["cache-control"]
-    assert "immutable" not in here.get("/skills/pdf/download").headers["cache-control"]
+    assert here.get("/skills/pdf/1.0.0.zip").headers["cache-control"] == "public, max-age=300, must-revalidate"
+    assert here.get("/skills/pdf/download").headers["cache-control"] == "private, no-cache"
 
 
 def test_publishing_needs_a_token(here: Site) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from metier.registry.domain.access import new_token_text
 from metier.registry.domain.registry import RequestRates
 from metier.registry.server.rate_limits import RateLimiter
 from registry.builders import archive, site
@@ -31,11 +32,24 @@ def test_a_token_is_counted_by_itself_and_not_with_its_address(tmp_path: Path) -
         assert [here.get("/skills", token=token).status_code for _ in range(5)] == [200] * 4 + [429]
 
 
-def test_a_forwarded_address_is_trusted_only_if_configured(tmp_path: Path) -> None:
-    for trusted in (False, True):
-        with site(tmp_path / str(trusted), rates=RequestRates(read=(1, 1)), trust_proxy=trusted) as here:
-            (first, second) = (here.get("/skills", headers={"x-forwarded-for": f"10.0.0.{n}"}) for n in range(2))
-            assert (first.status_code, second.status_code) == (200, 200 if trusted else 429)
+def test_unknown_tokens_are_refused_after_a_while_and_valid_ones_behind_the_same_address_never(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        token = here.token("acme", "read")
+        wrong = [here.get("/skills", token=new_token_text()).status_code for _ in range(62)]
+        assert wrong == [401] * 60 + [429] * 2
+        assert here.get("/whoami", token=token).json()["name"] == "acme"
+        assert here.get("/skills").status_code == 200
+
+
+def test_more_clients_than_can_be_counted_share_one_count() -> None:
+    limiter = RateLimiter(RequestRates(read=(2, 2)), lambda: 0.0)
+    for number in range(100_000):
+        limiter.take("read", f"client {number}", has_token=False)
+    taken = [limiter.take("read", f"late {number}", has_token=False) for number in range(3)]
+    assert [left for _, left, _ in filter(None, taken)] == [1, 0, -1]
+    known = limiter.take("read", "client 7", has_token=False)
+    assert known is not None
+    assert known[1] == 0
 
 
 def test_an_installation_of_two_hundred_skills_meets_no_limit(tmp_path: Path) -> None:

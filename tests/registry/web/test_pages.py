@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from metier.registry.web.diff import diff_files
 from registry.builders import Site, archive, site
 
 HTML = {"accept": "text/html"}
@@ -228,21 +227,3 @@ def test_a_file_that_is_not_text_is_not_shown(shop: Site) -> None:
     assert "Not a text file" in shop.get("/skill/with-picture/file/assets/dot.bin", headers=HTML).text
     assert "Only the first 5,000 lines" in shop.get("/skill/with-picture/file/assets/long.txt", headers=HTML).text
     assert shop.get("/skill/with-picture/file/assets/none.txt", headers=HTML).status_code == 404
-
-
-def test_the_difference_of_long_or_binary_files_is_only_named() -> None:
-    many = {f"{number}.txt": b"a" for number in range(120)}
-    found = diff_files(many, {})
-    assert [each.status for each in found] == ["removed"] * 120
-    assert found[0].rows and not found[-1].rows and "too many" in found[-1].note
-    assert diff_files({"a": b"\0"}, {"a": b"\1\0"})[0].note
-    assert diff_files({"a": b"x\n" * 5000}, {"a": b"y\n" * 5000})[0].note
-    assert diff_files({"a": b"same"}, {"a": b"same"}) == []
-
-
-def test_a_difference_leaves_out_lines_far_from_any_change() -> None:
-    old = b"\n".join(b"line %d" % number for number in range(40))
-    rows = diff_files({"a": old}, {"a": old.replace(b"line 20", b"line twenty")})[0].rows
-    assert [row.kind for row in rows] == ["left-out", *["same"] * 3, "removed", "added", *["same"] * 3, "left-out"]
-    assert (rows[4].old, rows[5].new) == (21, 21)
-    assert rows[0].text == "17 unchanged lines"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,8 +22,8 @@ blobs_option = click.option("--blobs", help="Address of the archives.  [default:
 
 
 def server_options(
-    app: App, *, db: str | None = None, blobs: str | None = None, url: str | None = None, **more: bool
-) -> ServerOptions:
+    app: App, *, db: str | None = None, blobs: str | None = None, url: str | None = None, **more: Any
+) -> ServerOptions:  # Any: other fields of ServerOptions
     """Returns the options of the user's registry: flags, then settings, then a folder in the home directory."""
     if not all(map(find_spec, ("starlette", "uvicorn"))):
         raise UnavailableError(

@@ -26,10 +26,15 @@ __all__ = ["serve"]
 @click.option("--blobs", help="Address of the archives: file:///path or s3://bucket?endpoint=…  [METIER_BLOBS]")
 @click.option("--url", help="Public address, if clients do not connect to this one.")
 @click.option("--old-index", is_flag=True, help="Also serve the index of version 0.1.0, which has no digests.")
-@click.option("--trust-proxy", is_flag=True, help="Take the client address from X-Forwarded-For.")
+@click.option(
+    "--trust-proxy",
+    metavar="ADDRESS",
+    multiple=True,
+    help="Address or network of a proxy whose X-Forwarded-For is believed; may be repeated.",
+)
 def serve(
     app: App, *, host: str, port: int, workers: int, db: str | None, blobs: str | None, url: str | None, old_index: bool,
-    trust_proxy: bool,
+    trust_proxy: tuple[str, ...],
 ) -> Result:  # fmt: skip
     """Serve a registry until Ctrl-C: the API, the pages, and the APIs of `npx skills` and `clawhub`.
 

@@ -7,11 +7,11 @@ from urllib.parse import unquote, urlsplit
 from metier.errors import UsageError
 from metier.registry.domain.protocols import BlobStore
 
-from .cached import CachedBlobs
+from .cached import LARGEST_CACHED, CachedBlobs
 from .digests import is_intact
 from .files import FileBlobs
 
-__all__ = ["CachedBlobs", "FileBlobs", "is_intact", "open_blobs"]
+__all__ = ["LARGEST_CACHED", "CachedBlobs", "FileBlobs", "is_intact", "open_blobs"]
 
 
 def open_blobs(url: str) -> BlobStore:

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 
 from metier.registry.domain.protocols import BlobStore
 
-__all__ = ["CachedBlobs"]
+__all__ = ["LARGEST_CACHED", "CachedBlobs"]
 
-_LARGEST = 1024 * 1024
+LARGEST_CACHED = 1024 * 1024
+"""Bytes of a blob that is kept in memory; larger ones are read in pieces."""
 
 
 class CachedBlobs:
@@ -25,12 +26,15 @@ class CachedBlobs:
             self._cache.move_to_end(name)
             return data
         data = await self._blobs.get(name)
-        if len(data) <= _LARGEST:
+        if len(data) <= LARGEST_CACHED:
             self._used += len(data) - len(self._cache.pop(name, b""))
             self._cache[name] = data
             while self._used > self._size:
                 self._used -= len(self._cache.popitem(last=False)[1])
         return data
+
+    def chunks(self, name: str) -> AsyncIterator[bytes]:
+        return self._blobs.chunks(name)
 
     async def put(self, name: str, data: bytes) -> None:
         await self._blobs.put(name, data)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 
 from metier.errors import UnavailableError
 
+from .chunks import read_pieces, verified
 from .digests import blob_damaged, blob_not_found, check_digest, matches
 
 __all__ = ["FileBlobs"]
@@ -47,6 +48,16 @@ class FileBlobs:
         if not (matches(name, data) if small else await asyncio.to_thread(matches, name, data)):
             raise blob_damaged(name)
         return data
+
+    async def chunks(self, name: str) -> AsyncIterator[bytes]:
+        try:
+            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            async for piece in verified(name, read_pieces(descriptor)):
+                yield piece
+        except FileNotFoundError:
+            raise blob_not_found(name) from None
+        except OSError as error:
+            raise _unavailable(error) from error
 
     async def has(self, name: str) -> bool:
         return os.path.exists(self._path(name))

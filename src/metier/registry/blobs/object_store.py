@@ -19,6 +19,7 @@ from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from metier.errors import UnavailableError, UsageError
 
+from .chunks import PIECE, verified
 from .digests import blob_damaged, blob_not_found, check_digest, matches
 
 __all__ = ["ObjectBlobs"]
@@ -66,6 +67,15 @@ class ObjectBlobs:
         if not await asyncio.to_thread(matches, name, data):
             raise blob_damaged(name)
         return data
+
+    async def chunks(self, name: str) -> AsyncIterator[bytes]:
+        try:
+            with _TranslateErrors():
+                found = await obstore.get_async(self._store, _key(name))
+                async for piece in verified(name, (bytes(each) async for each in found.stream(min_chunk_size=PIECE))):
+                    yield piece
+        except FileNotFoundError:
+            raise blob_not_found(name) from None
 
     async def has(self, name: str) -> bool:
         try:

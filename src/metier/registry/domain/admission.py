@@ -1,6 +1,6 @@
 """Checks an upload: unpacks, validates, hashes and scans it, and reports all findings.
 
-It is slow and uses no store, so it runs on a thread.
+It is slow and uses no store, so it runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .records import PackageKind, ScanStatus
 from .search_terms import document_terms, plain_words
 from .secrets import find_secrets
 
-__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from"]
+__all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from", "scan_archive"]
 
 AGENT_FILE = "agent.toml"
 TOLERATED = frozenset({"SK141", "SK150", "SK160"})
@@ -87,7 +87,7 @@ class Admission:
         return msgspec.json.encode(self.findings).decode()
 
 
-def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = None, version: str | None = None) -> Admission:
+def admit(data: bytes, kind: PackageKind, scanner: ReleaseScanner | None = None, version: str | None = None) -> Admission:
     """Checks an upload. Raises RefusedError for an unsafe archive; other problems become findings."""
     contents = strip_top_folder(unpack(data))
     if contents.links:
@@ -102,6 +102,11 @@ def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = No
         problems.append(
             Problem(code="SK304", severity=Severity.ERROR, message=f"invalid version {wanted!r}",
                     file=head.file, hint="use three numbers such as 1.4.0, or omit it")
+        )  # fmt: skip
+    if any("\0" in text for text in (head.description, head.author, head.license, *head.tags)):
+        problems.append(
+            Problem(code="RG003", severity=Severity.ERROR, message="the metadata contains a NUL character", file=head.file,
+                    hint="remove it")
         )  # fmt: skip
     blocked = result.verdict is ScanStatus.BLOCK
     archive = pack(contents, to=ArchiveFormat.ZIP)
@@ -124,6 +129,11 @@ def admit(data: bytes, *, kind: PackageKind, scanner: ReleaseScanner | None = No
         spellings=plain_words(head.name.replace("-", " "), " ".join(head.tags), head.description)[:200],
         is_refused=blocked or any(problem.severity is Severity.ERROR for problem in problems),
     )
+
+
+def scan_archive(scanner: ReleaseScanner, data: bytes, name: str) -> ReleaseScan:
+    """Scans a stored archive again."""
+    return scanner(unpack(data), name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,6 +221,9 @@ class BlobStore(Protocol):
     async def get(self, name: str) -> bytes:
         """Raises NotFoundError if there is none, and UnavailableError if the bytes do not match the name."""
 
+    def chunks(self, name: str) -> AsyncIterator[bytes]:
+        """Yields the blob in pieces; the errors are those of `get`, and come before the last piece."""
+
     async def has(self, name: str) -> bool: ...
 
     async def delete(self, name: str) -> None: ...

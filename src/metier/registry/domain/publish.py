@@ -7,8 +7,7 @@ may have deleted an old copy of the same bytes meanwhile.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -18,12 +17,13 @@ from metier.spec import Problem, Report, Severity, is_name
 from metier.values import dataclass, replace
 
 from .access import Caller
-from .admission import Admission, ReleaseScanner, admit
+from .admission import Admission
 from .protocols import BlobStore, RegistryStore
 from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft
 from .search_terms import is_one_slip
+from .turns import UploadTurns
 
-__all__ = ["RESERVED", "PublishOutcome", "PublishRequest", "Publisher", "findings_of"]
+__all__ = ["RESERVED", "Admit", "PublishOutcome", "PublishRequest", "Publisher", "findings_of"]
 
 RESERVED = frozenset("""
     account admin agents anonymous api audit docs favicon-ico healthz index login logout metier metrics namespaces new openapi
@@ -55,16 +55,19 @@ class PublishOutcome:
     created: bool
 
 
+Admit = Callable[[bytes, PackageKind, str | None], Awaitable[Admission]]
+"""Checks an upload; the last argument is the version that the request names."""
+
+
 class Publisher:
     def __init__(
-        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], scanner: ReleaseScanner | None
+        self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis], admit: Admit, turns: UploadTurns
     ) -> None:
         self._store = store
         self._blobs = blobs
         self._clock = clock
-        self._scanner = scanner
-        # Unpacking may take 70 MB, so a worker unpacks one upload at a time.
-        self._turn = asyncio.Semaphore(1)
+        self._admit = admit
+        self.turns = turns
 
     def namespace(self, caller: Caller, wanted: str) -> str:
         """Returns the namespace of an upload. Called before the upload is read; raises if the caller may not publish there."""
@@ -84,11 +87,13 @@ class Publisher:
     async def read_file(self, name: str) -> bytes:
         return await self._blobs.get(name)
 
-    async def publish(self, caller: Caller, data: bytes, options: PublishRequest, *, name: str = "") -> PublishOutcome:
-        """Publishes an archive. `name` is the expected name, if the request has one."""
+    async def publish(
+        self, caller: Caller, read: Callable[[], bytes], options: PublishRequest, *, name: str = ""
+    ) -> PublishOutcome:
+        """Publishes an archive, which is read when it is its turn. `name` is the expected name, if the request has one."""
         namespace = self.namespace(caller, options.namespace)
-        async with self._turn:
-            admitted = await asyncio.to_thread(admit, data, kind=options.kind, scanner=self._scanner, version=options.version)
+        async with self.turns.turn(caller):
+            admitted = await self._admit(read(), options.kind, options.version)
         if name and admitted.name != name:
             raise UsageError(
                 f"the name in SKILL.md is {admitted.name!r}, but the request says {name[:80]!r}", hint="use the same name"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import logging
 import zipfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from metier.errors import NotFoundError, RefusedError, UnavailableError, UsageError
+from metier.registry.blobs import LARGEST_CACHED
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 from metier.values import dataclass
@@ -32,6 +34,7 @@ _MIN_RESULTS = 3
 MAX_PAGE = 100
 _DAY_MS = 86_400_000
 _ANY = PackageFilters()
+_MOST_LARGE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Queries:
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._large = asyncio.Semaphore(_MOST_LARGE)
 
     async def find_package(self, caller: Caller, kind: PackageKind, name: str) -> Package:
         package = await self._store.find_package(kind, name)
@@ -108,13 +112,14 @@ class Queries:
 
     async def archive(self, name: str) -> bytes:
         """Returns the archive of a release. Raises UnavailableError if it is missing or damaged."""
-        try:
+        with _report_loss():
             return await self._blobs.get(name)
-        except (NotFoundError, UnavailableError) as error:
-            _log.error("%s; %s", error, error.hint)
-            if isinstance(error, UnavailableError):
-                raise
-            raise UnavailableError(str(error), hint=error.hint, retryable=False) from error
+
+    async def archive_chunks(self, name: str) -> AsyncIterator[bytes]:
+        """Yields the archive of a release in pieces; a damaged one is never complete."""
+        with _report_loss():
+            async for piece in self._blobs.chunks(name):
+                yield piece
 
     async def link(self, archive: str, *, filename: str) -> str | None:
         return await self._blobs.link(archive, filename=filename, seconds=300)
@@ -126,9 +131,10 @@ class Queries:
     async def release_file(self, release: Release, path: str) -> bytes:
         """Returns one file of a release."""
         wanted = resource_path(path)
-        data = await self.archive(release.archive)
         try:
-            return await asyncio.to_thread(_read_member, data, wanted)
+            # A large archive is read whole, so only a few at a time.
+            async with self._large if release.size > LARGEST_CACHED else contextlib.nullcontext():
+                return await asyncio.to_thread(_read_member, await self.archive(release.archive), wanted)
         except KeyError:
             raise NotFoundError(f"version {release.version} has no file {wanted!r}", hint="see its list of files") from None
 
@@ -247,3 +253,15 @@ def _position(text: str, sort: Sort) -> tuple[int | str, str] | None:
 
 def _bad_cursor() -> UsageError:
     return UsageError("invalid cursor for this list", hint="start without a cursor, and keep the other parameters")
+
+
+@contextlib.contextmanager
+def _report_loss() -> Iterator[None]:
+    """Logs that an archive is missing or damaged, which is the administrator's problem and not the reader's."""
+    try:
+        yield
+    except (NotFoundError, UnavailableError) as error:
+        _log.error("%s; %s", error, error.hint)
+        if isinstance(error, UnavailableError):
+            raise
+        raise UnavailableError(str(error), hint=error.hint, retryable=False) from error

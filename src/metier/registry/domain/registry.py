@@ -5,22 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from metier.errors import RefusedError
 from metier.registry.blobs import CachedBlobs, open_blobs
 from metier.registry.store import open_store
+from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
 from metier.values import dataclass, field
 
 from .access import Tokens
-from .admission import ReleaseScanner
+from .admission import Admission, ReleaseScanner, admit
 from .download_counts import DownloadCounter
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
-from .publish import Publisher
+from .publish import Admit, Publisher
 from .queries import Queries
-from .records import Millis
+from .records import Millis, PackageKind
 from .signatures import Signatures
+from .turns import UploadTurns
 
-__all__ = ["Registry", "RequestRates", "ServerOptions", "now_millis", "open_registry"]
+__all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "WorkLimits", "now_millis", "open_registry"]
 
 _MIB = 1024 * 1024
 
@@ -39,6 +42,47 @@ class RequestRates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """Limits of the connections to one worker. Proxies that are trusted have no limit of their own."""
+
+    total: int = 2_000
+    per_client: int = 256
+    """Connections from one address, or from one IPv6 network of 64 bits."""
+    head_bytes: int = 32 * 1024
+    """Bytes of the request line and headers."""
+    head_lines: int = 100
+    head_seconds: float = 10.0
+    """Time for the head of a request."""
+    body_seconds: float = 30.0
+    body_bytes: int = 64 * 1024
+    """Bytes of a body that must arrive in each `body_seconds`."""
+    write_seconds: float = 60.0
+    """Time in which a client must read some of a response that waits for it."""
+    idle_seconds: int = 30
+    """Time that a connection stays open without a request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkLimits:
+    """Limits of slow work, which runs in processes of its own, for each worker of the server."""
+
+    check_processes: int = 2
+    """Uploads that are checked at the same time. One token has at most one less, if there are several."""
+    check_seconds: float = 20.0
+    """Processor time to check one upload."""
+    page_processes: int = 2
+    page_seconds: float = 2.0
+    """Processor time to render one document or one comparison."""
+    page_wait_seconds: float = 3.0
+    """Time that a page waits for its document; then it shows plain text."""
+    memory_bytes: int = 512 * _MIB
+    """Memory of one process."""
+    uploads: int = 64
+    """Uploads under way, from the first byte to the answer."""
+    uploads_per_token: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     db: str
     """`sqlite:///path` or `postgresql://…`"""
@@ -51,8 +95,10 @@ class ServerOptions:
     reserved_days: int = 30
     """Days for which a deleted package can be undeleted. Its name and its versions stay reserved after that."""
     rates: RequestRates = field(default_factory=RequestRates)
-    trust_proxy: bool = False
-    """Take the client address from X-Forwarded-For, which a trusted proxy sets."""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    work: WorkLimits = field(default_factory=WorkLimits)
+    trust_proxy: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     old_index: bool = False
     """Also serve the index of version 0.1.0 at /.well-known/skills/, which has no digests."""
     proxy_blobs: bool = False
@@ -75,6 +121,7 @@ class Registry:
     tokens: Tokens
     downloads: DownloadCounter
     scanner: ReleaseScanner | None
+    workers: Workers
 
     async def ping(self) -> None:
         """Raises UnavailableError if the database or the archives cannot be reached."""
@@ -85,32 +132,61 @@ class Registry:
         try:
             await self.downloads.flush()
         finally:
+            self.workers.close()
             await self.blobs.close()
             await self.store.close()
 
 
 async def open_registry(
-    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], Millis] = now_millis
+    options: ServerOptions,
+    *,
+    scanner: ReleaseScanner | None = None,
+    clock: Callable[[], Millis] = now_millis,
+    workers: Workers | None = None,
 ) -> Registry:
     """Connects to the stores and migrates the database."""
     store = await open_store(options.db)
     try:
         blobs = CachedBlobs(open_blobs(options.blobs), size=options.cache_bytes)
         queries = Queries(store, blobs, clock)
+        work = options.work
+        workers = workers or _start_workers(work)
+        turns = UploadTurns(work.check_processes, most=work.uploads, most_per_token=work.uploads_per_token)
         return Registry(
             options=options,
             store=store,
             blobs=blobs,
             clock=clock,
             queries=queries,
-            publisher=Publisher(store, blobs, clock, scanner),
+            publisher=Publisher(store, blobs, clock, _admission(workers.checks, scanner, work.check_seconds), turns),
             ownership=Ownership(store, clock),
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
             tokens=Tokens(store),
             downloads=await DownloadCounter.start(store, store, clock),
             scanner=scanner,
+            workers=workers,
         )
     except BaseException:
         await store.close()
         raise
+
+
+def _start_workers(work: WorkLimits) -> Workers:
+    return Workers(
+        WorkerPool(work.check_processes, memory_bytes=work.memory_bytes, most_waiting=work.uploads),
+        WorkerPool(work.page_processes, memory_bytes=work.memory_bytes),
+    )
+
+
+def _admission(checks: WorkerPool, scanner: ReleaseScanner | None, seconds: float) -> Admit:
+    async def admit_in_process(data: bytes, kind: PackageKind, version: str | None) -> Admission:
+        try:
+            return await checks.run(admit, data, kind, scanner, version, seconds=seconds)
+        except WorkBudgetError:
+            raise RefusedError(
+                f"checking the archive takes more than {seconds:g} seconds or too much memory", rule="archive-cost",
+                hint="make its files smaller or simpler",
+            ) from None  # fmt: skip
+
+    return admit_in_process

@@ -11,9 +11,10 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
 
+import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
@@ -22,13 +23,18 @@ from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import ReleaseScanner
 from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
+from metier.registry.workers import Workers
 
 from . import accounts, clawhub, discovery, error_responses, operations
 from .background_jobs import run_background_jobs
+from .client_address import TrustedProxies, limit_key
+from .documents import Documents
+from .openapi import describe
 from .operations import Metrics
 from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
+from .request_checks import check_request, is_same_origin
 from .responses import Headers, HttpResponse
 from .routing import RegistryRequest, Route, Routes
 
@@ -40,7 +46,11 @@ _READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def create_app(
-    options: ServerOptions, *, scanner: ReleaseScanner | None = None, clock: Callable[[], int] = now_millis
+    options: ServerOptions,
+    *,
+    scanner: ReleaseScanner | None = None,
+    clock: Callable[[], int] = now_millis,
+    workers: Workers | None = None,
 ) -> RegistryApp:
     """Returns an application with the API and the pages. It opens its registry when the server starts it."""
     routes: Sequence[Route] = (
@@ -54,20 +64,29 @@ def create_app(
         *operations.ROUTES,
         *web.ROUTES,
     )
-    return RegistryApp(options, Routes(routes), scanner=scanner, clock=clock)
+    return RegistryApp(options, Routes(routes), scanner=scanner, clock=clock, workers=workers)
 
 
 class RegistryApp:
     def __init__(
-        self, options: ServerOptions, routes: Routes, *, scanner: ReleaseScanner | None, clock: Callable[[], int]
+        self,
+        options: ServerOptions,
+        routes: Routes,
+        *,
+        scanner: ReleaseScanner | None,
+        clock: Callable[[], int],
+        workers: Workers | None = None,
     ) -> None:
         self.options = options
         self.routes = routes
         self.metrics = Metrics()
         self.limits = RateLimiter(options.rates, lambda: clock() / 1000)
+        self.proxies = TrustedProxies(options.trust_proxy)
         self.registry: Registry | None = None
+        self.documents: Documents
         self._scanner = scanner
         self._clock = clock
+        self._workers = workers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -78,7 +97,8 @@ class RegistryApp:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Registry]:
         """Opens the registry and runs its background jobs."""
-        self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock)
+        self.registry = await open_registry(self.options, scanner=self._scanner, clock=self._clock, workers=self._workers)
+        self.documents = Documents(self.registry.workers.pages, self.options.work)
         task = asyncio.create_task(run_background_jobs(self.registry, self.metrics.events))
         try:
             yield self.registry
@@ -89,6 +109,11 @@ class RegistryApp:
             registry, self.registry = self.registry, None
             with contextlib.suppress(UnavailableError):
                 await registry.close()
+
+    @cached_property
+    def openapi(self) -> bytes:
+        """The description of the routes, which never changes."""
+        return msgspec.json.encode(describe(self.routes.all))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -108,7 +133,7 @@ class RegistryApp:
         route = found.get(method)
         request = RegistryRequest(scope, receive)
         request.params = params
-        request.base = self.options.url or _base(scope)
+        request.base = self.options.url or _base(scope, self.proxies.scheme(scope))
         extra: Headers = ()
         try:
             if route is None or self.registry is None:
@@ -122,7 +147,7 @@ class RegistryApp:
             _log.exception("%s %s", scope["method"], scope["path"])
             internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
             response = self._problem(route, request, internal)
-        if type(response) is HttpResponse:
+        if isinstance(response, HttpResponse):
             await response(scope, receive, send, extra)
             status = response.status
         else:
@@ -132,35 +157,34 @@ class RegistryApp:
 
     async def _respond(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
         headers = dict(request.scope["headers"])
-        address = self._address(request.scope, headers)
+        check_request(request.scope, headers)
+        address = self.proxies.client(request.scope)
         token, from_cookie = _token(headers, request.params)
-        if not route.rate:
-            extra: Headers = ()
-        else:
-            bad = self.limits.peek("failed", address) if token else None
-            allowed = bad if bad and bad[1] < 0 else self.limits.take(route.rate, token or address, has_token=bool(token))
-            if allowed and allowed[1] < 0:
-                raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
-            extra = as_headers(allowed) if allowed else ()
         if from_cookie and route.method not in _READ_METHODS:
             _check_origin(request, headers)
         try:
             request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
         except UnauthenticatedError:
-            self.limits.take("failed", address, has_token=False)
+            # Only failures are refused: other people behind the same address have valid tokens.
+            self._limit("failed", limit_key(address), has_token=False)
             if not from_cookie or route.kind != "page":
                 raise
             # Pages are public: an expired cookie only means that the user is not logged in.
             request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
             token = ""
         request.token = token
+        extra: Headers = ()
+        if route.rate:
+            holder = request.caller.token
+            key = f"token {holder.id}" if holder else limit_key(address)
+            extra = self._limit(route.rate, key, has_token=holder is not None)
         return await route.endpoint(request), extra
 
-    def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
-        if self.options.trust_proxy and b"x-forwarded-for" in headers:
-            return headers[b"x-forwarded-for"].decode("latin-1").rpartition(",")[2].strip()
-        client = scope.get("client")
-        return client[0] if client else ""
+    def _limit(self, rate: str, key: str, *, has_token: bool) -> Headers:
+        allowed = self.limits.take(rate, key, has_token=has_token)
+        if allowed and allowed[1] < 0:
+            raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
+        return as_headers(allowed) if allowed else ()
 
     def _problem(self, route: Route | None, request: RegistryRequest, error: MetierError) -> ASGIApp:
         is_page = route.kind == "page" if route else b"text/html" in dict(request.scope["headers"]).get(b"accept", b"")
@@ -178,12 +202,12 @@ def _no_route(found: dict[str, Route], scope: Scope) -> MetierError:
     return NotFoundError(f"no page {scope['path'][:200]!r}", hint="see /openapi.json for all routes")
 
 
-def _base(scope: Scope) -> str:
+def _base(scope: Scope, scheme: str) -> str:
     for name, value in scope["headers"]:
         if name == b"host":
-            return f"{scope['scheme']}://{value.decode('latin-1')}"
+            return f"{scheme}://{value.decode('latin-1')}"
     host, port = scope["server"]
-    return f"{scope['scheme']}://{host}:{port}"
+    return f"{scheme}://{host}:{port}"
 
 
 def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
@@ -207,8 +231,7 @@ def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bo
 
 def _check_origin(request: RegistryRequest, headers: dict[bytes, bytes]) -> None:
     """Refuses a change that is authorised by a cookie but was not sent from a page of this registry."""
-    origin = headers.get(b"origin", b"").decode("latin-1")
-    if urlsplit(origin).netloc != urlsplit(request.base).netloc:
+    if not is_same_origin(headers.get(b"origin", b"").decode("latin-1"), request.base):
         raise RefusedError(
             "the form was not sent from a page of this registry", rule="origin", hint="use the pages of the registry"
         )

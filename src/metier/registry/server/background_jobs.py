@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from metier.archive import unpack
 from metier.errors import MetierError, NotFoundError, UnavailableError
-from metier.registry.domain.admission import findings_from
+from metier.registry.domain.admission import findings_from, scan_archive
 from metier.registry.domain.records import AuditEvent, PackageKind
 from metier.registry.domain.registry import Registry
 from metier.registry.wire import QueuedJob
@@ -105,8 +104,9 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
     if package is None or release is None:
         return
     with contextlib.suppress(NotFoundError, MetierError):
-        contents = unpack(await registry.blobs.get(release.archive))
-        result = await asyncio.to_thread(registry.scanner, contents, name=name)
+        data = await registry.blobs.get(release.archive)
+        seconds = registry.options.work.check_seconds
+        result = await registry.workers.checks.run(scan_archive, registry.scanner, data, name, seconds=seconds)
         findings = msgspec.json.encode(findings_from(result.problems)).decode()
         event = AuditEvent(registry.clock(), "registry", "scan", subject, f"{version} {result.verdict}")
         await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)

@@ -5,13 +5,14 @@ Names and types are those of ClawHub. Errors are plain text, because its client 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
 from msgspec import Struct, field
 from starlette.types import ASGIApp
 
-from metier.archive import Contents, Member, pack
+from metier.archive import SKILL_LIMITS, Contents, Member, pack
 from metier.errors import UsageError
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
@@ -21,7 +22,7 @@ from . import views
 from .packages import int_parameter, package_routes
 from .responses import HttpResponse, json_response
 from .routing import QueryParameter, RegistryRequest, Route
-from .uploads import read_archive, read_json
+from .uploads import read_json, receive_archive
 
 __all__ = ["ROUTES"]
 
@@ -154,11 +155,16 @@ async def upload_url(request: RegistryRequest) -> HttpResponse:
 
 async def upload(request: RegistryRequest) -> HttpResponse:
     _check_may_upload(request)
-    data, _ = await read_archive(request, limit=request.registry.options.upload_bytes, subject="the file", empty=True)
-    name = hashlib.sha256(data).hexdigest()
-    if name != request.params["sha256"]:
-        raise UsageError("the file does not match its sha256", hint="upload it again")
-    await request.registry.publisher.store_file(name, data)
+    publisher, limit = request.registry.publisher, request.registry.options.upload_bytes
+    async with (
+        receive_archive(request, limit=limit, subject="the file", empty=True) as sent,
+        publisher.turns.turn(request.caller),
+    ):
+        data = sent.read()
+        name = hashlib.sha256(data).hexdigest()
+        if name != request.params["sha256"]:
+            raise UsageError("the file does not match its sha256", hint="upload it again")
+        await publisher.store_file(name, data)
     return json_response({"storageId": name})
 
 
@@ -167,11 +173,12 @@ async def publish(request: RegistryRequest) -> HttpResponse:
     request.registry.publisher.namespace(request.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
         raise UsageError(f"a release must have 1 to {_MOST_FILES} files", hint="remove files that the skill does not need")
-    members = [Member(each.path, await request.registry.publisher.read_file(each.storageId)) for each in wanted.files]
-    data = pack(Contents(members))
-    done = await request.registry.publisher.publish(
-        request.caller, data, PublishRequest(namespace=wanted.ownerHandle, version=wanted.version), name=wanted.slug
-    )
+    options = PublishRequest(namespace=wanted.ownerHandle, version=wanted.version)
+    publisher = request.registry.publisher
+    with publisher.turns.in_flight(request.caller):
+        async with publisher.turns.turn(request.caller):
+            data = await _packed(request, wanted.files)
+        done = await publisher.publish(request.caller, lambda: data, options, name=wanted.slug)
     if done.package is None or done.release is None:
         raise AssertionError("a publish without dry_run returns a release")
     return json_response(
@@ -185,6 +192,19 @@ async def publish(request: RegistryRequest) -> HttpResponse:
             "version": done.release.version,
         }
     )
+
+
+async def _packed(request: RegistryRequest, files: list[UploadedFile]) -> bytes:
+    """Packs uploaded files. A release may name one file often, so the sizes are added up before the next file is read."""
+    SKILL_LIMITS.check_total(sum(each.size for each in files))
+    members: list[Member] = []
+    total = 0
+    for each in files:
+        data = await request.registry.publisher.read_file(each.storageId)
+        total += len(data)
+        SKILL_LIMITS.check_total(total)
+        members.append(Member(each.path, data))
+    return await asyncio.to_thread(lambda: pack(Contents(members)))
 
 
 async def delete(request: RegistryRequest) -> HttpResponse:

@@ -14,6 +14,7 @@ from metier.errors import (
     UsageError,
 )
 from metier.registry.domain.access import UnauthenticatedError
+from metier.registry.domain.turns import TooManyUploadsError
 from metier.registry.wire import ProblemDetails, ReleaseFinding
 
 from .responses import Headers, HttpResponse, json_response, text_response
@@ -56,6 +57,7 @@ _STATUS: tuple[tuple[type[MetierError], int, str], ...] = (
     (InvalidSkillError, 422, "Not accepted"),
     (TooLargeError, 413, "Too large"),
     (TooManyRequestsError, 429, "Too many requests"),
+    (TooManyUploadsError, 429, "Too many uploads"),
     (MethodNotAllowedError, 405, "Method not allowed"),
     (ConflictError, 409, "Conflict"),
     (UnavailableError, 503, "Temporarily unavailable"),
@@ -102,7 +104,7 @@ def _headers(error: MetierError) -> Headers:
             return ((b"www-authenticate", b'Bearer realm="metier"'), (b"cache-control", b"no-store"))
         case TooManyRequestsError():
             return ((b"retry-after", b"%d" % error.seconds), (b"cache-control", b"no-store"))
-        case UnavailableError():
+        case UnavailableError() | TooManyUploadsError():
             return ((b"retry-after", b"%d" % _RETRY_SECONDS), (b"cache-control", b"no-store"))
         case MethodNotAllowedError():
             return ((b"allow", error.allowed.encode()), (b"cache-control", b"no-store"))

@@ -2,6 +2,8 @@
 
 Raw HTML is shown as text. Links must be http, https or mailto. Images are replaced by their description, because loading one
 would reveal the reader to its host.
+
+The time that this takes is not bounded by the length of the text: call it through `Documents`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_LONGEST = 512 * 1024
+LONGEST = 512 * 1024
 
 
 def skill_html(text: str) -> str:
@@ -30,11 +32,10 @@ def skill_html(text: str) -> str:
     return markdown_html(split_document(text.encode("utf-8", "replace")).body)
 
 
-@lru_cache(maxsize=128)
 def markdown_html(text: str) -> str:
     import nh3
 
-    html = _parser().render(text[:_LONGEST])
+    html = _parser().render(text[:LONGEST])
     return nh3.clean(
         html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}, attribute_filter=_filter_attribute,
         link_rel="nofollow noopener noreferrer ugc",

@@ -6,8 +6,7 @@ import os
 from collections import Counter
 from typing import Any
 
-from .openapi import describe
-from .responses import HttpResponse, json_response, text_response
+from .responses import HttpResponse, cacheable_response, json_response, text_response
 from .routing import RegistryRequest, Route
 
 __all__ = ["ROUTES", "Metrics"]
@@ -66,7 +65,7 @@ async def metrics(request: RegistryRequest) -> HttpResponse:
 
 
 async def openapi(request: RegistryRequest) -> HttpResponse:
-    return json_response(describe(request.scope["metier.app"].routes.all))
+    return cacheable_response(request.scope["metier.app"].openapi, content_type=b"application/json")
 
 
 ROUTES = (

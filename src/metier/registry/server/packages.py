@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from functools import lru_cache
+from typing import NamedTuple
 
 from starlette.types import ASGIApp
 
 from metier.errors import NotFoundError, UsageError
+from metier.registry.blobs import LARGEST_CACHED
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import MAX_PAGE, ListQuery
 from metier.registry.domain.records import Package, PackageFilters, PackageKind, PackageVisibility, Sort
@@ -16,12 +17,12 @@ from metier.registry.wire import DownloadStats, PublishReceipt, ReleaseFinding, 
 
 from . import views
 from .markdown import skill_html
-from .responses import Headers, HttpResponse, json_response, text_response
+from .responses import Headers, HttpResponse, StreamedResponse, json_response, text_response
 from .routing import QueryParameter, RegistryRequest, Route
-from .uploads import read_archive
+from .uploads import receive_archive
 from .views import badge_svg, chart_svg
 
-__all__ = ["immutable_headers", "list_query", "package_routes"]
+__all__ = ["archive_cache", "list_query", "package_routes"]
 
 _NUMBER = {"type": "integer", "minimum": 1}
 _VERSION = QueryParameter("version", "an exact version, a tag such as beta, or a range; default: the newest")
@@ -48,14 +49,19 @@ _PUBLISH = (
     ),
 )
 _MOST_DAYS = 365
+_ZIP = b"application/zip"
 _SANDBOXED = (b"content-security-policy", b"default-src 'none'; sandbox")
+_PUBLIC: Headers = ((b"cache-control", b"public, max-age=300, must-revalidate"),)
 _PRIVATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
 
 
-def immutable_headers(package: Package) -> Headers:
-    """Returns the cache headers of an archive, which never changes; a private one may not be cached by proxies."""
-    who = b"public" if package.visibility == PackageVisibility.PUBLIC else b"private"
-    return ((b"cache-control", who + b", max-age=31536000, immutable"),)
+def archive_cache(package: Package) -> Headers:
+    """Returns the cache headers of the archive of one version.
+
+    Its bytes never change, but it may become private, quarantined or deleted: a cache keeps a public one for five minutes and
+    then asks again with its ETag, which costs no archive. A private one is asked for each time.
+    """
+    return _PUBLIC if package.visibility == PackageVisibility.PUBLIC else _PRIVATE
 
 
 def package_routes(kind: PackageKind) -> tuple[Route, ...]:
@@ -193,6 +199,12 @@ def int_parameter(request: RegistryRequest, name: str, default: int, most: int) 
     return int(text)
 
 
+class _Archive(NamedTuple):
+    version: str
+    digest: str
+    size: int
+
+
 class _Packages:
     def __init__(self, kind: PackageKind) -> None:
         self.kind = kind
@@ -211,31 +223,39 @@ class _Packages:
         if not version:
             package = await request.registry.queries.find_package(request.caller, self.kind, request.params["name"])
             if package.version:
-                return await self._send(request, package, package.version, package.archive, _PRIVATE)
+                return await self._send(request, package, _Archive(package.version, package.archive, package.size), _PRIVATE)
         package, release = await request.registry.queries.release(request.caller, self.kind, request.params["name"], version)
-        return await self._send(request, package, release.version, release.archive, _PRIVATE)
+        return await self._send(request, package, _Archive(release.version, release.archive, release.size), _PRIVATE)
 
     async def archive(self, request: RegistryRequest) -> HttpResponse:
         version = request.params["archive"].removesuffix(".zip")
         if version == request.params["archive"]:
             raise NotFoundError(f"there is nothing at {request.scope['path'][:200]!r}", hint="an archive is called VERSION.zip")
-        package, release = await request.registry.queries.release(request.caller, self.kind, request.params["name"], version)
-        if release.version != version:
-            raise NotFoundError(f"{package.name} has no version {version[:80]!r}", hint="write the version whole")
-        return await self._send(request, package, version, release.archive, immutable_headers(package))
+        queries, name = request.registry.queries, request.params["name"]
+        package = await queries.find_package(request.caller, self.kind, name)
+        if version == package.version:
+            # The row of the package has all that the newest version needs.
+            found = _Archive(version, package.archive, package.size)
+        else:
+            package, release = await queries.release(request.caller, self.kind, name, version)
+            if release.version != version:
+                raise NotFoundError(f"{package.name} has no version {version[:80]!r}", hint="write the version whole")
+            found = _Archive(version, release.archive, release.size)
+        return await self._send(request, package, found, archive_cache(package))
 
-    async def _send(
-        self, request: RegistryRequest, package: Package, version: str, archive: str, cache: Headers
-    ) -> HttpResponse:
-        registry = request.registry
-        filename, headers = _archive_headers(package.name, version, archive)
+    async def _send(self, request: RegistryRequest, package: Package, found: _Archive, cache: Headers) -> HttpResponse:
+        registry, archive = request.registry, found.digest
+        filename, headers = _archive_headers(package.name, found.version, archive)
         link = None if registry.options.proxy_blobs else await registry.queries.link(archive, filename=filename)
         if request.scope["method"] == "GET":
-            registry.downloads.count(package.id, version, request.caller)
+            registry.downloads.count(package.id, found.version, request.caller)
         if link:
             return HttpResponse(b"", content_type=b"text/plain", status=302, headers=((b"location", link.encode()), *_PRIVATE))
-        data = await registry.queries.archive(archive)
-        return HttpResponse(data, content_type=b"application/zip", tag=b'"%s"' % archive.encode(), headers=(*cache, *headers))
+        tag, headers = b'"%s"' % archive.encode(), (*cache, *headers)
+        if found.size > LARGEST_CACHED:
+            pieces = registry.queries.archive_chunks(archive)
+            return await StreamedResponse(pieces, found.size, content_type=_ZIP, tag=tag, headers=headers).start()
+        return HttpResponse(await registry.queries.archive(archive), content_type=_ZIP, tag=tag, headers=headers)
 
     async def publish(self, request: RegistryRequest) -> HttpResponse:
         parameters = request.query_params
@@ -245,15 +265,15 @@ class _Packages:
         registry = request.registry
         # Checked before the upload is read, so that a refused caller does not send the archive.
         registry.publisher.namespace(request.caller, parameters.get("namespace", ""))
-        data, fields = await read_archive(request, limit=registry.options.upload_bytes)
-        intent = PublishRequest(
-            kind=self.kind,
-            namespace=parameters.get("namespace", "") or fields.get("namespace", ""),
-            visibility=PackageVisibility(visibility) if visibility else None,
-            version=parameters.get("version") or fields.get("version") or None,
-            dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
-        )
-        done = await registry.publisher.publish(request.caller, data, intent)
+        async with receive_archive(request, limit=registry.options.upload_bytes) as upload:
+            intent = PublishRequest(
+                kind=self.kind,
+                namespace=parameters.get("namespace", "") or upload.fields.get("namespace", ""),
+                visibility=PackageVisibility(visibility) if visibility else None,
+                version=parameters.get("version") or upload.fields.get("version") or None,
+                dry_run=parameters.get("dry_run", "0") not in ("0", "", "false"),
+            )
+            done = await registry.publisher.publish(request.caller, upload.read, intent)
         return json_response(views.publish_receipt(done, request.base), status=201 if done.created else 200, headers=_PRIVATE)
 
     async def versions(self, request: RegistryRequest) -> HttpResponse:
@@ -283,7 +303,9 @@ class _Packages:
         _, release = await queries.release(
             request.caller, self.kind, request.params["name"], request.query_params.get("version", "")
         )
-        html = await asyncio.to_thread(skill_html, await queries.text(self.kind, release))
+        documents = request.scope["metier.app"].documents
+        key = f"{self.kind} {release.archive}"
+        html = await documents.readme(key, skill_html, lambda: queries.text(self.kind, release))
         return text_response(html, content_type=b"text/html; charset=utf-8", headers=(*_PRIVATE, _SANDBOXED))
 
     async def scan(self, request: RegistryRequest) -> HttpResponse:

@@ -14,6 +14,7 @@ Allowed = tuple[int, int, int]
 """Limit, remaining requests (negative when exceeded), and seconds until the next window."""
 _WINDOW = 60
 _MAX_FAILED = 60
+_MOST_CLIENTS = 100_000
 
 
 class RateLimiter:
@@ -38,16 +39,11 @@ class RateLimiter:
             self._window = now // _WINDOW
             self._counts.clear()
         key = (rate, client)
+        if len(self._counts) >= _MOST_CLIENTS and key not in self._counts:
+            # More clients than one worker has in a minute: the rest share one count, so that memory stays bounded.
+            key = (rate, "")
         count = self._counts[key] = self._counts.get(key, 0) + 1
         return limit, limit - count, _WINDOW - now % _WINDOW
-
-    def peek(self, rate: str, client: str) -> Allowed | None:
-        """Returns the state of a limit without counting a request."""
-        limit = self._rates[rate][0]
-        now = int(self._seconds())
-        if now // _WINDOW != self._window:
-            return None
-        return limit, limit - self._counts.get((rate, client), 0), _WINDOW - now % _WINDOW
 
 
 def as_headers(allowed: Allowed) -> Headers:

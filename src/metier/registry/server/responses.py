@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, MutableMapping
+import io
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
 
-__all__ = ["Headers", "HttpResponse", "cacheable_response", "json_response", "text_response"]
+__all__ = ["Headers", "HttpResponse", "StreamedResponse", "cacheable_response", "json_response", "text_response"]
 
 Scope = MutableMapping[str, Any]  # Any: ASGI
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -19,6 +22,8 @@ _encode = msgspec.json.Encoder().encode
 JSON = b"application/json"
 _REVALIDATE: Headers = ((b"cache-control", b"private, no-cache"), (b"vary", b"authorization, cookie"))
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
+_PIECE = 64 * 1024
+_IN_MEMORY = 1024 * 1024
 
 
 class HttpResponse:
@@ -44,7 +49,66 @@ class HttpResponse:
         if scope["method"] == "HEAD":
             body = b""
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        if len(body) <= _PIECE:
+            await send({"type": "http.response.body", "body": body})
+            return
+        # A response is sent once; nothing else may keep a body that waits on the disk.
+        self.body = b""
+        pieces = _send_pieces(send, body)
+        del body
+        await pieces
+
+
+class StreamedResponse(HttpResponse):
+    """An ASGI application that sends a body of a known size in pieces, which are read one at a time."""
+
+    __slots__ = ("pieces", "size")
+
+    def __init__(
+        self, pieces: AsyncIterator[bytes], size: int, *, content_type: bytes, headers: Headers = (), tag: bytes
+    ) -> None:
+        super().__init__(b"", content_type=content_type, headers=headers, tag=tag)
+        self.pieces = pieces
+        self.size = size
+
+    async def start(self) -> StreamedResponse:
+        """Reads the first piece, so that a missing archive is an error response and not half of one."""
+        self.body = await anext(self.pieces)
+        return self
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, more: Headers = ()) -> None:
+        if _matches_etag(scope, self.tag):
+            self.body = b""
+            await super().__call__(scope, receive, send, more)
+            return
+        headers = [
+            (b"content-type", self.content_type), (b"content-length", b"%d" % self.size), _NOSNIFF, *self.headers, *more,
+            (b"etag", self.tag),
+        ]  # fmt: skip
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        async for piece in self.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_pieces(send: Send, body: bytes) -> None:
+    """Sends a body in pieces: the server waits for a slow reader between two of them, instead of keeping all that is left.
+
+    A large one waits on the disk, for there may be many slow readers.
+    """
+    size = len(body)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) if size > _IN_MEMORY else io.BytesIO(body) as file:
+        if size > _IN_MEMORY:
+            await asyncio.to_thread(file.write, body)
+            file.seek(0)
+        del body
+        while piece := file.read(_PIECE):
+            size -= len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": size > 0})
 
 
 def json_response(value: object, *, status: int = 200, headers: Headers = _REVALIDATE) -> HttpResponse:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import resource
 from collections.abc import Callable
-from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+import msgspec
 import uvicorn
 
 from metier.registry.domain.admission import ReleaseScan
 from metier.registry.domain.records import ScanStatus
-from metier.registry.domain.registry import RequestRates, ServerOptions, open_registry
+from metier.registry.domain.registry import ServerOptions, open_registry
 from metier.registry.store.server_lock import hold_for_server
 from metier.scan import scan
 from metier.spec import Files
 
 from .app import RegistryApp, create_app
+from .client_address import TrustedProxies
+from .http_protocol import ConnectionGate, LimitedHttpProtocol
 
-__all__ = ["scan_release", "serve", "worker_app"]
+__all__ = ["scan_release", "serve", "uvicorn_options", "worker_app"]
 
 _OPTIONS_VARIABLE = "METIER_REGISTRY_OPTIONS"
+_MOST_FILES = 16_384
 
 
 def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_ready: Callable[[str | None], None]) -> None:
@@ -32,24 +36,35 @@ def serve(options: ServerOptions, *, host: str, port: int, workers: int, on_read
     """
     with hold_for_server(options.db):
         on_ready(asyncio.run(_prepare(options)))
+        _raise_file_limit()
         _run(options, host=host, port=port, workers=workers)
 
 
 def _run(options: ServerOptions, *, host: str, port: int, workers: int) -> None:
-    common: dict[str, Any] = {"host": host, "port": port, "access_log": False, "log_level": "warning", "server_header": False,
-              "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "lifespan": "on"}  # fmt: skip
+    common = {"host": host, "port": port, **uvicorn_options(options)}
     if workers == 1:
         uvicorn.run(create_app(options, scanner=scan_release), **common)
         return
-    os.environ[_OPTIONS_VARIABLE] = json.dumps(asdict(options))
+    os.environ[_OPTIONS_VARIABLE] = msgspec.json.encode(options).decode()
     uvicorn.run(f"{__name__}:worker_app", factory=True, workers=workers, **common)
+
+
+def uvicorn_options(options: ServerOptions) -> dict[str, Any]:  # Any: options of uvicorn
+    """Returns the options of uvicorn for a registry, with the limits of its connections."""
+    limits = options.connections
+    gate = ConnectionGate(limits, TrustedProxies(options.trust_proxy))
+    return {
+        "access_log": False, "log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 10, "lifespan": "on",
+        "http": partial(LimitedHttpProtocol, gate=gate), "timeout_keep_alive": limits.idle_seconds, "ws": "none",
+        # The application reads X-Forwarded-For itself; uvicorn would believe it from any process of this machine.
+        "proxy_headers": False,
+    }  # fmt: skip
 
 
 def worker_app() -> RegistryApp:
     """Returns the application of one of several workers, with the options of the parent process."""
-    fields = json.loads(os.environ[_OPTIONS_VARIABLE])
-    rates = RequestRates(**{name: tuple(value) for name, value in fields.pop("rates").items()})
-    return create_app(ServerOptions(**fields, rates=rates), scanner=scan_release)
+    options = msgspec.json.decode(os.environ[_OPTIONS_VARIABLE], type=ServerOptions)
+    return create_app(options, scanner=scan_release)
 
 
 def scan_release(files: Files, *, name: str) -> ReleaseScan:
@@ -64,3 +79,11 @@ async def _prepare(options: ServerOptions) -> str | None:
         return await registry.tokens.create_first(now=registry.clock())
     finally:
         await registry.close()
+
+
+def _raise_file_limit() -> None:
+    """Every connection needs a descriptor, and the usual soft limit of 1,024 is lower than what the kernel allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -9,9 +9,17 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-__all__ = ["Engine", "Row", "RowReader", "SnapshotReader", "Transaction"]
+from metier.errors import UsageError
+
+__all__ = ["Engine", "Row", "RowReader", "SnapshotReader", "Transaction", "unstorable"]
 
 Row = tuple[Any, ...]  # Any: the columns depend on the statement
+
+
+def unstorable(error: Exception) -> UsageError:
+    """Returns the error for a value that a database cannot hold: a NUL or half a surrogate pair, or too large a number."""
+    reason = str(error).strip().splitlines()[0][:200]
+    return UsageError(f"the database cannot store a value of this request: {reason}", hint="remove unusual characters")
 
 
 class RowReader(Protocol):

@@ -16,7 +16,7 @@ from metier.registry.domain.records import (
     Signature,
 )
 from metier.registry.domain.search_terms import document_terms, forms
-from metier.spec import Version, newest_version
+from metier.spec import Version, is_name, newest_version
 
 from .engine import Engine, RowReader, Transaction
 from .search_index import write_words
@@ -45,6 +45,9 @@ class PackageRows:
     engine: Engine
 
     async def find_package(self, kind: str, name: str) -> Package | None:
+        # Nothing else can exist, and an engine may keep the names that it was asked for.
+        if not is_name(name):
+            return None
         row = await self.engine.find_package(PACKAGE_COLUMNS, kind, name)
         return Package(*row) if row else None
 

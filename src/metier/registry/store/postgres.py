@@ -15,9 +15,9 @@ from functools import lru_cache
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from metier.errors import UnavailableError
+from metier.errors import UnavailableError, UsageError
 
-from .engine import Row, SnapshotReader, Transaction
+from .engine import Row, SnapshotReader, Transaction, unstorable
 
 __all__ = ["PostgresEngine"]
 
@@ -30,6 +30,7 @@ _BATCH = 500
 _BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[Row]]
 LookupKey = tuple[str, str]
+_Batch = dict[LookupKey, asyncio.Future[Row | None]]
 
 
 class PostgresEngine:
@@ -37,7 +38,7 @@ class PostgresEngine:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._lookups: dict[LookupKey, asyncio.Future[Row | None]] = {}
+        self._lookups: _Batch = {}
         self._lookup_task: asyncio.Task[None] | None = None
         self._unavailable_until = 0.0
 
@@ -97,11 +98,15 @@ class PostgresEngine:
         )
         names = columns.split(", ")
         kind_at, name_at = names.index("kind"), names.index("name")
+        alone: list[_Batch] = []
         try:
-            while self._lookups:
-                batch = dict(list(self._lookups.items())[:_BATCH])
-                for key in batch:
-                    del self._lookups[key]
+            while alone or self._lookups:
+                if alone:
+                    batch = alone.pop()
+                else:
+                    batch = dict(list(self._lookups.items())[:_BATCH])
+                    for key in batch:
+                        del self._lookups[key]
                 try:
                     with _translate_errors():
                         rows = await self._read(sql, ([kind for kind, _ in batch], [name for _, name in batch]))
@@ -109,11 +114,14 @@ class PostgresEngine:
                     for key, waiting in batch.items():
                         if not waiting.done():
                             waiting.set_result(found.get(key))
+                except UsageError as error:
+                    if len(batch) == 1:
+                        _fail(batch, error)
+                    else:
+                        # One key that the database refuses must not fail the others: each is looked up alone.
+                        alone = [*({key: waiting} for key, waiting in batch.items()), *alone]
                 except BaseException as error:
-                    for waiting in batch.values():
-                        if not waiting.done():
-                            waiting.set_exception(error)
-                            waiting.exception()
+                    _fail(batch, error)
                     if not isinstance(error, Exception):
                         raise
         finally:
@@ -168,6 +176,13 @@ class _PostgresTransaction:
                 await cursor.executemany(_to_psycopg(sql), held)
 
 
+def _fail(batch: _Batch, error: BaseException) -> None:
+    for waiting in batch.values():
+        if not waiting.done():
+            waiting.set_exception(error)
+            waiting.exception()
+
+
 @lru_cache(maxsize=512)
 def _to_psycopg(sql: str) -> bytes:
     return sql.replace("%", "%%").replace("?", "%s").encode()
@@ -179,6 +194,8 @@ def _translate_errors() -> Iterator[None]:
         yield
     except _BROKEN as error:
         raise _unavailable(error) from error
+    except (psycopg.DataError, UnicodeEncodeError) as error:
+        raise unstorable(error) from error
 
 
 def _unavailable(error: Exception) -> UnavailableError:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from metier.errors import UnavailableError
 from metier.sources import open_sqlite
 
-from .engine import Row, SnapshotReader, Transaction
+from .engine import Row, SnapshotReader, Transaction, unstorable
 
 __all__ = ["SqliteEngine"]
 
@@ -42,7 +42,7 @@ class SqliteEngine:
         self._write_lock = asyncio.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
-        self._cached: dict[tuple[str, str], Row | None] = {}
+        self._cached: dict[tuple[str, str], Row] = {}
         self._cached_version = -1
 
     async def rows(self, sql: str, arguments: Sequence[object] = (), *, slow: bool = False) -> list[Row]:
@@ -67,10 +67,14 @@ class SqliteEngine:
             if version != self._cached_version or len(self._cached) > _MOST_CACHED:
                 self._cached.clear()
                 self._cached_version = version
-            if key not in self._cached:
+            row = self._cached.get(key)
+            if row is None:
                 # The version is read before the row, so a commit between the two empties the cache at the next read.
-                self._cached[key] = reader.execute(f"select {columns} from package where kind = ? and name = ?", key).fetchone()
-            return self._cached[key]
+                row = reader.execute(f"select {columns} from package where kind = ? and name = ?", key).fetchone()
+                if row is not None:
+                    # Unknown names are not kept: there is no end to them.
+                    self._cached[key] = row
+            return row
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
@@ -185,6 +189,8 @@ def _translate_errors() -> Iterator[None]:
         raise _unavailable(error) from error
     except OSError as error:
         raise _error(f"{(error.strerror or str(error)).lower()}") from error
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise unstorable(error) from error
 
 
 def _begin(writer: sqlite3.Connection, durable: bool) -> None:

@@ -1,21 +1,31 @@
-"""The differences between two releases, file by file, as table rows.
+"""The differences between two releases, file by file, as a page fragment.
 
-Sizes are limited: comparing two long texts takes quadratic time, and any user can publish them.
+Sizes are limited: comparing two long texts takes quadratic time, and any user can publish them. It still runs in a process
+with a budget, like everything that is made from the files of a release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
+from metier.registry.wire import FileRow
 from metier.values import dataclass, field
 
-__all__ = ["DiffRow", "FileDiff", "diff_files"]
+from .templates import render_fragment
+
+__all__ = ["DiffRow", "FileDiff", "diff_files", "diff_html", "differing_paths"]
 
 _LARGEST = 256 * 1024
 _MOST_LINES = 4_000
 _MOST_FILES = 100
+_MOST_LISTED = 500
+_MOST_ROWS = 4_000
+_MOST_TEXT = 512 * 1024
 _CONTEXT_LINES = 3
+_FULL = "Not shown: the page has reached its limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +47,57 @@ class FileDiff:
     """The reason if there are no rows."""
 
 
-def diff_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> list[FileDiff]:
-    """Returns the files that differ, sorted by path. The first hundred are compared line by line."""
-    differing = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-    return [_change(path, old.get(path), new.get(path), place < _MOST_FILES) for place, path in enumerate(differing)]
+def diff_html(old: bytes, new: bytes, paths: Sequence[str]) -> str:
+    """Compares these files of two archives, and returns the comparison as HTML."""
+    with zipfile.ZipFile(io.BytesIO(old)) as before, zipfile.ZipFile(io.BytesIO(new)) as after:
+        changes = diff_files(paths, lambda path: _read(before, path), lambda path: _read(after, path))
+        return render_fragment("diff_files.html", changes=list(changes))
 
 
-def _change(path: str, old: bytes | None, new: bytes | None, compare: bool) -> FileDiff:
-    status = "added" if old is None else "removed" if new is None else "changed"
+def differing_paths(old: Iterable[FileRow], new: Iterable[FileRow]) -> list[str]:
+    """Returns the files that differ, by their digests, sorted by path."""
+    hashes = {row.path: row.sha256 for row in old}, {row.path: row.sha256 for row in new}
+    return sorted(path for path in {*hashes[0], *hashes[1]} if hashes[0].get(path) != hashes[1].get(path))
+
+
+def diff_files(
+    paths: Iterable[str], old: Callable[[str], bytes | None], new: Callable[[str], bytes | None]
+) -> Iterator[FileDiff]:
+    """Yields the comparison of each file. Files and rows beyond the limits of one page are named only."""
+    rows, text, is_full = 0, 0, False
+    for place, path in enumerate(paths):
+        if place >= _MOST_LISTED:
+            yield FileDiff("…", "changed", note="More files differ; download both archives to compare them.")
+            return
+        before, after = old(path), new(path)
+        if is_full or place >= _MOST_FILES:
+            yield FileDiff(path, _status(before, after), note=_FULL)
+            continue
+        change = _change(path, before, after)
+        rows += len(change.rows)
+        text += sum(len(row.text) for row in change.rows)
+        is_full = rows > _MOST_ROWS or text > _MOST_TEXT
+        yield FileDiff(path, change.status, note=_FULL) if is_full else change
+
+
+def _read(archive: zipfile.ZipFile, path: str) -> bytes | None:
+    """Returns a file; of a large one only so much that it is seen to be too large."""
+    try:
+        with archive.open(path) as stream:
+            return stream.read(_LARGEST + 1)
+    except KeyError:
+        return None
+
+
+def _status(old: bytes | None, new: bytes | None) -> str:
+    return "added" if old is None else "removed" if new is None else "changed"
+
+
+def _change(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
+    status = _status(old, new)
     before, after = _lines(old), _lines(new)
     if before is None or after is None:
-        return FileDiff(
-            path, status, note=f"Not shown: not a text file, or too large ({len(old or b''):,} to {len(new or b''):,} bytes)."
-        )
-    if not compare:
-        return FileDiff(path, status, note="Not shown: too many files differ.")
+        return FileDiff(path, status, note=f"Not shown: not a text file, or larger than {_LARGEST:,} bytes.")
     return FileDiff(path, status, rows=list(_rows(before, after)))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
@@ -14,12 +12,13 @@ from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import PackageFilters, PackageKind, PackageVisibility, Sort
 from metier.registry.server import views
+from metier.registry.server.request_checks import is_same_origin
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
-from metier.registry.server.uploads import read_archive
+from metier.registry.server.uploads import read_form, receive_archive
 from metier.registry.wire import AbuseReport, PublishReceipt
 
-from .templates import form_field, redirect, render_page, with_status
+from .templates import redirect, render_page, with_status
 
 __all__ = [
     "account", "admin", "create_token", "log_in", "log_out", "login_form", "publish", "publish_form", "quarantine",
@@ -37,10 +36,10 @@ async def login_form(request: RegistryRequest) -> HttpResponse:
 
 async def log_in(request: RegistryRequest) -> ASGIApp:
     # Requests without a cookie skip the application's origin check, so it happens here.
-    if urlsplit(request.headers.get("origin", "")).netloc != urlsplit(request.base).netloc:
+    if not is_same_origin(request.headers.get("origin", ""), request.base):
         raise RefusedError("the form was not sent from a page of this registry", rule="origin", hint="log in on the login page")
-    form = await request.form()
-    text, target = form_field(form, "token"), _local_path(form_field(form, "next"))
+    form = await read_form(request)
+    text, target = form.get("token", ""), _local_path(form.get("next", ""))
     try:
         if not text:
             raise UnauthenticatedError("no token", hint="enter a token")
@@ -67,14 +66,14 @@ async def publish_form(request: RegistryRequest) -> HttpResponse:
 async def publish(request: RegistryRequest) -> ASGIApp:
     _require_token(request, "publish")
     try:
-        data, fields = await read_archive(request, limit=request.registry.options.upload_bytes)
-        visibility = fields.get("visibility", "")
-        dry_run = fields.get("dry_run", "0") == "1"
-        options = PublishRequest(
-            kind=PackageKind.SKILL, namespace=fields.get("namespace", "").strip(), dry_run=dry_run,
-            visibility=PackageVisibility(visibility) if visibility in tuple(PackageVisibility) else None,
-        )  # fmt: skip
-        done = await request.registry.publisher.publish(request.caller, data, options)
+        async with receive_archive(request, limit=request.registry.options.upload_bytes) as upload:
+            visibility = upload.fields.get("visibility", "")
+            dry_run = upload.fields.get("dry_run", "0") == "1"
+            options = PublishRequest(
+                kind=PackageKind.SKILL, namespace=upload.fields.get("namespace", "").strip(), dry_run=dry_run,
+                visibility=PackageVisibility(visibility) if visibility in tuple(PackageVisibility) else None,
+            )  # fmt: skip
+            done = await request.registry.publisher.publish(request.caller, upload.read, options)
     except MetierError as error:
         return _publish_page(request, error=error)
     if dry_run:
@@ -97,26 +96,22 @@ def _publish_page(
 
 
 async def yank(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
+    form = await read_form(request)
     name = request.params["name"]
-    version, reason = form_field(form, "version"), form_field(form, "reason")
+    version, reason = form.get("version", ""), form.get("reason", "")
     await request.registry.ownership.yank(request.caller, PackageKind.SKILL, name, version, reason=reason)
     return redirect(f"/skill/{name}/versions")
 
 
 async def unyank(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
-    await request.registry.ownership.unyank(
-        request.caller, PackageKind.SKILL, request.params["name"], form_field(form, "version")
-    )
+    form = await read_form(request)
+    await request.registry.ownership.unyank(request.caller, PackageKind.SKILL, request.params["name"], form.get("version", ""))
     return redirect(f"/skill/{request.params['name']}/versions")
 
 
 async def report(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
-    sent = AbuseReport(
-        reason=form_field(form, "reason"), details=form_field(form, "details"), version=form_field(form, "version")
-    )
+    form = await read_form(request)
+    sent = AbuseReport(reason=form.get("reason", ""), details=form.get("details", ""), version=form.get("version", ""))
     await request.registry.moderation.report(request.caller, PackageKind.SKILL, request.params["name"], sent)
     return render_page(request, "report_sent.html", name=request.params["name"])
 
@@ -134,17 +129,17 @@ async def account(request: RegistryRequest, *, new_token: str = "", error: Metie
 
 
 async def create_token(request: RegistryRequest) -> HttpResponse:
-    form = await request.form()
+    form = await read_form(request)
     try:
         now = request.registry.clock()
-        days = form_field(form, "days")
-        if days and not (days.isascii() and days.isdigit() and 0 < int(days) <= 3650):
+        days = form.get("days", "")
+        if days and not (days.isascii() and days.isdigit() and len(days) < 5 and 0 < int(days) <= 3650):
             raise UsageError(f"invalid number of days {days[:20]!r}", hint="use 1 to 3650, or leave it empty")
         text, _ = await request.registry.tokens.create(
             request.caller,
-            holder=form_field(form, "holder"),
-            scopes=tuple(form_field(form, "scopes").replace(",", " ").split()),
-            note=form_field(form, "note"),
+            holder=form.get("holder", ""),
+            scopes=tuple(form.get("scopes", "").replace(",", " ").split()),
+            note=form.get("note", ""),
             expires=now + int(days) * _DAY_MS if days else None,
             now=now,
         )
@@ -155,8 +150,8 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
 
 
 async def revoke_token(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
-    number = form_field(form, "token")
+    form = await read_form(request)
+    number = form.get("token", "")
     if number.isascii() and number.isdigit() and len(number) < 18:
         await request.registry.tokens.revoke(request.caller, int(number), now=request.registry.clock())
     return redirect("/account")
@@ -174,8 +169,8 @@ async def admin(request: RegistryRequest) -> HttpResponse:
 
 
 async def resolve_report(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
-    number, state, note = form_field(form, "report"), form_field(form, "state"), form_field(form, "note")
+    form = await read_form(request)
+    number, state, note = form.get("report", ""), form.get("state", ""), form.get("note", "")
     if not (number.isascii() and number.isdigit() and len(number) < 18):
         raise UsageError(f"unknown report {number[:20]!r}", hint="see the list of reports")
     moderation = request.registry.moderation
@@ -187,16 +182,16 @@ async def resolve_report(request: RegistryRequest) -> ASGIApp:
 
 
 async def quarantine(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
+    form = await read_form(request)
     await request.registry.moderation.quarantine(
-        request.caller, PackageKind.SKILL, form_field(form, "name"), reason=form_field(form, "reason")
+        request.caller, PackageKind.SKILL, form.get("name", ""), reason=form.get("reason", "")
     )  # fmt: skip
     return redirect("/admin")
 
 
 async def release_quarantined(request: RegistryRequest) -> ASGIApp:
-    form = await request.form()
-    await request.registry.moderation.release(request.caller, PackageKind.SKILL, form_field(form, "name"))
+    form = await read_form(request)
+    await request.registry.moderation.release(request.caller, PackageKind.SKILL, form.get("name", ""))
     return redirect("/admin")
 
 

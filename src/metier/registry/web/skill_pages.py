@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
-import zipfile
+from html import escape
 
 from markupsafe import Markup
 
@@ -16,9 +14,10 @@ from metier.registry.server.markdown import skill_html
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.views import chart_svg
+from metier.registry.workers import WorkBudgetError
 from metier.values import dataclass
 
-from .diff import diff_files
+from .diff import diff_html, differing_paths
 from .templates import render_page
 
 __all__ = ["diff", "file", "files", "overview", "security", "versions"]
@@ -42,7 +41,10 @@ async def overview(request: RegistryRequest) -> HttpResponse:
     queries = request.registry.queries
     package, release = await _requested(request)
     # Both are safe markup: the readme is sanitised, and the chart contains numbers and an escaped name.
-    readme = Markup(await asyncio.to_thread(skill_html, await queries.text(PackageKind.SKILL, release)))  # noqa: S704
+    documents = request.scope["metier.app"].documents
+    key = f"{PackageKind.SKILL} {release.archive}"
+    html = await documents.readme(key, skill_html, lambda: queries.text(PackageKind.SKILL, release))
+    readme = Markup(html)  # noqa: S704
     chart = Markup(chart_svg(await queries.days(package, days=_DAYS), title=package.name))  # noqa: S704
     return _tab(
         request, "overview.html", "", package, release, readme=readme, chart=chart, owners=await queries.owners(package),
@@ -78,9 +80,21 @@ async def diff(request: RegistryRequest) -> HttpResponse:
     name, queries = request.params["name"], request.registry.queries
     package, new = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("to", ""))
     _, old = await queries.release(request.caller, PackageKind.SKILL, name, request.query_params.get("from", ""))
-    archives = await queries.archive(old.archive), await queries.archive(new.archive)
-    found = await asyncio.to_thread(lambda: diff_files(_unpack(archives[0]), _unpack(archives[1])))
-    return _tab(request, "diff.html", "versions", package, new, old=old.version, new=new.version, changes=found)
+    changed = differing_paths(views.details(old).files, views.details(new).files)
+
+    async def load() -> tuple[bytes, bytes, list[str]]:
+        return await queries.archive(old.archive), await queries.archive(new.archive), changed
+
+    documents = request.scope["metier.app"].documents
+    try:
+        html = await documents.html(f"diff {old.archive} {new.archive}", diff_html, load) if changed else ""
+    except WorkBudgetError as error:
+        html = f'<p class="empty">Not shown: {escape(str(error))}; {escape(error.hint)}.</p>'
+    # Safe: a template made it, or it was escaped above.
+    found = Markup(html)  # noqa: S704
+    return _tab(
+        request, "diff.html", "versions", package, new, old=old.version, new=new.version, changes=found, changed=bool(changed)
+    )
 
 
 async def security(request: RegistryRequest) -> HttpResponse:
@@ -138,8 +152,3 @@ def _as_lines(data: bytes) -> tuple[list[str] | None, str]:
     if b"\0" in data:
         return None, "Not a text file."
     return data.decode("utf-8", "replace").splitlines(), ""
-
-
-def _unpack(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {member.filename: archive.read(member) for member in archive.infolist() if not member.is_dir()}

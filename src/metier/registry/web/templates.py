@@ -10,7 +10,6 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import RedirectResponse
@@ -23,7 +22,7 @@ from metier.registry.server.error_responses import status_of
 from metier.registry.server.responses import Headers, HttpResponse, text_response
 from metier.registry.server.routing import RegistryRequest
 
-__all__ = ["form_field", "redirect", "render_error", "render_page", "static_file", "with_status"]
+__all__ = ["redirect", "render_error", "render_fragment", "render_page", "static_file", "with_status"]
 
 _HTML = b"text/html; charset=utf-8"
 _POLICY = (
@@ -55,6 +54,11 @@ def render_page(request: RegistryRequest, template: str, /, **values: object) ->
         )
     )
     return text_response(text, content_type=_HTML, headers=_GUARDED)
+
+
+def render_fragment(template: str, /, **values: object) -> str:
+    """Renders a part of a page that does not depend on the request."""
+    return _templates().get_template(template).render(**values)
 
 
 def with_status(response: HttpResponse, error: MetierError | None) -> HttpResponse:
@@ -133,8 +137,3 @@ def _day(time: Millis) -> str:
 
 def _format_time(time: Millis) -> str:
     return f"{_time(time):%Y-%m-%d %H:%M:%S}"
-
-
-def form_field(form: Any, name: str) -> str:  # Any: starlette's form, whose values may be files
-    value = form.get(name, "")
-    return value.strip() if isinstance(value, str) else ""
