@@ -9,16 +9,19 @@ from metier.registry.blobs import CachedBlobs, open_blobs
 from metier.registry.store import open_store
 from metier.values import dataclass, field
 
-from .access import Tokens
 from .admission import ReleaseScanner
 from .download_counts import DownloadCounter
+from .failed_logins import FailedLogins
+from .file_uploads import FileUploads
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
 from .publish import Publisher
 from .queries import Queries
 from .records import Millis
+from .sessions import Sessions
 from .signatures import Signatures
+from .tokens import Tokens
 
 __all__ = ["Registry", "RequestRates", "ServerOptions", "now_millis", "open_registry"]
 
@@ -73,6 +76,9 @@ class Registry:
     moderation: Moderation
     signatures: Signatures
     tokens: Tokens
+    sessions: Sessions
+    failed_logins: FailedLogins
+    uploads: FileUploads
     downloads: DownloadCounter
     scanner: ReleaseScanner | None
 
@@ -108,6 +114,9 @@ async def open_registry(
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
             tokens=Tokens(store),
+            sessions=Sessions(store),
+            failed_logins=FailedLogins(store, clock),
+            uploads=FileUploads(store, blobs, clock),
             downloads=await DownloadCounter.start(store, store, clock),
             scanner=scanner,
         )

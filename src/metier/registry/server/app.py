@@ -11,12 +11,10 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
+from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry import web
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import ReleaseScanner
@@ -24,6 +22,7 @@ from metier.registry.domain.records import PackageKind
 from metier.registry.domain.registry import Registry, ServerOptions, now_millis, open_registry
 
 from . import accounts, clawhub, discovery, error_responses, operations
+from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .operations import Metrics
 from .owners import owner_routes
@@ -32,11 +31,9 @@ from .rate_limits import RateLimiter, as_headers
 from .responses import Headers, HttpResponse
 from .routing import RegistryRequest, Route, Routes
 
-__all__ = ["COOKIE", "RegistryApp", "create_app"]
+__all__ = ["RegistryApp", "create_app"]
 
-COOKIE = "metier_token"
 _log = logging.getLogger("metier.registry")
-_READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def create_app(
@@ -119,7 +116,7 @@ class RegistryApp:
         except MetierError as error:
             response = self._problem(route, request, error)
         except Exception:
-            _log.exception("%s %s", scope["method"], scope["path"])
+            _log.exception("%s %s", scope["method"], redacted_path(scope["path"]))
             internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
             response = self._problem(route, request, internal)
         if type(response) is HttpResponse:
@@ -133,7 +130,7 @@ class RegistryApp:
     async def _respond(self, route: Route, request: RegistryRequest) -> tuple[ASGIApp, Headers]:
         headers = dict(request.scope["headers"])
         address = self._address(request.scope, headers)
-        token, from_cookie = _token(headers, request.params)
+        token = bearer_token(headers, request.params)
         if not route.rate:
             extra: Headers = ()
         else:
@@ -142,18 +139,11 @@ class RegistryApp:
             if allowed and allowed[1] < 0:
                 raise error_responses.TooManyRequestsError(limit=allowed[0], seconds=allowed[2])
             extra = as_headers(allowed) if allowed else ()
-        if from_cookie and route.method not in _READ_METHODS:
-            _check_origin(request, headers)
         try:
-            request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
+            request.caller = await authenticate(request, token, address=address)
         except UnauthenticatedError:
             self.limits.take("failed", address, has_token=False)
-            if not from_cookie or route.kind != "page":
-                raise
-            # Pages are public: an expired cookie only means that the user is not logged in.
-            request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
-            token = ""
-        request.token = token
+            raise
         return await route.endpoint(request), extra
 
     def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
@@ -184,31 +174,3 @@ def _base(scope: Scope) -> str:
             return f"{scope['scheme']}://{value.decode('latin-1')}"
     host, port = scope["server"]
     return f"{scope['scheme']}://{host}:{port}"
-
-
-def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
-    """Returns the token of a request, and whether it came from a cookie."""
-    if b"authorization" in headers:
-        scheme, _, text = headers[b"authorization"].decode("latin-1").strip().partition(" ")
-        if scheme.lower() != "bearer" or not text:
-            raise UnauthenticatedError("the Authorization header contains no token", hint="send `Authorization: Bearer mtr_…`")
-        return text.strip(), False
-    if "token" in params:
-        return params["token"], False
-    if b"cookie" in headers and COOKIE.encode() in headers[b"cookie"]:
-        try:
-            morsel = SimpleCookie(headers[b"cookie"].decode("latin-1")).get(COOKIE)
-        except CookieError:
-            morsel = None
-        if morsel and morsel.value:
-            return morsel.value, True
-    return "", False
-
-
-def _check_origin(request: RegistryRequest, headers: dict[bytes, bytes]) -> None:
-    """Refuses a change that is authorised by a cookie but was not sent from a page of this registry."""
-    origin = headers.get(b"origin", b"").decode("latin-1")
-    if urlsplit(origin).netloc != urlsplit(request.base).netloc:
-        raise RefusedError(
-            "the form was not sent from a page of this registry", rule="origin", hint="use the pages of the registry"
-        )

@@ -147,19 +147,15 @@ async def upload_url(request: RegistryRequest) -> HttpResponse:
     """Accepts each file before the release that names it. Unused files are garbage-collected later."""
     _check_may_upload(request)
     wanted = await read_json(request, UploadRequest)
-    if len(wanted.sha256) != 64:
-        raise UsageError("invalid sha256", hint="use 64 hex digits")
-    return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
+    ticket = await request.registry.uploads.ticket(request.caller, wanted.sha256)
+    return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{ticket}", "uploadTicket": ticket})
 
 
 async def upload(request: RegistryRequest) -> HttpResponse:
     _check_may_upload(request)
     data, _ = await read_archive(request, limit=request.registry.options.upload_bytes, subject="the file", empty=True)
-    name = hashlib.sha256(data).hexdigest()
-    if name != request.params["sha256"]:
-        raise UsageError("the file does not match its sha256", hint="upload it again")
-    await request.registry.publisher.store_file(name, data)
-    return json_response({"storageId": name})
+    await request.registry.uploads.store(request.caller, request.params["ticket"], data)
+    return json_response({"storageId": request.params["ticket"]})
 
 
 async def publish(request: RegistryRequest) -> HttpResponse:
@@ -167,11 +163,16 @@ async def publish(request: RegistryRequest) -> HttpResponse:
     request.registry.publisher.namespace(request.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
         raise UsageError(f"a release must have 1 to {_MOST_FILES} files", hint="remove files that the skill does not need")
-    members = [Member(each.path, await request.registry.publisher.read_file(each.storageId)) for each in wanted.files]
+    tickets = [each.storageId for each in wanted.files]
+    digests = await request.registry.uploads.digests(request.caller, tickets)
+    members = [
+        Member(each.path, await request.registry.blobs.get(digest)) for each, digest in zip(wanted.files, digests, strict=True)
+    ]
     data = pack(Contents(members))
     done = await request.registry.publisher.publish(
         request.caller, data, PublishRequest(namespace=wanted.ownerHandle, version=wanted.version), name=wanted.slug
     )
+    await request.registry.uploads.use(tickets)
     if done.package is None or done.release is None:
         raise AssertionError("a publish without dry_run returns a release")
     return json_response(
@@ -251,7 +252,7 @@ ROUTES = (
     _route("GET", "/skills", skills, "List skills."),
     _route("POST", "/skills", publish, "Publish uploaded files.", body=ReleaseUpload),
     _route("POST", "/skills/-/upload-url", upload_url, "Get the upload address of a file.", body=UploadRequest),
-    _route("POST", "/uploads/{sha256}", upload, "Upload one file.", body=bytes),
+    _route("POST", "/uploads/{ticket}", upload, "Upload one file.", body=bytes),
     _route("GET", "/skills/{slug}", skill, "One skill."),
     _route("DELETE", "/skills/{slug}", delete, "Delete a skill."),
     _route("POST", "/skills/{slug}/undelete", undelete, "Undo a deletion."),

@@ -14,6 +14,8 @@ Allowed = tuple[int, int, int]
 """Limit, remaining requests (negative when exceeded), and seconds until the next window."""
 _WINDOW = 60
 _MAX_FAILED = 60
+_REPORTS = (10, 60)
+"""Reports per minute, from one address and with one token."""
 
 
 class RateLimiter:
@@ -22,6 +24,7 @@ class RateLimiter:
             "read": rates.read,
             "download": rates.download,
             "write": rates.write,
+            "report": _REPORTS,
             "failed": (_MAX_FAILED, _MAX_FAILED),
         }
         self._seconds = seconds

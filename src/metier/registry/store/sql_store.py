@@ -15,6 +15,8 @@ from .migrate import migrate
 from .moderation import ModerationRows
 from .packages import PackageRows
 from .search import SearchRows
+from .sessions import SessionRows
+from .spellings import SpellingRows
 from .sqlite import SqliteEngine
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
@@ -22,7 +24,9 @@ __all__ = ["SqlStore", "open_engine", "open_store"]
 _BATCH = 1_000
 
 
-class SqlStore(PackageRows, SearchRows, ModerationRows, AccountRows, DownloadRows, JobRows):
+class SqlStore(
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, SessionRows, DownloadRows, JobRows
+):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
