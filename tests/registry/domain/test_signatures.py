@@ -156,3 +156,6 @@ def test_the_note_of_a_key_is_for_its_namespace(here: Site) -> None:
     here.post("/namespaces/acme/keys", token=own, json={"public": new_signing_key()[1], "note": "for project heron"})
     notes = {token: here.get("/namespaces/acme/keys", token=token).json()["keys"][0]["note"] for token in (own, "")}
     assert notes == {own: "for project heron", "": ""}
+    here.publish("pdf", "1.0.0", token=own)
+    shown = {token: "project heron" in here.get("/owner/acme", token=token).text for token in (own, "")}
+    assert shown == {own: True, "": False}
