@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,24 +91,18 @@ async def run(folder: Path, seed: int, *, requests: int, db: str = "") -> Counte
     return made.counts
 
 
-def test_two_users_neither_see_nor_change_what_is_the_others(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_two_users_neither_see_nor_change_what_is_the_others(tmp_path: Path) -> None:
     total: Counter[str] = Counter()
     for seed in range(ROUNDS):
         total += asyncio.run(run(tmp_path / str(seed), seed, requests=ROUND))
-    record_property("requests", dict(total))
     assert sum(total.values()) == ROUND * ROUNDS
     assert total["2xx"] > ROUND * ROUNDS / 4
 
 
 @pytest.mark.skipif(not FULL, reason="long runs take METIER_FULL=1")
-def test_two_users_are_as_separate_over_postgresql(
-    tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> None:
+def test_two_users_are_as_separate_over_postgresql(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     total: Counter[str] = Counter()
     for seed in range(100, 100 + ROUNDS):
         with request.getfixturevalue("postgres").database() as url:
             total += asyncio.run(run(tmp_path / str(seed), seed, requests=ROUND, db=url))
-    record_property("requests", dict(total))
     assert sum(total.values()) == ROUND * ROUNDS
