@@ -7,7 +7,7 @@
     admin           everything
 
 A token can also read the packages of its holder and of the namespaces it acts for. Packages that the caller may not read are
-reported as not found, never as forbidden. Every route that reads or changes a package asks `Permissions`.
+reported as not found, never as forbidden. Every route that reads or changes a package asks `PackageAccess`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metier.values import dataclass
 from .protocols import PackageStore
 from .records import AuditEvent, Millis, Package, PackageStatus, PackageVisibility, RegistryToken
 
-__all__ = ["ANONYMOUS", "Caller", "Permissions", "Right", "UnauthenticatedError", "local_caller"]
+__all__ = ["ANONYMOUS", "Caller", "PackageAccess", "Right", "UnauthenticatedError", "local_caller"]
 
 _MAX_DETAILS = 500
 
@@ -124,7 +124,7 @@ def local_caller(actor: str) -> Caller:
     return Caller(token, actor=actor)
 
 
-class Permissions:
+class PackageAccess:
     """The one check of every action on a package."""
 
     def __init__(self, packages: PackageStore) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from metier.errors import ConflictError, NotFoundError, UsageError
 from metier.spec import is_name
 
-from .access import Caller, Permissions, Right
+from .access import Caller, PackageAccess, Right
 from .protocols import RegistryStore
 from .records import AuditEvent, Millis, Package, PackageKind, PackageStatus, PackageVisibility
 
@@ -22,7 +22,7 @@ _OWNER_STATUSES = (PackageStatus.ACTIVE, PackageStatus.ARCHIVED, PackageStatus.D
 class Ownership:
     def __init__(self, store: RegistryStore, clock: Callable[[], Millis]) -> None:
         self._store = store
-        self._permissions = Permissions(store)
+        self._access = PackageAccess(store)
         self._clock = clock
 
     async def yank(self, caller: Caller, kind: PackageKind, name: str, version: str, *, reason: str) -> bool:
@@ -33,7 +33,7 @@ class Ownership:
         return await self._yank(caller, kind, name, version, None, "unyank")
 
     async def _yank(self, caller: Caller, kind: PackageKind, name: str, version: str, reason: str | None, action: str) -> bool:
-        package, _ = await self._permissions.allowed(caller, Right.YANK, kind, name, f"{action} versions of")
+        package, _ = await self._access.allowed(caller, Right.YANK, kind, name, f"{action} versions of")
         if await self._store.release(package.id, version) is None:
             raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         event = self._event(caller, action, package, version=version, details=reason or "")
@@ -54,7 +54,7 @@ class Ownership:
         return package
 
     async def undelete(self, caller: Caller, kind: PackageKind, name: str) -> Package:
-        package = await self._permissions.deleted(caller, kind, name)
+        package = await self._access.deleted(caller, kind, name)
         await self._store.set_status(
             package.id, PackageStatus.ACTIVE, reason="", event=self._event(caller, "undelete", package)
         )
@@ -114,7 +114,7 @@ class Ownership:
         return to
 
     async def _owned(self, caller: Caller, kind: PackageKind, name: str, action: str) -> Package:
-        package, _ = await self._permissions.allowed(caller, Right.MANAGE, kind, name, action)
+        package, _ = await self._access.allowed(caller, Right.MANAGE, kind, name, action)
         return package
 
     def _event(self, caller: Caller, action: str, package: Package, *, version: str = "", details: str = "") -> AuditEvent:

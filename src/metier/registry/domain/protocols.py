@@ -31,9 +31,9 @@ __all__ = [
     "JobStore",
     "ModerationStore",
     "PackageStore",
+    "PageSessionStore",
     "RegistryStore",
     "SearchStore",
-    "SessionStore",
     "UploadStore",
 ]
 
@@ -166,7 +166,7 @@ class AccountStore(Protocol):
         """Returns a setting; stores the default if there is none."""
 
 
-class SessionStore(Protocol):
+class PageSessionStore(Protocol):
     """Sessions of the pages, by the hash of their text."""
 
     async def session(self, hashed: str, *, now: Millis) -> RegistryToken | None:
@@ -221,7 +221,7 @@ class JobStore(Protocol):
 
 
 class RegistryStore(
-    PackageStore, SearchStore, ModerationStore, AccountStore, SessionStore, UploadStore, DownloadStore, JobStore, Protocol
+    PackageStore, SearchStore, ModerationStore, AccountStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
 ):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""

@@ -15,7 +15,7 @@ from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 from metier.values import dataclass
 
-from .access import Caller, Permissions
+from .access import Caller, PackageAccess
 from .admission import AGENT_FILE
 from .protocols import BlobStore, RegistryStore
 from .records import Millis, Package, PackageFilters, PackageKind, Release, Signature, Sort
@@ -52,12 +52,12 @@ class ListPage:
 class Queries:
     def __init__(self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis]) -> None:
         self._store = store
-        self._permissions = Permissions(store)
+        self._access = PackageAccess(store)
         self._blobs = blobs
         self._clock = clock
 
     async def find_package(self, caller: Caller, kind: PackageKind, name: str) -> Package:
-        return await self._permissions.readable(caller, kind, name)
+        return await self._access.readable(caller, kind, name)
 
     async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
         """Finds a release by version, tag or range. A yanked release is found by its exact version only."""

@@ -19,7 +19,7 @@ from .protocols import BlobStore, RegistryStore
 from .publish import Publisher
 from .queries import Queries
 from .records import Millis
-from .sessions import Sessions
+from .sessions import PageSessions
 from .signatures import Signatures
 from .tokens import Tokens
 
@@ -76,7 +76,7 @@ class Registry:
     moderation: Moderation
     signatures: Signatures
     tokens: Tokens
-    sessions: Sessions
+    sessions: PageSessions
     failed_logins: FailedLogins
     uploads: FileUploads
     downloads: DownloadCounter
@@ -114,7 +114,7 @@ async def open_registry(
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
             tokens=Tokens(store),
-            sessions=Sessions(store),
+            sessions=PageSessions(store),
             failed_logins=FailedLogins(store, clock),
             uploads=FileUploads(store, blobs, clock),
             downloads=await DownloadCounter.start(store, store, clock),

@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Iterable
 
 from .access import Caller
-from .protocols import SessionStore
+from .protocols import PageSessionStore
 from .records import Millis
 from .tokens import hash_secret
 
-__all__ = ["Sessions"]
+__all__ = ["PageSessions"]
 
 _TEXT = re.compile(r"[A-Za-z0-9_-]{43}")
 _LIFETIME_MS = 14 * 86_400_000
@@ -22,8 +22,8 @@ _MOST_TRIED = 8
 """A browser may send several cookies of one name, set for other paths or by sibling hosts."""
 
 
-class Sessions:
-    def __init__(self, store: SessionStore) -> None:
+class PageSessions:
+    def __init__(self, store: PageSessionStore) -> None:
         self._store = store
 
     async def start(self, caller: Caller, *, now: Millis) -> tuple[str, int]:

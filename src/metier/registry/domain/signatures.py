@@ -8,7 +8,7 @@ from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.registry.ed25519 import key_id, release_statement, verify_signature
 from metier.spec import is_name
 
-from .access import Caller, Permissions, Right
+from .access import Caller, PackageAccess, Right
 from .protocols import RegistryStore
 from .queries import Queries
 from .records import Millis, PackageKind, Signature, SigningKey
@@ -21,7 +21,7 @@ _LARGEST_BUNDLE = 100_000
 class Signatures:
     def __init__(self, store: RegistryStore, queries: Queries, clock: Callable[[], Millis]) -> None:
         self._store = store
-        self._permissions = Permissions(store)
+        self._access = PackageAccess(store)
         self._queries = queries
         self._clock = clock
 
@@ -45,7 +45,7 @@ class Signatures:
 
     async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
         """Stores a signature if an active key of an owner made it for exactly this release."""
-        _, owners = await self._permissions.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        _, owners = await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
         _, release = await self._queries.release(caller, kind, name, version)
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
@@ -60,7 +60,7 @@ class Signatures:
 
     async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
         """Stores a sigstore bundle if it is valid."""
-        await self._permissions.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
         _, release = await self._queries.release(caller, kind, name, version)
         if len(bundle) > _LARGEST_BUNDLE:
             raise UsageError("the bundle is too large", hint=f"the limit is {_LARGEST_BUNDLE:,} bytes")

@@ -10,12 +10,12 @@ from .accounts import TOKEN_COLUMNS, token_record
 from .engine import Engine
 from .packages import add_event
 
-__all__ = ["SessionRows"]
+__all__ = ["PageSessionRows"]
 
 _TOKEN = ", ".join(f"t.{column}" for column in TOKEN_COLUMNS.split(", "))
 
 
-class SessionRows:
+class PageSessionRows:
     engine: Engine
 
     async def session(self, hashed: str, *, now: Millis) -> RegistryToken | None:

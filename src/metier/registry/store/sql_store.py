@@ -15,7 +15,7 @@ from .migrate import migrate
 from .moderation import ModerationRows
 from .packages import PackageRows
 from .search import SearchRows
-from .sessions import SessionRows
+from .sessions import PageSessionRows
 from .spellings import SpellingRows
 from .sqlite import SqliteEngine
 
@@ -25,7 +25,7 @@ _BATCH = 1_000
 
 
 class SqlStore(
-    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, SessionRows, DownloadRows, JobRows
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, PageSessionRows, DownloadRows, JobRows
 ):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
