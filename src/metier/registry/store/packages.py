@@ -184,8 +184,9 @@ async def write_spellings(transaction: Transaction, package_id: int, spellings: 
     await transaction.rows("delete from package_word where package = ?", (package_id,))
     if not spellings:
         return
-    rows = [(package_id, word) for word in dict.fromkeys(spellings)]
-    await transaction.execute_many("insert into package_word (package, word) values (?, ?)", rows)
+    await transaction.execute_many(
+        "insert into package_word (package, word) values (?, ?)", [(package_id, word) for word in dict.fromkeys(spellings)]
+    )
     marks = ", ".join("?" * len(spellings))
     rows = await transaction.rows(f"select word from spelling where form = word and form in ({marks})", spellings)
     known = {row[0] for row in rows}
