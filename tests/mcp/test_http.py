@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,11 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ResourcesListChanged
 
-from builders import write_skill
+from builders import app_in, write_skill
 from cli.shell import Shell
 from mcp_servers import ask, environment, home_skills, launched, run
 from metier.errors import RefusedError, UsageError
-from metier.mcp import HttpOptions
+from metier.mcp import HttpOptions, serve_http
 
 TOKEN = "0123456789abcdef-token"
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -111,6 +113,49 @@ def test_other_machines_need_a_token() -> None:
     assert HttpOptions(host="0.0.0.0", token=TOKEN).token == TOKEN
     assert HttpOptions(host="::1").host == "::1"
     assert HttpOptions().host == "127.0.0.1"
+
+
+def test_scripts_need_a_token_on_loopback_too(shell: Shell) -> None:
+    with pytest.raises(RefusedError) as caught:
+        HttpOptions(scripts=True)
+    assert caught.value.rule == "mcp-token"
+    assert HttpOptions(scripts=True, token=TOKEN).scripts
+    shell("mcp", "--http", "--port", "0", "--allow-scripts").failed(5, "may run scripts and no token is set")
+
+
+@asynccontextmanager
+async def served(home: Path, options: HttpOptions) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    """A server in this process, and a function that opens a session and returns the status."""
+    watcher, open_session = app_in(home).sessions.skill_watcher(scripts=False)
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server = asyncio.ensure_future(serve_http(watcher, open_session, options, ready=ready.set_result))
+    address = await ready
+    async with httpx2.AsyncClient(headers=TAKES, timeout=10) as http:
+
+        async def opened() -> int:
+            return (await http.post(address, json=HELLO)).status_code
+
+        yield opened
+    server.cancel()
+    await asyncio.wait([server])
+
+
+def test_sessions_are_bounded_in_number(home: Path) -> None:
+    async def main() -> None:
+        async with served(home, HttpOptions(port=0, max_sessions=2)) as opened:
+            assert [await opened() for _ in range(3)] == [200, 200, 503]
+
+    run(main())
+
+
+def test_an_idle_session_makes_room_for_another(home: Path) -> None:
+    async def main() -> None:
+        async with served(home, HttpOptions(port=0, max_sessions=1, idle_seconds=0.1)) as opened:
+            assert await opened() == 200
+            while await opened() == 503:
+                await asyncio.sleep(0.05)
+
+    run(main())
 
 
 @pytest.mark.parametrize("token", ["short", "with\nline-0123456789", "é" * 20])

@@ -25,6 +25,7 @@ from metier.runtime import (
 )
 from metier.spec import Json
 
+from .script_slots import ScriptSlots
 from .served_catalog import ServedCatalog
 
 __all__ = ["OpenSession", "server_tools"]
@@ -37,15 +38,15 @@ _MOST_NAMED = 500
 """Up to this many skills, the schema lists every name; beyond that the model searches."""
 
 
-def server_tools(served: ServedCatalog, open_session: OpenSession, *, scripts: bool) -> tuple[Tool, ...]:
-    """Returns the tools for a model; none if there are no skills."""
+def server_tools(served: ServedCatalog, open_session: OpenSession, *, scripts: ScriptSlots | None) -> tuple[Tool, ...]:
+    """Returns the tools for a model; none if there are no skills. Without slots, scripts are not offered."""
     names = served.for_models
     if not names:
         return ()
     session = open_session(served.catalog)
     # Each load has its own session: in a shared one, the second load would not return the text again.
     tools = [_search(session), _load(session, lambda: open_session(served.catalog), names), _read(session, names)]
-    return (*tools, _run(session, names)) if scripts else tuple(tools)
+    return (*tools, _run(session, names, scripts)) if scripts is not None else tuple(tools)
 
 
 def _search(session: Session) -> Tool:
@@ -106,17 +107,18 @@ def _read(session: Session, names: tuple[str, ...]) -> Tool:
     return _tool(session, "read_skill_resource", about, properties, ("skill_name", "resource_name"), work)
 
 
-def _run(session: Session, names: tuple[str, ...]) -> Tool:
+def _run(session: Session, names: tuple[str, ...], slots: ScriptSlots) -> Tool:
     async def work(arguments: dict[str, Json]) -> ToolReply:
         name, script = str(arguments["skill_name"]), str(arguments["script_name"])
         session.skills.entry(name, ActivatedBy.MODEL)
         words, stdin = arguments.get("args"), arguments.get("stdin")
-        outcome = await session.run_script(
-            name,
-            script,
-            tuple(map(str, words)) if isinstance(words, list) else (),
-            stdin=stdin if isinstance(stdin, str) else None,
-        )
+        async with slots.slot():
+            outcome = await session.run_script(
+                name,
+                script,
+                tuple(map(str, words)) if isinstance(words, list) else (),
+                stdin=stdin if isinstance(stdin, str) else None,
+            )
         return script_reply(name, script, outcome)
 
     properties: dict[str, Schema] = {

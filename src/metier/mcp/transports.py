@@ -47,8 +47,19 @@ class HttpOptions:
     """More names of this server, as behind a proxy: host or host:port."""
     origins: tuple[str, ...] = ()
     """Web origins that may call it: https://example.com."""
+    scripts: bool = False
+    """Clients may run scripts, which needs a token also on loopback: every program of this machine can connect there."""
+    max_sessions: int = 100
+    """Open sessions of clients; more are refused with status 503."""
+    idle_seconds: float = 600
+    """A session without a request for this long is closed."""
 
     def __post_init__(self) -> None:
+        if self.token is None and self.scripts:
+            raise RefusedError(
+                "clients may run scripts and no token is set", rule="mcp-token",
+                hint="set METIER_MCP_TOKEN=$(openssl rand -hex 32), or leave out --allow-scripts",
+            )  # fmt: skip
         if self.token is None and not _is_loopback(self.host):
             raise RefusedError(
                 f"{self.host} can be reached from other machines and no token is set", rule="mcp-token",
@@ -93,7 +104,9 @@ async def serve_http(
     async with watcher:
         served = make_server(watcher, open_session)
         security = TransportSecuritySettings(allowed_hosts=http.allowed_hosts, allowed_origins=http.allowed_origins)
-        app: Asgi = served.server.streamable_http_app(host=http.host, transport_security=security)
+        app: Asgi = served.server.streamable_http_app(
+            host=http.host, transport_security=security, max_sessions=http.max_sessions, session_idle_timeout=http.idle_seconds
+        )
         if http.token is not None:
             app = require_token(app, http.token)
         bound = _bound(http)

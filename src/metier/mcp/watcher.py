@@ -16,6 +16,7 @@ from metier.runtime import Tool
 from metier.sources import CatalogUpdate
 from metier.values import dataclass
 
+from .script_slots import ScriptSlots
 from .served_catalog import ServedCatalog, serve_catalog
 from .tools import OpenSession, server_tools
 
@@ -48,7 +49,8 @@ class SkillWatcher:
     """A context manager; the skills are watched while it is open."""
 
     def __init__(self, watch: WatchCatalog, open_session: OpenSession, *, scripts: bool) -> None:
-        self._watch, self._open_session, self._scripts = watch, open_session, scripts
+        self._watch, self._open_session = watch, open_session
+        self._scripts = ScriptSlots() if scripts else None
         self._stop = threading.Event()
         self._arrived = asyncio.Event()
         self._snapshot: Snapshot | Exception = RuntimeError("nothing has arrived")

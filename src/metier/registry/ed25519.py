@@ -15,6 +15,15 @@ from metier.errors import RefusedError, UsageError
 __all__ = ["key_id", "new_signing_key", "public_key", "release_statement", "sign_statement", "verify_signature"]
 
 _TYPE = "application/vnd.metier.release+json"
+_PRIME = 2**255 - 19
+_SMALL_ORDER = (
+    0,
+    1,
+    _PRIME - 1,
+    0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
+    0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
+)
+"""The y coordinates of the eight points of small order. With such a key, one signature is valid for many messages."""
 
 
 def release_statement(*, kind: str, name: str, version: str, digest: str) -> bytes:
@@ -24,7 +33,7 @@ def release_statement(*, kind: str, name: str, version: str, digest: str) -> byt
 
 
 def key_id(public: str) -> str:
-    return hashlib.sha256(_raw(public, 32, "key")).hexdigest()[:16]
+    return hashlib.sha256(_public_raw(public)).hexdigest()[:16]
 
 
 def new_signing_key() -> tuple[str, str]:
@@ -55,10 +64,19 @@ def verify_signature(public: str, signature: str, message: bytes) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(_raw(public, 32, "key")).verify(_raw(signature, 64, "signature"), message)
+        Ed25519PublicKey.from_public_bytes(_public_raw(public)).verify(_raw(signature, 64, "signature"), message)
     except (InvalidSignature, ValueError):
         raise RefusedError("the signature does not match this release", rule="signature",
                       hint="sign its kind, name, version and digest with the registered key") from None  # fmt: skip
+
+
+def _public_raw(text: str) -> bytes:
+    """Returns the 32 bytes of a public key. Raises UsageError for a point of small order or a second encoding of a point."""
+    raw = _raw(text, 32, "key")
+    y = int.from_bytes(raw, "little") & (2**255 - 1)
+    if y >= _PRIME or y in _SMALL_ORDER:
+        raise UsageError("the Ed25519 key is not secure", hint="make a new one with `metier registry key new`")
+    return raw
 
 
 def _raw(text: str, size: int, what: str) -> bytes:

@@ -5,15 +5,19 @@ These functions work on the database and the archives directly, without a server
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 from functools import partial
 
 from metier.errors import NotFoundError
 from metier.values import dataclass
 
-from .domain.access import LOCAL, Tokens
+from .domain.access import Caller, local_caller
 from .domain.protocols import BlobStore, RegistryStore
 from .domain.records import Millis, RegistryToken
 from .domain.registry import now_millis
+from .domain.tokens import Tokens
 from .location import RegistryLocation
 from .server.views import token as token_row
 from .wire import TokenRow
@@ -43,7 +47,12 @@ class GarbageResult:
 async def collect_garbage(location: RegistryLocation, *, dry_run: bool = False) -> GarbageResult:
     """Deletes archives that no release names and that were written more than a day ago."""
     async with location.open() as (store, blobs):
-        return await delete_unused_archives(store, blobs, now=now_millis(), dry_run=dry_run)
+        now = now_millis()
+        done = await delete_unused_archives(store, blobs, now=now, dry_run=dry_run)
+        if done.deleted and not dry_run:
+            details = f"{done.deleted} archives, {done.bytes} bytes"
+            await store.add_event(_shell_user().event(now, "gc", "archives", details))
+        return done
 
 
 async def delete_unused_archives(
@@ -75,7 +84,7 @@ async def create_token(
     async with location.open() as (store, _):
         now = now_millis()
         expires = now + days * _DAY_MS if days else None
-        return await Tokens(store).create(LOCAL, holder=holder, scopes=scopes, note=note, expires=expires, now=now)
+        return await Tokens(store).create(_shell_user(), holder=holder, scopes=scopes, note=note, expires=expires, now=now)
 
 
 async def list_tokens(location: RegistryLocation) -> list[TokenRow]:
@@ -83,7 +92,19 @@ async def list_tokens(location: RegistryLocation) -> list[TokenRow]:
         return [token_row(row) for row in await store.tokens()]
 
 
-async def revoke_token(location: RegistryLocation, number: int) -> None:
+async def revoke_token(location: RegistryLocation, number: int) -> int:
+    """Revokes a token and the tokens created with it. Returns their number."""
     async with location.open() as (store, _):
-        if not await Tokens(store).revoke(LOCAL, number, now=now_millis()):
+        revoked = await Tokens(store).revoke(_shell_user(), number, now=now_millis())
+        if not revoked:
             raise NotFoundError(f"no active token {number}", hint="see `metier registry token list`")
+        return revoked
+
+
+def _shell_user() -> Caller:
+    """Returns the caller of a command, as the audit log names it: `cli:USER@HOST`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return local_caller(f"cli:{user}@{socket.gethostname()}")

@@ -189,6 +189,8 @@ class TokenRow(Struct, kw_only=True):
     created: str
     expires: str | None
     revoked: str | None
+    parent: int | None = None
+    """The number of the token that created this one; it is revoked with it."""
 
 
 class KeyRow(Struct, kw_only=True):
@@ -221,6 +223,8 @@ class AbuseReport(Struct, kw_only=True):
     state: str = "open"
     created: str = ""
     note: str = ""
+    address: str = ""
+    """The address of a reporter without a token."""
 
 
 class AuditLine(Struct, kw_only=True):
@@ -230,6 +234,9 @@ class AuditLine(Struct, kw_only=True):
     action: str
     subject: str
     details: Any  # Any: JSON that depends on the action
+    token: str = ""
+    """The prefix of the actor's token."""
+    address: str = ""
 
 
 class AuditPage(Struct, kw_only=True):

@@ -221,7 +221,7 @@ class RegistryStoreConformance:
     def test_a_word_that_occurs_nowhere_is_corrected(self, tmp_path: Path) -> None:
         async def body(store: RegistryStore) -> None:
             await store.publish(draft("kubernetes", description="Deploys clusters."), None)
-            assert await store.spellings(["kubernets", "clsuters", "deploys", "wholly"]) == {
+            assert await store.spellings(["kubernets", "clsuters", "deploys", "wholly"], PackageFilters()) == {
                 "kubernets": ["kubernetes"], "clsuters": ["clusters"], "wholly": [],
             }  # fmt: skip
 
@@ -237,8 +237,9 @@ class RegistryStoreConformance:
             assert await store.browse(ALL, sort=Sort.NAME, after=None, limit=9) == []
             assert await store.recall([["pdf"]], ALL, limit=9) == []
             await _raises(ConflictError, store.publish(draft("pdf", "2.0.0"), None))
-            assert await store.purge(before=5_000) == []
-            assert await store.purge(before=5_001) == ["pdf"]
+            assert await store.purge(before=5_000, at=9_000) == []
+            assert await store.purge(before=5_001, at=9_000) == ["pdf"]
+            assert (await store.events(limit=1))[0][1] == AuditEvent(9_000, "registry", "purge", "skill:pdf")
             assert await store.find_package("skill", "pdf") is None
             assert [archive async for archive in store.archives()] == []
 

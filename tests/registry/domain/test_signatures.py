@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +104,58 @@ def test_a_bundle_is_not_taken_where_it_cannot_be_verified(here: Site) -> None:
     answer = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=here.admin, json={"bundle": "{}"})
     assert answer.status_code in (400, 503)
     assert here.get("/skills/pdf").json()["signed_by"] == ""
+
+
+SMALL_ORDER = (
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+)
+OTHER_ENCODINGS = (
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+)
+
+
+@pytest.mark.parametrize("point", SMALL_ORDER + OTHER_ENCODINGS)
+def test_a_key_with_which_one_signature_fits_many_releases_is_refused(here: Site, point: str) -> None:
+    public = base64.b64encode(bytes.fromhex(point)).decode()
+    assert here.post("/namespaces/acme/keys", token=here.admin, json={"public": public}).status_code == 400
+    # R is the neutral element and S is 0: with a key of small order this fits one message in eight, or all.
+    forged = base64.b64encode(b"\1" + bytes(63)).decode()
+    for number in range(16):
+        with pytest.raises((RefusedError, UsageError)):
+            verify_signature(public, forged, b"%d" % number)
+
+
+def test_a_revoked_key_takes_its_badge_with_it(here: Site) -> None:
+    own = here.token("acme", "publish:acme")
+    here.publish("pdf", "1.0.0", token=own)
+    keys = [new_signing_key() for _ in range(2)]
+    for private, public in keys:
+        here.post("/namespaces/acme/keys", token=own, json={"public": public})
+        sent = here.send("PUT", "/skills/pdf/versions/1.0.0/signature", token=own, json=signed(here, private))
+        assert sent.status_code == 200
+    for (_, public), badge in zip(keys, ("acme", ""), strict=True):
+        assert here.send("DELETE", f"/namespaces/acme/keys/{key_id(public)}", token=own).status_code == 200
+        assert here.get("/skills/pdf").json()["signed_by"] == badge
+        assert here.get("/skills/pdf/versions/1.0.0").json()["signed_by"] == badge
+    assert '"signed":""' in here.get("/index/pdf.json").text
+
+
+def test_the_note_of_a_key_is_for_its_namespace(here: Site) -> None:
+    own = here.token("acme", "publish:acme")
+    here.post("/namespaces/acme/keys", token=own, json={"public": new_signing_key()[1], "note": "for project heron"})
+    notes = {token: here.get("/namespaces/acme/keys", token=token).json()["keys"][0]["note"] for token in (own, "")}
+    assert notes == {own: "for project heron", "": ""}
+    here.publish("pdf", "1.0.0", token=own)
+    shown = {token: "project heron" in here.get("/owner/acme", token=token).text for token in (own, "")}
+    assert shown == {own: True, "": False}

@@ -24,7 +24,11 @@ __all__ = ["serve"]
 @click.option("--token-file", type=click.Path(), help="File with the token that clients must send; or METIER_MCP_TOKEN.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this server, as behind a proxy.")
 @click.option("--allow-origin", "origins", multiple=True, metavar="URL", help="A web origin that may call the server.")
-@click.option("--allow-scripts", is_flag=True, help="Offer run_skill_script: scripts run in the sandbox, by your policy.")
+@click.option(
+    "--allow-scripts",
+    is_flag=True,
+    help="Offer run_skill_script: scripts run in the sandbox, by your policy. With --http it needs a token.",
+)
 def serve(
     app: App, *, over_http: bool, host: str, port: int, token_file: str | None, hosts: tuple[str, ...],
     origins: tuple[str, ...], allow_scripts: bool,
@@ -37,7 +41,10 @@ def serve(
     """
     # Errors in the settings are reported here, before a client waits for an answer.
     places = app.skills.places
-    http = HttpOptions(host=host, port=port, token=_token(app, token_file), hosts=hosts, origins=origins) if over_http else None
+    http = None
+    if over_http:
+        token = _token(app, token_file)
+        http = HttpOptions(host=host, port=port, token=token, hosts=hosts, origins=origins, scripts=allow_scripts)
     watcher, open_session = app.sessions.skill_watcher(scripts=allow_scripts)
     if http is not None:
         work = serve_http(watcher, open_session, http, ready=lambda address: _write_status(f"Serving skills at {address}"))

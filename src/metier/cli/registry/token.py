@@ -17,7 +17,9 @@ __all__ = ["create", "list_all", "revoke"]
 
 @command("registry token", "create")
 @click.argument("holder")
-@click.option("--scope", "scopes", multiple=True, required=True, help="read, publish:NAMESPACE, yank or admin. Repeatable.")
+@click.option(
+    "--scope", "scopes", multiple=True, required=True, help="read, publish:NAMESPACE, yank, tokens or admin. Repeatable."
+)
 @click.option("--days", type=click.IntRange(1, 3650), help="Days until the token expires.  [default: never]")
 @click.option("--note", default="", help="What the token is for.")
 @db_option
@@ -43,6 +45,7 @@ def list_all(app: App, *, db: str | None) -> Result:
     lines = [
         f"{row.id:>5}  {row.prefix}…  {row.holder}  {' '.join(row.scopes)}"
         + (f"  expires {row.expires}" if row.expires else "")
+        + (f"  created with {row.parent}" if row.parent else "")
         + ("  revoked" if row.revoked else "")
         for row in rows
     ]
@@ -53,9 +56,10 @@ def list_all(app: App, *, db: str | None) -> Result:
 @click.argument("number", type=int)
 @db_option
 def revoke(app: App, *, number: int, db: str | None) -> Result:
-    """Revoke a token by its number (see `metier registry token list`)."""
+    """Revoke a token by its number (see `metier registry token list`), and the tokens created with it."""
     location = registry_location(app, db=db)
     from metier.registry import revoke_token
 
-    asyncio.run(revoke_token(location, number))
-    return Result(data={"id": number}, lines=lambda _: (f"Revoked token {number}",))
+    revoked = asyncio.run(revoke_token(location, number))
+    more = f" and {revoked - 1} created with it" if revoked > 1 else ""
+    return Result(data={"id": number, "revoked": revoked}, lines=lambda _: (f"Revoked token {number}{more}",))

@@ -1,34 +1,28 @@
-"""Tokens, their scopes, and the permissions of a caller. A token is shown once and stored as a hash.
+"""The caller of a request, and its rights.
 
     read            read private packages of every namespace; `read:acme` of one namespace
-    publish:acme    publish in one namespace; `publish:*` in all, `publish` in the holder's own
+    publish:acme    publish in one namespace and manage its packages; `publish:*` in all, `publish` in the holder's own
     yank            yank and unyank releases of the token's namespaces
+    tokens          list, create and revoke tokens of the holder
     admin           everything
 
-A token can also read the packages of the namespaces it acts for. Packages that the caller may not read are reported as not
-found, never as forbidden.
+A token can also read the packages of its holder and of the namespaces it acts for. Packages that the caller may not read are
+reported as not found, never as forbidden. Every route that reads or changes a package asks `PackageAccess`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import secrets
-import zlib
+from enum import StrEnum
 
-from metier.errors import MetierError, RefusedError
-from metier.spec import is_name
+from metier.errors import MetierError, NotFoundError, RefusedError
 from metier.values import dataclass
 
-from .protocols import AccountStore
+from .protocols import PackageStore
 from .records import AuditEvent, Millis, Package, PackageStatus, PackageVisibility, RegistryToken
 
-__all__ = ["ANONYMOUS", "LOCAL", "Caller", "Tokens", "UnauthenticatedError", "hash_token", "new_token_text"]
+__all__ = ["ANONYMOUS", "Caller", "PackageAccess", "Right", "UnauthenticatedError", "local_caller"]
 
-_PREFIX = "mtr_"
-_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|admin")
-_PREFIX_LENGTH = len(_PREFIX) + 6
+_MAX_DETAILS = 500
 
 
 class UnauthenticatedError(MetierError):
@@ -36,10 +30,23 @@ class UnauthenticatedError(MetierError):
     exit_status = 5
 
 
+class Right(StrEnum):
+    """A right on a namespace or on the packages that it owns."""
+
+    READ = "read"
+    MANAGE = "manage"
+    """Publish, sign, rescan, delete, and change visibility, status, tags and owners."""
+    YANK = "yank"
+    MODERATE = "moderate"
+    """Quarantine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     token: RegistryToken | None = None
     address: str = ""
+    actor: str = ""
+    """The name in the audit log; empty means the holder of the token."""
 
     @property
     def name(self) -> str:
@@ -52,6 +59,10 @@ class Caller:
     @property
     def is_admin(self) -> bool:
         return "admin" in self.scopes
+
+    @property
+    def manages_tokens(self) -> bool:
+        return self.is_admin or "tokens" in self.scopes
 
     @property
     def acts_for(self) -> tuple[str, ...] | None:
@@ -71,24 +82,23 @@ class Caller:
         named = [scope.removeprefix("read:") for scope in self.scopes if scope.startswith("read:")]
         return tuple(dict.fromkeys([self.name, *named, *self.acts_for]))
 
-    def may_read(self, package: Package) -> bool:
-        if package.status == PackageStatus.DELETED or (package.status == PackageStatus.QUARANTINED and not self.is_admin):
-            return False
-        if package.visibility == PackageVisibility.PUBLIC:
+    def may(self, right: Right, *owners: str) -> bool:
+        """Returns whether the caller has the right on one of these namespaces, or on a package that they own."""
+        if self.is_admin:
             return True
-        readable = self.readable_namespaces
-        return readable is None or package.namespace in readable
-
-    def may_publish(self, namespace: str) -> bool:
-        return self.acts_for is None or namespace in self.acts_for
-
-    def owns(self, owners: tuple[str, ...]) -> bool:
-        """Returns whether the caller acts for one of these namespaces."""
-        acting = self.acts_for
-        return acting is None or not {self.name, *acting}.isdisjoint(owners)
-
-    def may_yank(self, owners: tuple[str, ...]) -> bool:
-        return self.is_admin or ("yank" in self.scopes and self.owns(owners))
+        match right:
+            case Right.READ:
+                namespaces = self.readable_namespaces
+            case Right.MANAGE:
+                namespaces = self.acts_for
+            case Right.YANK:
+                if "yank" not in self.scopes:
+                    return False
+                acting = self.acts_for
+                namespaces = None if acting is None else (self.name, *acting)
+            case Right.MODERATE:
+                return False
+        return namespaces is None or not set(namespaces).isdisjoint(owners)
 
     def require(self, allowed: bool, action: str, *, scope: str) -> None:
         """Raises UnauthenticatedError without a token, and RefusedError if `allowed` is false."""
@@ -97,120 +107,62 @@ class Caller:
         if not allowed:
             raise RefusedError(f"this token may not {action}", rule="scope", hint=f"use a token with the scope {scope}")
 
+    def event(self, at: Millis, action: str, subject: str, details: str = "") -> AuditEvent:
+        """Returns an entry of the audit log with this caller, its token and its address."""
+        prefix = self.token.prefix if self.token else ""
+        return AuditEvent(at, self.actor or self.name, action, subject, details[:_MAX_DETAILS], prefix, self.address)
+
 
 ANONYMOUS = Caller()
-LOCAL = Caller(
-    RegistryToken(id=0, prefix="", holder="admin", scopes=("admin",), note="", created=0, expires=None, revoked=None)
-)
-"""The caller of maintenance commands, which have direct access to the database."""
 
 
-def new_token_text() -> str:
-    """Returns 256 random bits and a checksum after a prefix that secret scanners recognise."""
-    body = _base62(secrets.randbits(256), 43)
-    return f"{_PREFIX}{body}{_base62(zlib.crc32(body.encode()), 6)}"
+def local_caller(actor: str) -> Caller:
+    """Returns the caller of maintenance commands, which have direct access to the database."""
+    token = RegistryToken(
+        id=0, prefix="", holder="admin", scopes=("admin",), note="", created=0, expires=None, revoked=None
+    )  # fmt: skip
+    return Caller(token, actor=actor)
 
 
-def is_token_text(text: str) -> bool:
-    """Checks the format and the checksum, which catches typos without a database query."""
-    body, check = text.removeprefix(_PREFIX)[:-6], text[-6:]
-    return text.startswith(_PREFIX) and len(text) == len(_PREFIX) + 49 and check == _base62(zlib.crc32(body.encode()), 6)
+class PackageAccess:
+    """The one check of every action on a package."""
 
+    def __init__(self, packages: PackageStore) -> None:
+        self._packages = packages
 
-def hash_token(text: str) -> str:
-    # A fast hash is enough: 256 random bits cannot be guessed.
-    return hashlib.sha256(text.encode()).hexdigest()
+    async def readable(self, caller: Caller, kind: str, name: str) -> Package:
+        """Returns a package that the caller may read."""
+        package = await self._packages.find_package(kind, name)
+        if package is None or package.status == PackageStatus.DELETED or not await self._may_see(caller, package):
+            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
+        if package.status == PackageStatus.QUARANTINED and not caller.is_admin:
+            raise RefusedError(f"{name} is quarantined: {package.reason or 'it is under review'}", rule="quarantined",
+                          hint="wait for the review, or ask the administrator")  # fmt: skip
+        return package
 
+    async def allowed(self, caller: Caller, right: Right, kind: str, name: str, action: str) -> tuple[Package, tuple[str, ...]]:
+        """Returns a package on which the caller has the right, and its owners; `action` completes "may not … NAME"."""
+        package = await self.readable(caller, kind, name)
+        owners = await self._packages.owners(package.id)
+        scope = {Right.READ: "read", Right.YANK: "yank", Right.MODERATE: "admin"}.get(right, f"publish:{package.namespace}")
+        caller.require(caller.may(right, *owners), f"{action} {name}", scope=scope)
+        return package, owners
 
-class Tokens:
-    """Creates, checks, lists and revokes tokens."""
+    async def deleted(self, caller: Caller, kind: str, name: str) -> Package:
+        """Returns a deleted package that the caller may manage. To all others it is not found."""
+        package = await self._packages.find_package(kind, name)
+        if (
+            package is None
+            or package.status != PackageStatus.DELETED
+            or not caller.may(Right.MANAGE, *await self._packages.owners(package.id))
+        ):
+            raise NotFoundError(
+                f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is purged; then publish it again"
+            )
+        return package
 
-    def __init__(self, accounts: AccountStore) -> None:
-        self._accounts = accounts
-
-    async def authenticate(self, text: str | None, *, address: str, now: Millis) -> Caller:
-        if not text:
-            return Caller(address=address)
-        token = await self._accounts.token(hash_token(text)) if is_token_text(text) else None
-        if token is None:
-            raise UnauthenticatedError("unknown token", hint="copy the whole token, or create a new one")
-        if token.revoked is not None:
-            raise UnauthenticatedError("this token was revoked", hint="create a new one")
-        if token.expires is not None and token.expires <= now:
-            raise UnauthenticatedError("this token has expired", hint="create a new one")
-        return Caller(token, address)
-
-    async def create_first(self, *, now: Millis) -> str | None:
-        """Returns an admin token if the registry has no token yet."""
-        text = new_token_text()
-        made = await self._accounts.add_token(
-            _row(text, holder="admin", scopes=("admin",), note="first start", now=now, expires=None),
-            hash_token(text),
-            event=AuditEvent(now, "registry", "token-create", f"token:{text[:_PREFIX_LENGTH]}", "first start"),
-            first=True,
-        )
-        return text if made else None
-
-    async def create(
-        self,
-        caller: Caller,
-        *,
-        holder: str,
-        scopes: tuple[str, ...],
-        note: str = "",
-        expires: Millis | None = None,
-        now: Millis,
-    ) -> tuple[str, RegistryToken]:
-        wanted = tuple(dict.fromkeys(scopes))
-        for scope in wanted:
-            if not _SCOPE.fullmatch(scope):
-                raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
-                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank or admin")  # fmt: skip
-        if not wanted or not is_name(holder):
-            raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
-                          hint="for example the holder acme and the scope publish:acme")  # fmt: skip
-        own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
-        caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
-        text = new_token_text()
-        row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires)
-        event = AuditEvent(now, caller.name, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
-        made = await self._accounts.add_token(row, hash_token(text), event=event)
-        if made is None:
-            raise AssertionError("only the first token can be skipped")
-        return text, made
-
-    async def list(self, caller: Caller) -> list[RegistryToken]:
-        caller.require(True, "list tokens", scope="read")
-        return await self._accounts.tokens(None if caller.is_admin else caller.name)
-
-    async def revoke(self, caller: Caller, token: int, *, now: Millis) -> bool:
-        mine = {each.id: each for each in await self.list(caller)}
-        if token not in mine:
-            return False
-        event = AuditEvent(now, caller.name, "token-revoke", f"token:{mine[token].prefix}")
-        return await self._accounts.revoke_token(token, event=event)
-
-
-def _covers(caller: Caller, scope: str) -> bool:
-    """Returns whether the caller has at least this scope."""
-    kind, _, namespace = scope.partition(":")
-    if kind == "publish":
-        return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
-    if kind == "read":
-        readable = caller.readable_namespaces
-        return readable is None or (bool(namespace) and namespace in readable)
-    return scope in caller.scopes
-
-
-def _row(text: str, *, holder: str, scopes: tuple[str, ...], note: str, now: Millis, expires: Millis | None) -> RegistryToken:
-    return RegistryToken(
-        id=0, prefix=text[:_PREFIX_LENGTH], holder=holder, scopes=scopes, note=note, created=now, expires=expires, revoked=None
-    )
-
-
-def _base62(number: int, width: int) -> str:
-    digits: list[str] = []
-    for _ in range(width):
-        number, digit = divmod(number, 62)
-        digits.append(_LETTERS[digit])
-    return "".join(reversed(digits))
+    async def _may_see(self, caller: Caller, package: Package) -> bool:
+        if package.visibility == PackageVisibility.PUBLIC or caller.may(Right.READ, package.namespace):
+            return True
+        # The first owner is in the row; only a caller with a token can be another owner.
+        return caller.token is not None and caller.may(Right.READ, *await self._packages.owners(package.id))

@@ -31,7 +31,7 @@ from metier.spec import (
 from metier.values import dataclass, replace
 
 from .records import PackageKind, ScanStatus
-from .search_terms import document_terms, plain_words
+from .search_terms import document_terms, spelling_words
 from .secrets import find_secrets
 
 __all__ = ["AGENT_FILE", "Admission", "ReleaseScan", "ReleaseScanner", "admit", "findings_from", "scan_archive"]
@@ -126,7 +126,7 @@ def admit(data: bytes, kind: PackageKind, scanner: ReleaseScanner | None = None,
         verdict=result.verdict,
         findings=findings_from(problems),
         words=document_terms(head.name, head.tags, head.description, head.body),
-        spellings=plain_words(head.name.replace("-", " "), " ".join(head.tags), head.description)[:200],
+        spellings=spelling_words(head.name, " ".join(head.tags), head.description),
         is_refused=blocked or any(problem.severity is Severity.ERROR for problem in problems),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from metier.errors import ConflictError, NotFoundError, UsageError
 from metier.spec import is_name
 
-from .access import Caller
+from .access import Caller, PackageAccess, Right
 from .protocols import RegistryStore
 from .records import AuditEvent, Millis, Package, PackageKind, PackageStatus, PackageVisibility
 
@@ -22,6 +22,7 @@ _OWNER_STATUSES = (PackageStatus.ACTIVE, PackageStatus.ARCHIVED, PackageStatus.D
 class Ownership:
     def __init__(self, store: RegistryStore, clock: Callable[[], Millis]) -> None:
         self._store = store
+        self._access = PackageAccess(store)
         self._clock = clock
 
     async def yank(self, caller: Caller, kind: PackageKind, name: str, version: str, *, reason: str) -> bool:
@@ -32,8 +33,7 @@ class Ownership:
         return await self._yank(caller, kind, name, version, None, "unyank")
 
     async def _yank(self, caller: Caller, kind: PackageKind, name: str, version: str, reason: str | None, action: str) -> bool:
-        package, owners = await self._found(caller, kind, name)
-        caller.require(caller.may_yank(owners), f"{action} versions of {name}", scope="yank")
+        package, _ = await self._access.allowed(caller, Right.YANK, kind, name, f"{action} versions of")
         if await self._store.release(package.id, version) is None:
             raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         event = self._event(caller, action, package, version=version, details=reason or "")
@@ -41,8 +41,7 @@ class Ownership:
 
     async def rescan(self, caller: Caller, kind: PackageKind, name: str, version: str) -> None:
         """Queues a new scan of a version with the current rules."""
-        package, owners = await self._found(caller, kind, name)
-        caller.require(caller.owns(owners), f"rescan {name}", scope=f"publish:{package.namespace}")
+        package = await self._owned(caller, kind, name, "rescan")
         if await self._store.release(package.id, version) is None:
             raise NotFoundError(f"{name} has no version {version[:80]!r}", hint=f"see the versions of {name}")
         await self._store.enqueue("scan", f"{kind}:{name}@{version}", due=self._clock())
@@ -55,12 +54,7 @@ class Ownership:
         return package
 
     async def undelete(self, caller: Caller, kind: PackageKind, name: str) -> Package:
-        package = await self._store.find_package(kind, name)
-        if package is None or package.status != PackageStatus.DELETED or not caller.owns(await self._store.owners(package.id)):
-            raise NotFoundError(
-                f"no {kind} named {name[:80]!r} was deleted", hint="after its time it is purged; then publish it again"
-            )
-        caller.require(True, "undelete", scope=f"publish:{package.namespace}")
+        package = await self._access.deleted(caller, kind, name)
         await self._store.set_status(
             package.id, PackageStatus.ACTIVE, reason="", event=self._event(caller, "undelete", package)
         )
@@ -114,28 +108,17 @@ class Ownership:
     async def accept(self, caller: Caller, kind: PackageKind, name: str) -> str:
         package = await self._store.find_package(kind, name)
         to = await self._store.offered_to(package.id) if package and package.status != PackageStatus.DELETED else None
-        if package is None or to is None or not caller.owns((to,)):
+        if package is None or to is None or not caller.may(Right.MANAGE, to):
             raise NotFoundError(f"{kind} {name[:80]!r} was not offered to you", hint="ask its owner to offer it")
-        caller.require(caller.may_publish(to), f"accept for {to!r}", scope=f"publish:{to}")
         await self._store.transfer(package.id, to, event=self._event(caller, "transfer-accept", package, details=to))
         return to
 
-    async def _found(self, caller: Caller, kind: PackageKind, name: str) -> tuple[Package, tuple[str, ...]]:
-        package = await self._store.find_package(kind, name)
-        if package is None or not caller.may_read(package):
-            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
-        return package, await self._store.owners(package.id)
-
     async def _owned(self, caller: Caller, kind: PackageKind, name: str, action: str) -> Package:
-        package, owners = await self._found(caller, kind, name)
-        acting = caller.acts_for
-        allowed = acting is None or not set(acting).isdisjoint(owners)
-        caller.require(allowed, f"{action} {name}", scope=f"publish:{package.namespace}")
+        package, _ = await self._access.allowed(caller, Right.MANAGE, kind, name, action)
         return package
 
     def _event(self, caller: Caller, action: str, package: Package, *, version: str = "", details: str = "") -> AuditEvent:
-        text = f"{version} {details}".strip()
-        return AuditEvent(self._clock(), caller.name, action, f"{package.kind}:{package.name}", text[:_MAX_REASON])
+        return caller.event(self._clock(), action, f"{package.kind}:{package.name}", f"{version} {details}".strip())
 
 
 def _reason(text: str) -> str:

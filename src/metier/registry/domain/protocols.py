@@ -32,8 +32,10 @@ __all__ = [
     "JobStore",
     "ModerationStore",
     "PackageStore",
+    "PageSessionStore",
     "RegistryStore",
     "SearchStore",
+    "UploadStore",
     "nothing",
 ]
 
@@ -89,11 +91,14 @@ class SearchStore(Protocol):
     ) -> list[Package]:
         """Returns candidates with a term of every group, then of fewer groups until there are `need` of them."""
 
-    async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
-        """Returns, for each word that occurs nowhere, the indexed words that are one edit away."""
+    async def spellings(self, words: Iterable[str], filters: PackageFilters) -> dict[str, list[str]]:
+        """Returns, for each word that occurs nowhere, the words of visible packages that are one edit away."""
+
+    async def respell(self, *, after: int) -> int | None:
+        """Writes the words of the next packages after this id again. Returns the last id, or None at the end."""
 
     async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
-        """Returns names with at least that many downloads, the most downloaded first."""
+        """Returns public names with at least that many downloads, the most downloaded first."""
 
 
 class ModerationStore(Protocol):
@@ -125,9 +130,18 @@ class ModerationStore(Protocol):
     async def transfer(self, package_id: int, namespace: str, *, event: AuditEvent) -> None:
         """Accepts an offer: the namespace becomes the only owner."""
 
-    async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent) -> int: ...
+    async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent, most: int | None = None) -> int | None:
+        """Adds a report, once for each reporter, version and reason; the address is the reporter if there is no token.
 
-    async def reports(self, *, state: str = "open", before: int | None = None, limit: int = 50) -> list[AbuseReport]: ...
+        Returns its number, or None if the reporter has `most` open reports.
+        """
+
+    async def reports(
+        self, *, state: str = "open", before: int | None = None, limit: int = 50, anonymous: bool | None = None
+    ) -> list[AbuseReport]:
+        """Returns reports, newest first; `anonymous` selects those without or with a token."""
+
+    async def find_report(self, report: int) -> AbuseReport | None: ...
 
     async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool: ...
 
@@ -139,8 +153,8 @@ class ModerationStore(Protocol):
     async def index_body(self, package_id: int, version: str, body: str) -> None:
         """Indexes the words of a body, if its release is still current."""
 
-    async def purge(self, *, before: Millis) -> list[str]:
-        """Deletes packages that were marked deleted before that time. Returns their names.
+    async def purge(self, *, before: Millis, at: Millis) -> list[str]:
+        """Deletes packages that were marked deleted before that time. Returns their names. `at` dates the audit log entries.
 
         Their versions never come back with other contents, and their names only for their last owners or an administrator.
         """
@@ -157,7 +171,8 @@ class AccountStore(Protocol):
     ) -> RegistryToken | None:
         """Adds a token; with `first` only if there is none yet."""
 
-    async def revoke_token(self, token: int, *, event: AuditEvent) -> bool: ...
+    async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
+        """Revokes a token and all tokens created with it. Returns the number of revoked tokens."""
 
     async def keys(self, namespace: str) -> list[SigningKey]: ...
 
@@ -176,6 +191,34 @@ class AccountStore(Protocol):
         """Returns a setting; stores the default if there is none."""
 
 
+class PageSessionStore(Protocol):
+    """Sessions of the pages, by the hash of their text."""
+
+    async def session(self, hashed: str, *, now: Millis) -> RegistryToken | None:
+        """Returns the token of a session that has not expired."""
+
+    async def add_session(self, hashed: str, token: int, *, expires: Millis, event: AuditEvent) -> None: ...
+
+    async def end_session(self, hashed: str, *, event: AuditEvent) -> bool: ...
+
+
+class UploadStore(Protocol):
+    """Tickets for single files of a release, by the hash of their text. A ticket belongs to one token."""
+
+    async def add_upload(self, hashed: str, token: int, *, digest: str, now: Millis, expires: Millis, most: int) -> bool:
+        """Returns False if the token has `most` unused tickets."""
+
+    async def upload(self, hashed: str, token: int, *, now: Millis) -> str | None:
+        """Returns the digest of an unused ticket."""
+
+    async def finish_upload(self, hashed: str) -> None: ...
+
+    async def stored_uploads(self, hashed: Sequence[str], token: int, *, now: Millis) -> dict[str, str]:
+        """Returns the digests of those tickets whose files were uploaded."""
+
+    async def delete_uploads(self, hashed: Sequence[str]) -> None: ...
+
+
 class DownloadStore(Protocol):
     async def count(self, day: str, seen: Iterable[tuple[int, str, str]]) -> int:
         """Counts downloads given as (package, version, identity). An identity counts once per package and day."""
@@ -184,7 +227,8 @@ class DownloadStore(Protocol):
 
     async def trending(self, filters: PackageFilters, *, since: str, limit: int) -> list[tuple[Package, int]]: ...
 
-    async def totals(self) -> dict[str, int]: ...
+    async def totals(self, *, readable_namespaces: tuple[str, ...] | None = None) -> dict[str, int]:
+        """Counts the packages that are public or owned by these namespaces; None means all."""
 
     async def forget_identities(self, *, before: str) -> None: ...
 
@@ -201,7 +245,9 @@ class JobStore(Protocol):
     async def fail(self, job: int, *, error: str, retry: Millis) -> None: ...
 
 
-class RegistryStore(PackageStore, SearchStore, ModerationStore, AccountStore, DownloadStore, JobStore, Protocol):
+class RegistryStore(
+    PackageStore, SearchStore, ModerationStore, AccountStore, PageSessionStore, UploadStore, DownloadStore, JobStore, Protocol
+):  # fmt: skip
     async def ping(self) -> None:
         """Raises UnavailableError if the store cannot be reached."""
 

@@ -16,7 +16,7 @@ from metier.registry.wire import ReleaseFinding
 from metier.spec import Problem, Report, Severity, is_name
 from metier.values import dataclass, replace
 
-from .access import Caller
+from .access import Caller, Right
 from .admission import Admission
 from .protocols import BlobStore, RegistryStore
 from .records import Millis, Package, PackageKind, PackageVisibility, Release, ReleaseDraft
@@ -73,19 +73,12 @@ class Publisher:
         """Returns the namespace of an upload. Called before the upload is read; raises if the caller may not publish there."""
         acting = caller.acts_for
         chosen = wanted or (acting[0] if acting and caller.name not in acting else caller.name)
-        caller.require(caller.may_publish(chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
+        caller.require(caller.may(Right.MANAGE, chosen), f"publish in {chosen!r}", scope=f"publish:{chosen}")
         if not is_name(chosen) or chosen in RESERVED - {"admin"}:
             raise UsageError(
                 f"invalid namespace {chosen[:80]!r}", hint="use a-z, 0-9 and single hyphens; names of pages are reserved"
             )
         return chosen
-
-    async def store_file(self, name: str, data: bytes) -> None:
-        """Stores one file of a release whose files are uploaded separately."""
-        await self._blobs.put(name, data)
-
-    async def read_file(self, name: str) -> bytes:
-        return await self._blobs.get(name)
 
     async def publish(
         self, caller: Caller, read: Callable[[], bytes], options: PublishRequest, *, name: str = ""
@@ -155,6 +148,8 @@ class Publisher:
             spellings=admitted.spellings,
             publisher=caller.name,
             at=self._clock(),
+            token=caller.token.prefix if caller.token else "",
+            address=caller.address,
         )
 
 

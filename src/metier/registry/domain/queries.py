@@ -12,18 +12,16 @@ import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from msgspec.structs import replace
-
-from metier.errors import NotFoundError, RefusedError, UnavailableError, UsageError
+from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.registry.blobs import LARGEST_CACHED
 from metier.registry.wire import DownloadDay
 from metier.spec import SKILL_FILE, Version, VersionRange, is_name, is_version, newest_version, resource_path
 from metier.values import dataclass
 
-from .access import Caller
+from .access import Caller, PackageAccess
 from .admission import AGENT_FILE
 from .protocols import BlobStore, RegistryStore
-from .records import Millis, Package, PackageFilters, PackageKind, PackageStatus, Release, Signature, Sort
+from .records import Millis, Package, PackageFilters, PackageKind, Release, Signature, Sort
 from .search import parse_query, rank
 
 __all__ = ["ListPage", "ListQuery", "Queries"]
@@ -59,18 +57,13 @@ class ListPage:
 class Queries:
     def __init__(self, store: RegistryStore, blobs: BlobStore, clock: Callable[[], Millis]) -> None:
         self._store = store
+        self._access = PackageAccess(store)
         self._blobs = blobs
         self._clock = clock
         self._large = asyncio.Semaphore(_MOST_LARGE)
 
     async def find_package(self, caller: Caller, kind: PackageKind, name: str) -> Package:
-        package = await self._store.find_package(kind, name)
-        if package is None or not caller.may_read(package):
-            if package and package.status == PackageStatus.QUARANTINED and caller.may_read(_as_active(package)):
-                raise RefusedError(f"{name} is quarantined: {package.reason or 'it is under review'}", rule="quarantined",
-                              hint="wait for the review, or ask the administrator")  # fmt: skip
-            raise NotFoundError(f"unknown {kind} {name[:80]!r}", hint="search for it, or log in if it is private")
-        return package
+        return await self._access.readable(caller, kind, name)
 
     async def release(self, caller: Caller, kind: PackageKind, name: str, version: str = "") -> tuple[Package, Release]:
         """Finds a release by version, tag or range. A yanked release is found by its exact version only."""
@@ -162,7 +155,7 @@ class Queries:
         if not query.groups:
             return ListPage([])
         need = offset + limit + 1
-        spellings = await self._store.spellings(query.words)
+        spellings = await self._store.spellings(query.words, filters)
         # The last word may be incomplete, so it is corrected only if nothing starts with it.
         unfinished = spellings.pop(query.prefix, None)
         query = query.corrected(spellings)
@@ -196,8 +189,9 @@ class Queries:
         since = datetime.fromtimestamp((self._clock() - days * _DAY_MS) / 1000, UTC).date().isoformat()
         return await self._store.trending(_restrict(caller, PackageFilters()), since=since, limit=limit)
 
-    async def totals(self) -> dict[str, int]:
-        return await self._store.totals()
+    async def totals(self, caller: Caller) -> dict[str, int]:
+        """Counts what the caller may read."""
+        return await self._store.totals(readable_namespaces=caller.readable_namespaces)
 
 
 def _restrict(caller: Caller, filters: PackageFilters) -> PackageFilters:
@@ -205,10 +199,6 @@ def _restrict(caller: Caller, filters: PackageFilters) -> PackageFilters:
         kind=filters.kind, tag=filters.tag, owner=filters.owner, license=filters.license, verdict=filters.verdict,
         readable_namespaces=caller.readable_namespaces,
     )  # fmt: skip
-
-
-def _as_active(package: Package) -> Package:
-    return replace(package, status=PackageStatus.ACTIVE)
 
 
 def _read_member(data: bytes, path: str) -> bytes:

@@ -153,6 +153,9 @@ class ReleaseDraft(Struct, frozen=True, kw_only=True):
     """Unstemmed words, for the correction of typos."""
     publisher: str
     at: Millis
+    token: str = ""
+    """The prefix of the publisher's token, and its address, for the audit log."""
+    address: str = ""
 
 
 class PackageFilters(Struct, frozen=True, kw_only=True):
@@ -180,6 +183,8 @@ class RegistryToken(Struct, frozen=True, kw_only=True):
     created: Millis
     expires: Millis | None
     revoked: Millis | None
+    parent: int | None = None
+    """The token that created this one."""
 
 
 class SigningKey(Struct, frozen=True):
@@ -213,6 +218,9 @@ class AuditEvent(Struct, frozen=True):
     action: str
     subject: str
     details: str = ""
+    token: str = ""
+    """The prefix of the actor's token."""
+    address: str = ""
 
 
 def iso(time: Millis | None) -> str | None:

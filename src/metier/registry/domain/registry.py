@@ -11,16 +11,19 @@ from metier.registry.store import open_store
 from metier.registry.workers import WorkBudgetError, WorkerPool, Workers
 from metier.values import dataclass, field
 
-from .access import Tokens
 from .admission import Admission, ReleaseScanner, admit
 from .download_counts import DownloadCounter
+from .failed_logins import FailedLogins
+from .file_uploads import FileUploads
 from .moderation import Moderation
 from .ownership import Ownership
 from .protocols import BlobStore, RegistryStore
 from .publish import Admit, Publisher
 from .queries import Queries
 from .records import Millis, PackageKind
+from .sessions import PageSessions
 from .signatures import Signatures
+from .tokens import Tokens
 from .turns import UploadTurns
 
 __all__ = ["ConnectionLimits", "Registry", "RequestRates", "ServerOptions", "WorkLimits", "now_millis", "open_registry"]
@@ -119,6 +122,9 @@ class Registry:
     moderation: Moderation
     signatures: Signatures
     tokens: Tokens
+    sessions: PageSessions
+    failed_logins: FailedLogins
+    uploads: FileUploads
     downloads: DownloadCounter
     scanner: ReleaseScanner | None
     workers: Workers
@@ -163,6 +169,9 @@ async def open_registry(
             moderation=Moderation(store, queries, clock),
             signatures=Signatures(store, queries, clock),
             tokens=Tokens(store),
+            sessions=PageSessions(store),
+            failed_logins=FailedLogins(store, clock),
+            uploads=FileUploads(store, blobs, clock),
             downloads=await DownloadCounter.start(store, store, clock),
             scanner=scanner,
             workers=workers,

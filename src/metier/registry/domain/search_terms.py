@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 
 from metier.selection import STOP_WORDS, split_words, word_terms
 
-__all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "terms"]
+__all__ = ["BODY_WORDS", "document_terms", "forms", "is_one_slip", "name_terms", "plain_words", "spelling_words", "terms"]
 
 BODY_WORDS = 600
 """Number of words indexed from the start of a body."""
 _LONGEST = 40
+_MOST_SPELLINGS = 200
 _SYMBOLS = str.maketrans({"+": "plus", "#": "sharp"})
 _WORD = re.compile(r"[a-z][a-z0-9]{3,23}")
 
@@ -54,6 +55,11 @@ def plain_words(*texts: str) -> tuple[str, ...]:
     """Returns the words of four letters and more, which typo correction considers."""
     found = (word for text in texts for word in _WORD.findall(text.lower()))
     return tuple(sorted({word for word in found if word not in STOP_WORDS}))
+
+
+def spelling_words(name: str, tags: str, description: str) -> tuple[str, ...]:
+    """Returns the words of a package that correct typos."""
+    return plain_words(name.replace("-", " "), tags, description)[:_MOST_SPELLINGS]
 
 
 def forms(word: str) -> Iterator[str]:

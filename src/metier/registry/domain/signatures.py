@@ -8,10 +8,10 @@ from metier.errors import NotFoundError, UnavailableError, UsageError
 from metier.registry.ed25519 import key_id, release_statement, verify_signature
 from metier.spec import is_name
 
-from .access import Caller
+from .access import Caller, PackageAccess, Right
 from .protocols import RegistryStore
 from .queries import Queries
-from .records import AuditEvent, Millis, PackageKind, Signature, SigningKey
+from .records import Millis, PackageKind, Signature, SigningKey
 
 __all__ = ["Signatures"]
 
@@ -21,32 +21,32 @@ _LARGEST_BUNDLE = 100_000
 class Signatures:
     def __init__(self, store: RegistryStore, queries: Queries, clock: Callable[[], Millis]) -> None:
         self._store = store
+        self._access = PackageAccess(store)
         self._queries = queries
         self._clock = clock
 
     async def keys(self, namespace: str) -> list[SigningKey]:
-        """Returns all keys including revoked ones: earlier signatures stay valid."""
+        """Returns all keys, also revoked ones, which clients do not trust."""
         return await self._store.keys(namespace)
 
     async def add_key(self, caller: Caller, namespace: str, public: str, *, note: str = "") -> SigningKey:
         if not is_name(namespace):
             raise UsageError(f"invalid namespace {namespace[:80]!r}", hint="use a-z, 0-9 and single hyphens")
-        caller.require(caller.may_publish(namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
+        caller.require(caller.may(Right.MANAGE, namespace), f"register keys of {namespace!r}", scope=f"publish:{namespace}")
         now, keyid = self._clock(), key_id(public)
-        event = AuditEvent(now, caller.name, "key-add", f"namespace:{namespace}", keyid)
+        event = caller.event(now, "key-add", f"namespace:{namespace}", keyid)
         return await self._store.add_key(SigningKey(0, namespace, keyid, public, note[:200], now, None), event=event)
 
     async def revoke_key(self, caller: Caller, namespace: str, keyid: str) -> None:
-        caller.require(caller.may_publish(namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
-        event = AuditEvent(self._clock(), caller.name, "key-revoke", f"namespace:{namespace}", keyid[:64])
+        caller.require(caller.may(Right.MANAGE, namespace), f"revoke keys of {namespace!r}", scope=f"publish:{namespace}")
+        event = caller.event(self._clock(), "key-revoke", f"namespace:{namespace}", keyid[:64])
         if not await self._store.revoke_key(namespace, keyid, event=event):
             raise NotFoundError(f"{namespace} has no key {keyid[:64]!r}", hint="see its keys")
 
     async def sign(self, caller: Caller, kind: PackageKind, name: str, version: str, *, keyid: str, payload: str) -> Signature:
         """Stores a signature if an active key of an owner made it for exactly this release."""
-        package, release = await self._queries.release(caller, kind, name, version)
-        owners = await self._store.owners(package.id)
-        caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
+        _, owners = await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        _, release = await self._queries.release(caller, kind, name, version)
         keys = [key for owner in owners for key in await self._store.keys(owner) if key.revoked is None and key.keyid == keyid]
         if not keys:
             raise NotFoundError(f"no owner of {name} has the key {keyid[:64]!r}", hint="metier registry key register NAMESPACE")
@@ -54,21 +54,20 @@ class Signatures:
             keys[0].public, payload, release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
         )
         signature = Signature(release.version, "ed25519", keys[0].namespace, keyid, payload, self._clock())
-        event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {keyid}")
+        event = caller.event(signature.created, "sign", f"{kind}:{name}", f"{release.version} {keyid}")
         await self._store.sign(release.id, signature, event=event)
         return signature
 
     async def sign_by_bundle(self, caller: Caller, kind: PackageKind, name: str, version: str, bundle: str) -> Signature:
         """Stores a sigstore bundle if it is valid."""
-        package, release = await self._queries.release(caller, kind, name, version)
-        owners = await self._store.owners(package.id)
-        caller.require(caller.owns(owners), f"sign releases of {name}", scope=f"publish:{package.namespace}")
+        await self._access.allowed(caller, Right.MANAGE, kind, name, "sign releases of")
+        _, release = await self._queries.release(caller, kind, name, version)
         if len(bundle) > _LARGEST_BUNDLE:
             raise UsageError("the bundle is too large", hint=f"the limit is {_LARGEST_BUNDLE:,} bytes")
         stated = release_statement(kind=kind, name=name, version=release.version, digest=release.digest)
         signer = _verified_identity(bundle, stated)
         signature = Signature(release.version, "sigstore", signer, "sigstore", bundle, self._clock())
-        event = AuditEvent(signature.created, caller.name, "sign", f"{kind}:{name}", f"{release.version} {signer}")
+        event = caller.event(signature.created, "sign", f"{kind}:{name}", f"{release.version} {signer}")
         await self._store.sign(release.id, signature, event=event)
         return signature
 

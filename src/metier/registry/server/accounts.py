@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from metier.errors import NotFoundError, UsageError
 from metier.registry import wire
+from metier.registry.domain.access import Right
 
 from . import views
 from .packages import int_parameter
@@ -17,6 +18,7 @@ __all__ = ["ROUTES"]
 
 _NO_STORE: Headers = ((b"cache-control", b"no-store"),)
 _LONGEST_DAYS = 3_650
+_PAGE = 50
 _BEFORE = QueryParameter("before", "only entries with a smaller number", {"type": "integer", "minimum": 1})
 
 
@@ -44,6 +46,8 @@ class KeyList(Struct):
 
 class ReportList(Struct):
     reports: list[wire.AbuseReport]
+    next: str | None = None
+    """`before` of the next page, if there is one."""
 
 
 class ReportDecision(Struct):
@@ -53,6 +57,12 @@ class ReportDecision(Struct):
 
 class Acknowledgement(Struct):
     ok: bool = True
+
+
+class RevokedTokens(Struct):
+    ok: bool = True
+    revoked: int = 1
+    """The token and the tokens that were created with it."""
 
 
 class TrendingSkill(Struct):
@@ -96,15 +106,20 @@ async def create_token(request: RegistryRequest) -> HttpResponse:
 
 async def revoke_token(request: RegistryRequest) -> HttpResponse:
     text = request.params["id"]
-    done = text.isascii() and text.isdigit() and len(text) < 16
-    if not done or not await request.registry.tokens.revoke(request.caller, int(text), now=request.registry.clock()):
+    is_number = text.isascii() and text.isdigit() and len(text) < 16
+    now = request.registry.clock()
+    revoked = await request.registry.tokens.revoke(request.caller, int(text), now=now) if is_number else 0
+    if not revoked:
         raise NotFoundError(f"no active token {text[:20]!r}", hint="see GET /tokens")
-    return json_response(Acknowledgement(), headers=_NO_STORE)
+    return json_response(RevokedTokens(revoked=revoked), headers=_NO_STORE)
 
 
 async def keys(request: RegistryRequest) -> HttpResponse:
-    rows = await request.registry.signatures.keys(request.params["namespace"])
-    return json_response(KeyList([views.signing_key(row) for row in rows]))
+    namespace = request.params["namespace"]
+    rows = await request.registry.signatures.keys(namespace)
+    # The notes are for the namespace itself.
+    notes = request.caller.may(Right.MANAGE, namespace)
+    return json_response(KeyList([views.signing_key(row, note=notes) for row in rows]))
 
 
 async def add_key(request: RegistryRequest) -> HttpResponse:
@@ -122,8 +137,11 @@ async def revoke_key(request: RegistryRequest) -> HttpResponse:
 
 async def reports(request: RegistryRequest) -> HttpResponse:
     state = request.query_params.get("state", "open")
-    rows = await request.registry.moderation.reports(request.caller, state=state, before=_before(request))
-    return json_response(ReportList(rows), headers=_NO_STORE)
+    anonymous = request.query_params.get("anonymous")
+    rows = await request.registry.moderation.reports(
+        request.caller, state=state, before=_before(request), anonymous=None if anonymous is None else anonymous == "1"
+    )
+    return json_response(ReportList(rows, next=str(rows[-1].id) if len(rows) == _PAGE else None), headers=_NO_STORE)
 
 
 async def resolve(request: RegistryRequest) -> HttpResponse:
@@ -146,10 +164,12 @@ async def audit(request: RegistryRequest) -> HttpResponse:
             action=event.action,
             subject=event.subject,
             details=event.details,
+            token=event.token,
+            address=event.address,
         )
         for number, event in rows
     ]
-    return json_response(wire.AuditPage(events=lines, next=str(rows[-1][0]) if len(rows) == 50 else None), headers=_NO_STORE)
+    return json_response(wire.AuditPage(events=lines, next=str(rows[-1][0]) if len(rows) == _PAGE else None), headers=_NO_STORE)
 
 
 async def trending(request: RegistryRequest) -> HttpResponse:
@@ -158,7 +178,7 @@ async def trending(request: RegistryRequest) -> HttpResponse:
 
 
 async def stats(request: RegistryRequest) -> HttpResponse:
-    return json_response(RegistryTotals(**await request.registry.queries.totals()))
+    return json_response(RegistryTotals(**await request.registry.queries.totals(request.caller)))
 
 
 def _before(request: RegistryRequest) -> int | None:
@@ -169,7 +189,14 @@ ROUTES = (
     Route(
         method="GET", path="/whoami", endpoint=whoami, summary="The holder and the scopes of the token.", response_type=WhoAmI
     ),
-    Route(method="GET", path="/tokens", endpoint=tokens, summary="List your tokens.", response_type=wire.TokenList, auth="any"),
+    Route(
+        method="GET",
+        path="/tokens",
+        endpoint=tokens,
+        summary="List your tokens; without the scope tokens, only this one.",
+        response_type=wire.TokenList,
+        auth="any",
+    ),
     Route(
         method="POST",
         path="/tokens",
@@ -179,16 +206,16 @@ ROUTES = (
         response_type=wire.NewToken,
         rate="write",
         status=201,
-        auth="admin, or the scopes of the token itself",
+        auth="tokens and the new scopes, or admin",
     ),
     Route(
         method="DELETE",
         path="/tokens/{id}",
         endpoint=revoke_token,
-        summary="Revoke a token.",
-        response_type=Acknowledgement,
+        summary="Revoke a token and the tokens created with it.",
+        response_type=RevokedTokens,
         rate="write",
-        auth="any",
+        auth="tokens, or the token itself",
     ),
     Route(
         method="GET",
@@ -224,7 +251,11 @@ ROUTES = (
         summary="List reports.",
         response_type=ReportList,
         auth="admin",
-        query=(QueryParameter("state", "open, accepted or rejected"), _BEFORE),
+        query=(
+            QueryParameter("state", "open, accepted or rejected"),
+            QueryParameter("anonymous", "1: without a token, 0: with one", {"type": "string", "enum": ["1", "0"]}),
+            _BEFORE,
+        ),
     ),
     Route(
         method="POST",

@@ -12,12 +12,11 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cached_property
-from http.cookies import CookieError, SimpleCookie
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from metier.errors import MetierError, NotFoundError, RefusedError, UnavailableError
+from metier.errors import MetierError, NotFoundError, UnavailableError
 from metier.registry import web
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import ReleaseScanner
@@ -26,6 +25,7 @@ from metier.registry.domain.registry import Registry, ServerOptions, now_millis,
 from metier.registry.workers import Workers
 
 from . import accounts, clawhub, discovery, error_responses, operations
+from .authentication import authenticate, bearer_token, redacted_path
 from .background_jobs import run_background_jobs
 from .client_address import TrustedProxies, limit_key
 from .documents import Documents
@@ -34,15 +34,13 @@ from .operations import Metrics
 from .owners import owner_routes
 from .packages import package_routes
 from .rate_limits import RateLimiter, as_headers
-from .request_checks import check_request, is_same_origin
+from .request_checks import check_request
 from .responses import Headers, HttpResponse
 from .routing import RegistryRequest, Route, Routes
 
-__all__ = ["COOKIE", "RegistryApp", "create_app"]
+__all__ = ["RegistryApp", "create_app"]
 
-COOKIE = "metier_token"
 _log = logging.getLogger("metier.registry")
-_READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 def create_app(
@@ -144,7 +142,7 @@ class RegistryApp:
         except MetierError as error:
             response = self._problem(route, request, error)
         except Exception:
-            _log.exception("%s %s", scope["method"], scope["path"])
+            _log.exception("%s %s", scope["method"], redacted_path(scope["path"]))
             internal = MetierError("internal error", hint="it was logged; try again, or tell the administrator")
             response = self._problem(route, request, internal)
         if isinstance(response, HttpResponse):
@@ -159,20 +157,13 @@ class RegistryApp:
         headers = dict(request.scope["headers"])
         check_request(request.scope, headers)
         address = self.proxies.client(request.scope)
-        token, from_cookie = _token(headers, request.params)
-        if from_cookie and route.method not in _READ_METHODS:
-            _check_origin(request, headers)
+        token = bearer_token(headers, request.params)
         try:
-            request.caller = await request.registry.tokens.authenticate(token, address=address, now=request.registry.clock())
+            request.caller = await authenticate(request, token, address=address)
         except UnauthenticatedError:
             # Only failures are refused: other people behind the same address have valid tokens.
             self._limit("failed", limit_key(address), has_token=False)
-            if not from_cookie or route.kind != "page":
-                raise
-            # Pages are public: an expired cookie only means that the user is not logged in.
-            request.caller = await request.registry.tokens.authenticate(None, address=address, now=0)
-            token = ""
-        request.token = token
+            raise
         extra: Headers = ()
         if route.rate:
             holder = request.caller.token
@@ -208,30 +199,3 @@ def _base(scope: Scope, scheme: str) -> str:
             return f"{scheme}://{value.decode('latin-1')}"
     host, port = scope["server"]
     return f"{scheme}://{host}:{port}"
-
-
-def _token(headers: dict[bytes, bytes], params: dict[str, str]) -> tuple[str, bool]:
-    """Returns the token of a request, and whether it came from a cookie."""
-    if b"authorization" in headers:
-        scheme, _, text = headers[b"authorization"].decode("latin-1").strip().partition(" ")
-        if scheme.lower() != "bearer" or not text:
-            raise UnauthenticatedError("the Authorization header contains no token", hint="send `Authorization: Bearer mtr_…`")
-        return text.strip(), False
-    if "token" in params:
-        return params["token"], False
-    if b"cookie" in headers and COOKIE.encode() in headers[b"cookie"]:
-        try:
-            morsel = SimpleCookie(headers[b"cookie"].decode("latin-1")).get(COOKIE)
-        except CookieError:
-            morsel = None
-        if morsel and morsel.value:
-            return morsel.value, True
-    return "", False
-
-
-def _check_origin(request: RegistryRequest, headers: dict[bytes, bytes]) -> None:
-    """Refuses a change that is authorised by a cookie but was not sent from a page of this registry."""
-    if not is_same_origin(headers.get(b"origin", b"").decode("latin-1"), request.base):
-        raise RefusedError(
-            "the form was not sent from a page of this registry", rule="origin", hint="use the pages of the registry"
-        )

@@ -71,7 +71,7 @@ async def run_due_jobs(registry: Registry) -> int:
 async def _purge(registry: Registry, _job: QueuedJob) -> int:
     """Deletes packages that can no longer be undeleted. Their names and versions stay reserved."""
     before = registry.clock() - registry.options.reserved_days * _DAY_MS
-    for name in await registry.store.purge(before=before):
+    for name in await registry.store.purge(before=before, at=registry.clock()):
         _log.info("purged %s", name)
     return registry.clock() + _HOUR_MS
 
@@ -93,6 +93,13 @@ async def _index(registry: Registry, job: QueuedJob) -> None:
         await registry.store.index_body(package.id, release.version, body)
 
 
+async def _spell(registry: Registry, _job: QueuedJob) -> None:
+    """Writes the words of all packages again, once after the migration that separates them by package."""
+    after: int | None = 0
+    while after is not None:
+        after = await registry.store.respell(after=after)
+
+
 async def _scan(registry: Registry, job: QueuedJob) -> None:
     """Scans a release again with the current rules. The subject is `skill:name@version`."""
     if registry.scanner is None:
@@ -112,4 +119,4 @@ async def _scan(registry: Registry, job: QueuedJob) -> None:
         await registry.store.set_scan(release.id, verdict=result.verdict, findings=findings, event=event)
 
 
-_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan}
+_JOBS = {"purge": _purge, "forget": _forget, "index": _index, "scan": _scan, "spell": _spell}

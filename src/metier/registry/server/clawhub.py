@@ -148,9 +148,8 @@ async def upload_url(request: RegistryRequest) -> HttpResponse:
     """Accepts each file before the release that names it. Unused files are garbage-collected later."""
     _check_may_upload(request)
     wanted = await read_json(request, UploadRequest)
-    if len(wanted.sha256) != 64:
-        raise UsageError("invalid sha256", hint="use 64 hex digits")
-    return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{wanted.sha256}", "uploadTicket": wanted.sha256})
+    ticket = await request.registry.uploads.ticket(request.caller, wanted.sha256)
+    return json_response({"uploadUrl": f"{request.base}/api/v1/uploads/{ticket}", "uploadTicket": ticket})
 
 
 async def upload(request: RegistryRequest) -> HttpResponse:
@@ -160,12 +159,8 @@ async def upload(request: RegistryRequest) -> HttpResponse:
         receive_archive(request, limit=limit, subject="the file", empty=True) as sent,
         publisher.turns.turn(request.caller),
     ):
-        data = sent.read()
-        name = hashlib.sha256(data).hexdigest()
-        if name != request.params["sha256"]:
-            raise UsageError("the file does not match its sha256", hint="upload it again")
-        await publisher.store_file(name, data)
-    return json_response({"storageId": name})
+        await request.registry.uploads.store(request.caller, request.params["ticket"], sent.read())
+    return json_response({"storageId": request.params["ticket"]})
 
 
 async def publish(request: RegistryRequest) -> HttpResponse:
@@ -173,12 +168,14 @@ async def publish(request: RegistryRequest) -> HttpResponse:
     request.registry.publisher.namespace(request.caller, wanted.ownerHandle)
     if not wanted.files or len(wanted.files) > _MOST_FILES:
         raise UsageError(f"a release must have 1 to {_MOST_FILES} files", hint="remove files that the skill does not need")
+    tickets = [each.storageId for each in wanted.files]
     options = PublishRequest(namespace=wanted.ownerHandle, version=wanted.version)
-    publisher = request.registry.publisher
+    publisher, uploads = request.registry.publisher, request.registry.uploads
     with publisher.turns.in_flight(request.caller):
         async with publisher.turns.turn(request.caller):
-            data = await _packed(request, wanted.files)
+            data = await _packed(request, wanted.files, await uploads.digests(request.caller, tickets))
         done = await publisher.publish(request.caller, lambda: data, options, name=wanted.slug)
+    await uploads.use(tickets)
     if done.package is None or done.release is None:
         raise AssertionError("a publish without dry_run returns a release")
     return json_response(
@@ -194,13 +191,13 @@ async def publish(request: RegistryRequest) -> HttpResponse:
     )
 
 
-async def _packed(request: RegistryRequest, files: list[UploadedFile]) -> bytes:
-    """Packs uploaded files. A release may name one file often, so the sizes are added up before the next file is read."""
+async def _packed(request: RegistryRequest, files: list[UploadedFile], digests: list[str]) -> bytes:
+    """Packs uploaded files. Their sizes are added up before the next one is read, so that memory stays bounded."""
     SKILL_LIMITS.check_total(sum(each.size for each in files))
     members: list[Member] = []
     total = 0
-    for each in files:
-        data = await request.registry.publisher.read_file(each.storageId)
+    for each, digest in zip(files, digests, strict=True):
+        data = await request.registry.blobs.get(digest)
         total += len(data)
         SKILL_LIMITS.check_total(total)
         members.append(Member(each.path, data))
@@ -271,7 +268,7 @@ ROUTES = (
     _route("GET", "/skills", skills, "List skills."),
     _route("POST", "/skills", publish, "Publish uploaded files.", body=ReleaseUpload),
     _route("POST", "/skills/-/upload-url", upload_url, "Get the upload address of a file.", body=UploadRequest),
-    _route("POST", "/uploads/{sha256}", upload, "Upload one file.", body=bytes),
+    _route("POST", "/uploads/{ticket}", upload, "Upload one file.", body=bytes),
     _route("GET", "/skills/{slug}", skill, "One skill."),
     _route("DELETE", "/skills/{slug}", delete, "Delete a skill."),
     _route("POST", "/skills/{slug}/undelete", undelete, "Undo a deletion."),

@@ -63,8 +63,8 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
 
     def change(method: str, path: str, endpoint: Endpoint, summary: str, *, auth: str = owner, **more: Any) -> Route:
         # Any: other fields of Route
-        options = {"response_type": ChangeResult, **more}
-        return Route(method=method, path=path, endpoint=endpoint, summary=summary, rate="write", auth=auth, **options)
+        options = {"response_type": ChangeResult, "rate": "write", **more}
+        return Route(method=method, path=path, endpoint=endpoint, summary=summary, auth=auth, **options)
 
     return (
         change("POST", f"{version}/yank", one.yank, "Yank a version.", auth="yank", body=ReasonBody),
@@ -90,6 +90,7 @@ def owner_routes(kind: PackageKind) -> tuple[Route, ...]:
             one.report,
             "Report a package to the moderators.",
             auth="",
+            rate="report",
             body=wire.AbuseReport,
             status=201,
         ),

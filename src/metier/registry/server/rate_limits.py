@@ -15,6 +15,8 @@ Allowed = tuple[int, int, int]
 _WINDOW = 60
 _MAX_FAILED = 60
 _MOST_CLIENTS = 100_000
+_REPORTS = (10, 60)
+"""Reports per minute, from one address and with one token."""
 
 
 class RateLimiter:
@@ -23,6 +25,7 @@ class RateLimiter:
             "read": rates.read,
             "download": rates.download,
             "write": rates.write,
+            "report": _REPORTS,
             "failed": (_MAX_FAILED, _MAX_FAILED),
         }
         self._seconds = seconds

@@ -21,8 +21,6 @@ class RegistryRequest(Request):
     registry: Registry
     params: dict[str, str]
     caller: Caller = ANONYMOUS
-    token: str = ""
-    """The token text of the request."""
     base: str
     """The address of the registry as the client used it."""
 

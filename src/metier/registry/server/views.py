@@ -119,14 +119,15 @@ def publish_receipt(published: PublishOutcome, base: str) -> wire.PublishReceipt
 def token(row: RegistryToken) -> wire.TokenRow:
     return wire.TokenRow(
         id=row.id, prefix=row.prefix, holder=row.holder, scopes=list(row.scopes), note=row.note, created=iso(row.created),
-        expires=_iso(row.expires), revoked=_iso(row.revoked),
+        expires=_iso(row.expires), revoked=_iso(row.revoked), parent=row.parent,
     )  # fmt: skip
 
 
-def signing_key(row: SigningKey) -> wire.KeyRow:
+def signing_key(row: SigningKey, *, note: bool = True) -> wire.KeyRow:
     return wire.KeyRow(
-        keyid=row.keyid, public=row.public, note=row.note, created=iso(row.created), revoked=iso_or_none(row.revoked)
-    )
+        keyid=row.keyid, public=row.public, note=row.note if note else "", created=iso(row.created),
+        revoked=iso_or_none(row.revoked),
+    )  # fmt: skip
 
 
 def iso(time: Millis) -> str:

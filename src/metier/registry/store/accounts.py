@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from metier.errors import ConflictError
 from metier.registry.domain.records import AuditEvent, RegistryToken, SigningKey
 
-from .engine import Engine
-from .packages import add_event
+from .engine import Engine, Transaction
+from .packages import add_event, refresh_package
 
-__all__ = ["AccountRows"]
+__all__ = ["TOKEN_COLUMNS", "AccountRows", "token_record"]
 
-_TOKEN = "id, prefix, holder, scopes, note, created, expires, revoked"  # noqa: S105  (columns)
+TOKEN_COLUMNS = "id, prefix, holder, scopes, note, created, expires, revoked, parent"  # noqa: S105  (columns)
+_REVOKE = "update token set revoked = ? where {} and revoked is null returning id, prefix"
 _KEY = ", ".join(SigningKey.__struct_fields__)
 
 
@@ -17,13 +21,13 @@ class AccountRows:
     engine: Engine
 
     async def token(self, hashed: str) -> RegistryToken | None:
-        rows = await self.engine.rows(f"select {_TOKEN} from token where hashed = ?", (hashed,))
-        return _token(rows[0]) if rows else None
+        rows = await self.engine.rows(f"select {TOKEN_COLUMNS} from token where hashed = ?", (hashed,))
+        return token_record(rows[0]) if rows else None
 
     async def tokens(self, holder: str | None = None) -> list[RegistryToken]:
         where, arguments = ("where holder = ?", (holder,)) if holder is not None else ("", ())
-        rows = await self.engine.rows(f"select {_TOKEN} from token {where} order by id", arguments)
-        return [_token(row) for row in rows]
+        rows = await self.engine.rows(f"select {TOKEN_COLUMNS} from token {where} order by id", arguments)
+        return [token_record(row) for row in rows]
 
     async def add_token(
         self, token: RegistryToken, hashed: str, *, event: AuditEvent, first: bool = False
@@ -34,22 +38,48 @@ class AccountRows:
                 await self.engine.lock(transaction, "metier-first-token")
                 if await transaction.rows("select 1 from token limit 1"):
                     return None
+            if token.parent is not None:
+                # Locked, so that a token cannot outlive its parent that is revoked at the same time.
+                hold = " for update" if self.engine.dialect == "postgresql" else ""
+                if not await transaction.rows(f"select 1 from token where id = ? and revoked is null{hold}", (token.parent,)):
+                    raise ConflictError("the token was revoked", hint="log in with another token")
             rows = await transaction.rows(
-                "insert into token (hashed, prefix, holder, scopes, note, created, expires) values (?, ?, ?, ?, ?, ?, ?)"
-                f" returning {_TOKEN}",
-                (hashed, token.prefix, token.holder, " ".join(token.scopes), token.note, token.created, token.expires),
+                "insert into token (hashed, prefix, holder, scopes, note, created, expires, parent)"
+                f" values (?, ?, ?, ?, ?, ?, ?, ?) returning {TOKEN_COLUMNS}",
+                (
+                    hashed,
+                    token.prefix,
+                    token.holder,
+                    " ".join(token.scopes),
+                    token.note,
+                    token.created,
+                    token.expires,
+                    token.parent,
+                ),
             )
             await add_event(transaction, event)
-        return _token(rows[0])
+        return token_record(rows[0])
 
-    async def revoke_token(self, token: int, *, event: AuditEvent) -> bool:
+    async def revoke_token(self, token: int, *, event: AuditEvent) -> int:
         async with self.engine.transaction() as transaction:
-            rows = await transaction.rows(
-                "update token set revoked = ? where id = ? and revoked is null returning id", (event.at, token)
-            )
-            if rows:
-                await add_event(transaction, event)
-        return bool(rows)
+            rows = await transaction.rows(_REVOKE.format("id = ?"), (event.at, token))
+            if not rows:
+                return 0
+            revoked = below = [(token, "")]
+            await add_event(transaction, event)
+            # One level at a time: each update waits for tokens that are being created with those of the level above.
+            while below:
+                marks = ", ".join("?" * len(below))
+                below = [
+                    (row[0], row[1])
+                    for row in await transaction.rows(
+                        _REVOKE.format(f"parent in ({marks})"), (event.at, *(number for number, _ in below))
+                    )
+                ]
+                revoked = [*revoked, *below]
+                for _, prefix in below:
+                    await add_event(transaction, replace(event, subject=f"token:{prefix}", details=f"with {event.subject}"))
+        return len(revoked)
 
     async def keys(self, namespace: str) -> list[SigningKey]:
         rows = await self.engine.rows(f"select {_KEY} from signing_key where namespace = ? order by id", (namespace,))
@@ -72,13 +102,15 @@ class AccountRows:
                 (event.at, namespace, keyid),
             )
             if rows:
+                await _remove_badges(transaction, namespace, keyid, at=event.at)
                 await add_event(transaction, event)
         return bool(rows)
 
     async def events(self, *, subject: str = "", before: int | None = None, limit: int = 50) -> list[tuple[int, AuditEvent]]:
         where, arguments = (" and subject = ?", (subject,)) if subject else ("", ())
         rows = await self.engine.rows(
-            f"select id, at, actor, action, subject, details from audit where id < ?{where} order by id desc limit ?",
+            f"select id, at, actor, action, subject, details, token, address from audit where id < ?{where}"
+            " order by id desc limit ?",
             (before or 1 << 62, *arguments, limit),
         )
         return [(row[0], AuditEvent(*row[1:])) for row in rows]
@@ -99,6 +131,25 @@ class AccountRows:
         return str(rows[0][0])
 
 
-def _token(row: tuple[object, ...]) -> RegistryToken:
-    fields = dict(zip(_TOKEN.split(", "), row, strict=True))
+async def _remove_badges(transaction: Transaction, namespace: str, keyid: str, *, at: int) -> None:
+    """Releases that this key signed are signed by their last other signature, if they have one."""
+    rows = await transaction.rows(
+        "select distinct r.id, r.package from signature s join release r on r.id = s.release"
+        " where s.kind = 'ed25519' and s.signer = ? and s.keyid = ? order by r.id",
+        (namespace, keyid),
+    )
+    for release, _ in rows:
+        left = await transaction.rows(
+            "select s.signer from signature s where s.release = ? and (s.kind <> 'ed25519' or exists ("
+            "select 1 from signing_key k where k.namespace = s.signer and k.keyid = s.keyid and k.revoked is null))"
+            " order by s.id desc limit 1",
+            (release,),
+        )
+        await transaction.rows("update release set signed = ? where id = ?", (left[0][0] if left else "", release))
+    for package_id in sorted({package_id for _, package_id in rows}):
+        await refresh_package(transaction, package_id, at=at)
+
+
+def token_record(row: tuple[object, ...]) -> RegistryToken:
+    fields = dict(zip(TOKEN_COLUMNS.split(", "), row, strict=True))
     return RegistryToken(**{**fields, "scopes": tuple(str(fields["scopes"]).split())})  # type: ignore[arg-type]

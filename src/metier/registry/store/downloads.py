@@ -10,7 +10,7 @@ from metier.registry.wire import DownloadDay
 
 from .engine import Engine
 from .packages import PACKAGE_COLUMNS
-from .search import filter_clause
+from .search import filter_clause, visible_clause
 
 __all__ = ["DownloadRows"]
 
@@ -67,11 +67,15 @@ class DownloadRows:
         )
         return [(Package(*row[:-1]), row[-1]) for row in rows]
 
-    async def totals(self) -> dict[str, int]:
+    async def totals(self, *, readable_namespaces: tuple[str, ...] | None = None) -> dict[str, int]:
+        where, arguments = "p.status <> 'deleted'", list[object]()
+        if readable_namespaces is not None:
+            where, arguments = visible_clause(readable_namespaces)
         rows = await self.engine.rows(
-            "select (select count(*) from package where status <> 'deleted'), (select count(*) from release),"
-            " (select cast(coalesce(sum(downloads), 0) as bigint) from package),"
-            " (select cast(coalesce(sum(size), 0) as bigint) from release)",
+            "select count(*), cast(coalesce(sum(r.releases), 0) as bigint), cast(coalesce(sum(p.downloads), 0) as bigint),"
+            " cast(coalesce(sum(r.bytes), 0) as bigint) from package p join (select package, count(*) as releases,"
+            f" sum(size) as bytes from release group by package) r on r.package = p.id where {where}",
+            arguments,
             slow=True,
         )
         return dict(zip(("packages", "releases", "downloads", "bytes"), rows[0], strict=True))

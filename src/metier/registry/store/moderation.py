@@ -9,11 +9,16 @@ from metier.errors import ConflictError, NotFoundError
 from metier.registry.domain.records import AuditEvent, Millis, PackageStatus, Signature, iso
 from metier.registry.wire import AbuseReport
 
-from .engine import Engine, Transaction
+from .engine import Engine, Row, Transaction
 from .packages import add_event, bury_package, hold_package, refresh_package, reindex
 from .search_index import delete_words
 
 __all__ = ["ModerationRows"]
+
+_REPORT = (
+    "r.id, p.kind, p.name, r.version, r.reporter, r.reason, r.details, r.state, r.created, r.note, r.address"
+    " from report r join package p on p.id = r.package"
+)
 
 
 class ModerationRows:
@@ -141,28 +146,41 @@ class ModerationRows:
             )
             await add_event(transaction, event)
 
-    async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent) -> int:
+    async def report(self, report: AbuseReport, package_id: int, *, event: AuditEvent, most: int | None = None) -> int | None:
+        # The reporter of a report without a token is its address.
+        address = "" if event.token else event.address
         async with self.engine.transaction() as transaction:
+            await self.engine.lock(transaction, f"metier-report:{report.reporter}:{address}")
+            mine = await transaction.rows(
+                "select id, package, version, reason from report where reporter = ? and address = ? and state = 'open'",
+                (report.reporter, address),
+            )
+            for number, *same in mine:
+                if same == [package_id, report.version, report.reason]:
+                    return int(number)
+            if most is not None and len(mine) >= most:
+                return None
             rows = await transaction.rows(
-                "insert into report (package, version, reporter, reason, details, state, created)"
-                " values (?, ?, ?, ?, ?, 'open', ?) returning id",
-                (package_id, report.version, report.reporter, report.reason, report.details, event.at),
+                "insert into report (package, version, reporter, reason, details, state, created, address)"
+                " values (?, ?, ?, ?, ?, 'open', ?, ?) returning id",
+                (package_id, report.version, report.reporter, report.reason, report.details, event.at, address),
             )
             await add_event(transaction, event)
         return int(rows[0][0])
 
-    async def reports(self, *, state: str = "open", before: int | None = None, limit: int = 50) -> list[AbuseReport]:
+    async def reports(
+        self, *, state: str = "open", before: int | None = None, limit: int = 50, anonymous: bool | None = None
+    ) -> list[AbuseReport]:
+        named = "" if anonymous is None else f" and r.reporter {'=' if anonymous else '<>'} 'anonymous'"
         rows = await self.engine.rows(
-            "select r.id, p.kind, p.name, r.version, r.reporter, r.reason, r.details, r.state, r.created, r.note"
-            " from report r join package p on p.id = r.package"
-            " where r.state = ? and r.id < ? order by r.id desc limit ?",
+            f"select {_REPORT} where r.state = ? and r.id < ?{named} order by r.id desc limit ?",
             (state, before or 1 << 62, limit),
         )
-        return [
-            AbuseReport(id=row[0], kind=row[1], name=row[2], version=row[3], reporter=row[4], reason=row[5], details=row[6],
-                   state=row[7], created=iso(row[8]) or "", note=row[9])
-            for row in rows
-        ]  # fmt: skip
+        return [_report(row) for row in rows]
+
+    async def find_report(self, report: int) -> AbuseReport | None:
+        rows = await self.engine.rows(f"select {_REPORT} where r.id = ?", (report,))
+        return _report(rows[0]) if rows else None
 
     async def resolve(self, report: int, *, state: str, note: str, event: AuditEvent) -> bool:
         async with self.engine.transaction() as transaction:
@@ -199,7 +217,7 @@ class ModerationRows:
             await refresh_package(transaction, package_id, at=event.at)
             await add_event(transaction, event)
 
-    async def purge(self, *, before: Millis) -> list[str]:
+    async def purge(self, *, before: Millis, at: Millis) -> list[str]:
         async with self.engine.transaction() as transaction:
             rows = await transaction.rows(
                 "select id, kind, name from package where status = ? and removed < ?", (PackageStatus.DELETED, before)
@@ -208,7 +226,7 @@ class ModerationRows:
                 await bury_package(transaction, package_id, kind, name)
                 await delete_words(transaction, self.engine.dialect, package_id)
                 await transaction.rows("delete from package where id = ?", (package_id,))
-                await add_event(transaction, AuditEvent(before, "registry", "purge", f"{kind}:{name}"))
+                await add_event(transaction, AuditEvent(at, "registry", "purge", f"{kind}:{name}"))
         return [row[2] for row in rows]
 
     @contextlib.asynccontextmanager
@@ -228,3 +246,10 @@ class ModerationRows:
             rows = await transaction.rows("select 1 from package where id = ? and version = ?", (package_id, version))
             if rows:
                 await reindex(transaction, self.engine.dialect, package_id, body)
+
+
+def _report(row: Row) -> AbuseReport:
+    return AbuseReport(
+        id=row[0], kind=row[1], name=row[2], version=row[3], reporter=row[4], reason=row[5], details=row[6], state=row[7],
+        created=iso(row[8]) or "", note=row[9], address=row[10],
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from metier.registry.domain.records import (
     ReleaseDraft,
     Signature,
 )
-from metier.registry.domain.search_terms import document_terms, forms
+from metier.registry.domain.search_terms import document_terms, forms, spelling_words
 from metier.spec import Version, is_name, newest_version
 
 from .engine import Engine, RowReader, Transaction
@@ -30,6 +30,7 @@ __all__ = [
     "hold_package",
     "read_archives",
     "refresh_package",
+    "write_spellings",
 ]
 
 PACKAGE_COLUMNS = ", ".join(Package.__struct_fields__)
@@ -155,14 +156,19 @@ class PackageRows:
              " ".join(draft.tags), draft.details, draft.at, draft.publisher, draft.verdict, draft.findings),
         )  # fmt: skip
         if draft.visibility:
-            await transaction.rows("update package set visibility = ? where id = ?", (draft.visibility, package_id))
+            changed = await transaction.rows(
+                "update package set visibility = ? where id = ? and visibility <> ? returning id",
+                (draft.visibility, package_id, draft.visibility),
+            )
+            if changed:
+                await add_event(transaction, _event(draft, "visibility", draft.visibility))
         shown = await refresh_package(transaction, package_id, at=draft.at)
         if shown == version:
             await write_words(transaction, self.engine.dialect, package_id, draft.words)
             await _write_keywords(transaction, package_id, draft.tags)
-            await _add_spellings(transaction, draft.spellings)
+            await write_spellings(transaction, package_id, draft.spellings)
         details = f"{version} {draft.digest}"
-        await add_event(transaction, AuditEvent(draft.at, draft.publisher, "publish", f"{draft.kind}:{draft.name}", details))
+        await add_event(transaction, _event(draft, "publish", details))
 
 
 def _for_update(dialect: str) -> str:
@@ -234,13 +240,19 @@ async def reindex(transaction: Transaction, dialect: str, package_id: int, body:
     )[0]
     await write_words(transaction, dialect, package_id, document_terms(name, tags.split(), description, body))
     await _write_keywords(transaction, package_id, tags.split())
+    await write_spellings(transaction, package_id, spelling_words(name, tags, description))
 
 
 async def add_event(transaction: Transaction, event: AuditEvent) -> None:
     await transaction.rows(
-        "insert into audit (at, actor, action, subject, details) values (?, ?, ?, ?, ?)",
-        (event.at, event.actor, event.action, event.subject, event.details),
+        "insert into audit (at, actor, action, subject, details, token, address) values (?, ?, ?, ?, ?, ?, ?)",
+        (event.at, event.actor, event.action, event.subject, event.details, event.token, event.address),
     )
+
+
+def _event(draft: ReleaseDraft, action: str, details: str) -> AuditEvent:
+    subject = f"{draft.kind}:{draft.name}"
+    return AuditEvent(draft.at, draft.publisher, action, subject, details, draft.token, draft.address)
 
 
 async def _write_keywords(transaction: Transaction, package_id: int, tags: Sequence[str]) -> None:
@@ -250,10 +262,14 @@ async def _write_keywords(transaction: Transaction, package_id: int, tags: Seque
     )
 
 
-async def _add_spellings(transaction: Transaction, spellings: Sequence[str]) -> None:
-    """Adds new words. They are sorted, so that concurrent transactions cannot deadlock."""
+async def write_spellings(transaction: Transaction, package_id: int, spellings: Sequence[str]) -> None:
+    """Replaces the words of a package. New words are sorted, so that concurrent transactions cannot deadlock."""
+    await transaction.rows("delete from package_word where package = ?", (package_id,))
     if not spellings:
         return
+    await transaction.execute_many(
+        "insert into package_word (package, word) values (?, ?)", [(package_id, word) for word in dict.fromkeys(spellings)]
+    )
     marks = ", ".join("?" * len(spellings))
     rows = await transaction.rows(f"select word from spelling where form = word and form in ({marks})", spellings)
     known = {row[0] for row in rows}

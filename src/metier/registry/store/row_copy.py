@@ -21,7 +21,7 @@ __all__ = ["check_same", "copy_rows", "releases_of", "rows_digest"]
 
 _BATCH = 500
 _TABLES: dict[str, tuple[str, str]] = {
-    # Table: columns and sort order. Referenced tables come first.
+    # Table: columns and sort order. Referenced tables come first. Sessions and unfinished uploads are not copied.
     "package": (PACKAGE_COLUMNS, "id"),
     "owner": ("package, namespace, place", "package, namespace"),
     "release": (RELEASE_COLUMNS, "id"),
@@ -31,15 +31,16 @@ _TABLES: dict[str, tuple[str, str]] = {
     "tombstone": ("kind, name, version, digest, owners", "kind, name, version"),
     "offer": ("package, namespace, at", "package"),
     "signature": ("id, release, kind, signer, keyid, payload, created", "id"),
-    "token": ("id, hashed, prefix, holder, scopes, note, created, expires, revoked", "id"),
+    "token": ("id, hashed, prefix, holder, scopes, note, created, expires, revoked, parent", "id"),
     "signing_key": ("id, namespace, keyid, public, note, created, revoked", "id"),
-    "report": ("id, package, version, reporter, reason, details, state, created, note", "id"),
-    "audit": ("id, at, actor, action, subject, details", "id"),
+    "report": ("id, package, version, reporter, reason, details, state, created, note, address", "id"),
+    "audit": ("id, at, actor, action, subject, details, token, address", "id"),
     "download_day": ("package, day, version, downloads", "package, day, version"),
     "download_seen": ("day, package, identity", "day, package, identity"),
     "job": ("id, kind, subject, due, claimed, attempts, error", "id"),
     "setting": ("key, value", "key"),
     "spelling": ("form, word", "form, word"),
+    "package_word": ("package, word", "package, word"),
 }
 _AUDIT = "audit"
 _IDENTITY = "identity-key"

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from metier.registry.domain.records import Package, PackageFilters, PackageStatus, PackageVisibility, Sort
-from metier.registry.domain.search_terms import forms, is_one_slip
 
 from .engine import Engine
 from .packages import PACKAGE_COLUMNS
 from .search_index import Column, SearchStage, search_clause
 
-__all__ = ["SearchRows", "filter_clause"]
+__all__ = ["SearchRows", "filter_clause", "visible_clause"]
 
 _PACKAGE_COLUMNS = ", ".join(f"p.{column}" for column in PACKAGE_COLUMNS.split(", "))
 _NAMES = 60
 _MAX_COMBINATIONS = 30
 _BY_NAME = "length(p.name) - length(replace(p.name, '-', '')), p.downloads desc, p.name"
 """Names with the fewest words first, as in the final ranking."""
-_LISTED = (PackageStatus.ACTIVE, PackageStatus.DEPRECATED, PackageStatus.ARCHIVED)
+LISTED = (PackageStatus.ACTIVE, PackageStatus.DEPRECATED, PackageStatus.ARCHIVED)
 
 
 class SearchRows:
@@ -70,46 +69,20 @@ class SearchRows:
         return {row[0]: Package(*row) for row in rows}
 
     async def popular(self, kind: str, *, at_least: int, limit: int) -> list[str]:
+        where, arguments = filter_clause(PackageFilters(kind=kind))
         rows = await self.engine.rows(
-            "select name from package where kind = ? and downloads >= ? and status <> ? order by downloads desc, name limit ?",
-            (kind, at_least, PackageStatus.DELETED, limit),
+            f"select p.name from package p where {where} and p.downloads >= ? order by p.downloads desc, p.name limit ?",
+            (*arguments, at_least, limit),
             slow=True,
         )
         return [row[0] for row in rows]
 
-    async def spellings(self, words: Iterable[str]) -> dict[str, list[str]]:
-        asked = {word: tuple(dict.fromkeys(forms(word))) for word in words}
-        every = sorted({form for each in asked.values() for form in each})
-        if not every:
-            return {}
-        marks = ", ".join("?" * len(every))
-        rows = await self.engine.rows(f"select form, word from spelling where form in ({marks})", every)
-        near: dict[str, set[str]] = {}
-        for form, word in rows:
-            near.setdefault(form, set()).add(word)
-        found: dict[str, list[str]] = {}
-        for word, shapes in asked.items():
-            candidates = {other for shape in shapes for other in near.get(shape, ())}
-            if word not in candidates:
-                near_by = ((_edit_cost(word, other), other) for other in candidates if is_one_slip(word, other))
-                found[word] = [other for _, other in sorted(near_by)]
-        return found
-
-
-def _edit_cost(word: str, other: str) -> tuple[bool, bool]:
-    """Ranks corrections: replaced letters are less likely than missing or swapped ones, as is a wrong first letter."""
-    return len(word) == len(other) and sorted(word) != sorted(other), other[0] != word[0]
-
 
 def filter_clause(filters: PackageFilters) -> tuple[str, list[object]]:
     """Returns the SQL conditions on package `p` and their arguments."""
-    statuses = (filters.status,) if filters.status else _LISTED
-    parts = ["p.kind = ?", "p.version <> ''", f"p.status in ({', '.join('?' * len(statuses))})"]
-    arguments: list[object] = [filters.kind, *statuses]
-    if filters.readable_namespaces is not None:
-        own = f" or p.namespace in ({', '.join('?' * len(filters.readable_namespaces))})" if filters.readable_namespaces else ""
-        parts.append(f"(p.visibility = ?{own})")
-        arguments += [PackageVisibility.PUBLIC, *filters.readable_namespaces]
+    visible, arguments = visible_clause(filters.readable_namespaces, statuses=(filters.status,) if filters.status else LISTED)
+    parts = ["p.kind = ?", "p.version <> ''", visible]
+    arguments = [filters.kind, *arguments]
     if filters.tag:
         parts.append("exists (select 1 from keyword k where k.package = p.id and k.word = ?)")
         arguments.append(filters.tag)
@@ -123,3 +96,13 @@ def filter_clause(filters: PackageFilters) -> tuple[str, list[object]]:
         parts.append("p.verdict = ?")
         arguments.append(filters.verdict)
     return " and ".join(parts), arguments
+
+
+def visible_clause(readable_namespaces: Sequence[str] | None, *, statuses: Sequence[str] = LISTED) -> tuple[str, list[object]]:
+    """Returns the SQL condition on package `p` that it is public or has an owner among these namespaces; None means any."""
+    part, arguments = f"p.status in ({', '.join('?' * len(statuses))})", list[object](statuses)
+    if readable_namespaces is None:
+        return part, arguments
+    marks = ", ".join("?" * len(readable_namespaces))
+    owned = f" or exists (select 1 from owner o where o.package = p.id and o.namespace in ({marks}))" if marks else ""
+    return f"{part} and (p.visibility = ?{owned})", [*arguments, PackageVisibility.PUBLIC, *readable_namespaces]

@@ -15,12 +15,16 @@ from .migrate import migrate
 from .moderation import ModerationRows
 from .packages import PackageRows, read_archives
 from .search import SearchRows
+from .sessions import PageSessionRows
+from .spellings import SpellingRows
 from .sqlite import SqliteEngine
 
 __all__ = ["SqlStore", "open_engine", "open_store"]
 
 
-class SqlStore(PackageRows, SearchRows, ModerationRows, AccountRows, DownloadRows, JobRows):
+class SqlStore(
+    PackageRows, SearchRows, SpellingRows, ModerationRows, AccountRows, PageSessionRows, DownloadRows, JobRows
+):  # fmt: skip
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 

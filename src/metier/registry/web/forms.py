@@ -5,14 +5,14 @@ from __future__ import annotations
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp
 
-from metier.errors import InvalidSkillError, MetierError, RefusedError, UsageError
+from metier.errors import InvalidSkillError, MetierError, UsageError
 from metier.registry.domain.access import UnauthenticatedError
 from metier.registry.domain.admission import findings_from
 from metier.registry.domain.publish import PublishRequest
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import PackageFilters, PackageKind, PackageVisibility, Sort
 from metier.registry.server import views
-from metier.registry.server.request_checks import is_same_origin
+from metier.registry.server.authentication import check_origin, cookie_name, session_texts
 from metier.registry.server.responses import HttpResponse
 from metier.registry.server.routing import RegistryRequest
 from metier.registry.server.uploads import read_form, receive_archive
@@ -25,9 +25,8 @@ __all__ = [
     "release_quarantined", "report", "resolve_report", "revoke_token", "unyank", "yank",
 ]  # fmt: skip
 
-_COOKIE = "metier_token"
 _DAY_MS = 86_400_000
-_TWO_WEEKS = 14 * 86_400
+_PAGE = 50
 
 
 async def login_form(request: RegistryRequest) -> HttpResponse:
@@ -35,27 +34,37 @@ async def login_form(request: RegistryRequest) -> HttpResponse:
 
 
 async def log_in(request: RegistryRequest) -> ASGIApp:
-    # Requests without a cookie skip the application's origin check, so it happens here.
-    if not is_same_origin(request.headers.get("origin", ""), request.base):
-        raise RefusedError("the form was not sent from a page of this registry", rule="origin", hint="log in on the login page")
+    # Requests without a session skip the origin check of `authenticate`, so it happens here.
+    check_origin(request)
+    registry, address = request.registry, request.caller.address
     form = await read_form(request)
     text, target = form.get("token", ""), _local_path(form.get("next", ""))
     try:
         if not text:
             raise UnauthenticatedError("no token", hint="enter a token")
-        await request.registry.tokens.authenticate(text, address="", now=request.registry.clock())
+        caller = await registry.tokens.authenticate(text, address=address, now=registry.clock())
     except UnauthenticatedError as error:
+        await registry.failed_logins.record(text, address=address, error=error)
         return with_status(render_page(request, "login.html", error=f"{error}; {error.hint}", next=target), error)
+    await registry.sessions.end(request.caller, session_texts(request.scope, request.base), now=registry.clock())
+    session, seconds = await registry.sessions.start(caller, now=registry.clock())
     response = RedirectResponse(target or "/account", status_code=303)
-    secure = request.base.startswith("https:")
-    response.set_cookie(_COOKIE, text, max_age=_TWO_WEEKS, path="/", httponly=True, samesite="lax", secure=secure)
+    response.set_cookie(
+        cookie_name(request.base), session, max_age=seconds, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
+    )
     return response
 
 
-async def log_out(_request: RegistryRequest) -> ASGIApp:
+async def log_out(request: RegistryRequest) -> ASGIApp:
+    texts = session_texts(request.scope, request.base)
+    await request.registry.sessions.end(request.caller, texts, now=request.registry.clock())
     response = RedirectResponse("/", status_code=303)
-    response.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
+    response.delete_cookie(cookie_name(request.base), path="/", httponly=True, samesite="lax", secure=_is_secure(request))
     return response
+
+
+def _is_secure(request: RegistryRequest) -> bool:
+    return request.base.startswith("https:")
 
 
 async def publish_form(request: RegistryRequest) -> HttpResponse:
@@ -124,7 +133,16 @@ async def account(request: RegistryRequest, *, new_token: str = "", error: Metie
     )
     message = f"{error}; {error.hint}" if error else ""
     return with_status(
-        render_page(request, "account.html", tokens=tokens, new_token=new_token, error=message, packages=owned.packages), error
+        render_page(
+            request,
+            "account.html",
+            tokens=tokens,
+            prefixes={row.id: row.prefix for row in tokens},
+            new_token=new_token,
+            error=message,
+            packages=owned.packages,
+        ),
+        error,
     )
 
 
@@ -158,14 +176,16 @@ async def revoke_token(request: RegistryRequest) -> ASGIApp:
 
 
 async def admin(request: RegistryRequest) -> HttpResponse:
-    before = request.query_params.get("before", "")
-    events = await request.registry.moderation.audit(
-        request.caller, before=int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
-    )
-    reports = await request.registry.moderation.reports(request.caller)
-    quarantined = await request.registry.moderation.quarantined(request.caller)
-    older = events[-1][0] if len(events) >= 50 else None
-    return render_page(request, "admin.html", reports=reports, events=events, older=older, quarantined=quarantined)
+    moderation = request.registry.moderation
+    events = await moderation.audit(request.caller, before=_number(request, "before"))
+    # Separate lists, so that reports without a token do not bury the others.
+    reports = await moderation.reports(request.caller, before=_number(request, "reports"), anonymous=False)
+    anonymous = await moderation.reports(request.caller, before=_number(request, "anonymous"), anonymous=True)
+    quarantined = await moderation.quarantined(request.caller)
+    return render_page(
+        request, "admin.html", reports=reports, anonymous=anonymous, events=events, quarantined=quarantined,
+        older=events[-1][0] if len(events) >= _PAGE else None, page=_PAGE,
+    )  # fmt: skip
 
 
 async def resolve_report(request: RegistryRequest) -> ASGIApp:
@@ -173,11 +193,7 @@ async def resolve_report(request: RegistryRequest) -> ASGIApp:
     number, state, note = form.get("report", ""), form.get("state", ""), form.get("note", "")
     if not (number.isascii() and number.isdigit() and len(number) < 18):
         raise UsageError(f"unknown report {number[:20]!r}", hint="see the list of reports")
-    moderation = request.registry.moderation
-    report = next((each for each in await moderation.reports(request.caller) if each.id == int(number)), None)
-    await moderation.resolve(request.caller, int(number), state=state, note=note)
-    if state == "accepted" and report is not None:
-        await moderation.quarantine(request.caller, PackageKind(report.kind), report.name, reason=note or report.reason)
+    await request.registry.moderation.resolve(request.caller, int(number), state=state, note=note)
     return redirect("/admin")
 
 
@@ -193,6 +209,11 @@ async def release_quarantined(request: RegistryRequest) -> ASGIApp:
     form = await read_form(request)
     await request.registry.moderation.release(request.caller, PackageKind.SKILL, form.get("name", ""))
     return redirect("/admin")
+
+
+def _number(request: RegistryRequest, name: str) -> int | None:
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
 
 
 def _require_token(request: RegistryRequest, action: str) -> None:

@@ -13,8 +13,8 @@ def _page(path: str, endpoint: Endpoint, *, method: str = "GET", rate: str = "re
     return Route(method=method, path=path, endpoint=endpoint, kind="page", rate=rate)
 
 
-def _form(path: str, endpoint: Endpoint) -> Route:
-    return _page(path, endpoint, method="POST", rate="write")
+def _form(path: str, endpoint: Endpoint, *, rate: str = "write") -> Route:
+    return _page(path, endpoint, method="POST", rate=rate)
 
 
 ROUTES = (
@@ -30,7 +30,7 @@ ROUTES = (
     _page("/skill/{name}/security", skill_pages.security),
     _form("/skill/{name}/yank", forms.yank),
     _form("/skill/{name}/unyank", forms.unyank),
-    _form("/skill/{name}/report", forms.report),
+    _form("/skill/{name}/report", forms.report, rate="report"),
     _page("/login", forms.login_form),
     _form("/login", forms.log_in),
     _form("/logout", forms.log_out),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from metier.errors import NotFoundError
+from metier.registry.domain.access import Right
 from metier.registry.domain.queries import ListQuery
 from metier.registry.domain.records import PackageFilters, PackageKind, Sort
 from metier.registry.server.packages import list_query
@@ -50,8 +51,9 @@ async def owner(request: RegistryRequest) -> HttpResponse:
         raise NotFoundError(f"no skills of {namespace[:80]!r}", hint="search for a skill, or log in if it is private")
     keys = [key for key in await request.registry.store.keys(namespace) if key.revoked is None]
     return render_page(
-        request, "owner.html", namespace=namespace, packages=found.packages, next=_next(request, found.next), keys=keys
-    )
+        request, "owner.html", namespace=namespace, packages=found.packages, next=_next(request, found.next), keys=keys,
+        shows_notes=request.caller.may(Right.MANAGE, namespace),
+    )  # fmt: skip
 
 
 async def docs(request: RegistryRequest) -> HttpResponse:

@@ -6,6 +6,7 @@ from html import escape
 
 from markupsafe import Markup
 
+from metier.registry.domain.access import Right
 from metier.registry.domain.moderation import REASONS
 from metier.registry.domain.publish import findings_of
 from metier.registry.domain.records import Package, PackageKind, Release
@@ -72,7 +73,7 @@ async def file(request: RegistryRequest) -> HttpResponse:
 async def versions(request: RegistryRequest) -> HttpResponse:
     package, release = await _requested(request)
     _, releases, tags = await request.registry.queries.releases(request.caller, PackageKind.SKILL, package.name)
-    may_yank = request.caller.may_yank(await request.registry.queries.owners(package))
+    may_yank = request.caller.may(Right.YANK, *await request.registry.queries.owners(package))
     return _tab(request, "versions.html", "versions", package, release, releases=releases, tags=tags, may_yank=may_yank)
 
 

@@ -1,0 +1,154 @@
+"""Tokens: creation, authentication, listing and revocation. A token is shown once and stored as a hash.
+
+A token that was created with another token is its child: it has no more scopes, it expires no later, and it is revoked with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+
+from metier.errors import RefusedError
+from metier.spec import is_name
+
+from .access import Caller, UnauthenticatedError
+from .protocols import AccountStore
+from .records import AuditEvent, Millis, RegistryToken
+
+__all__ = ["Tokens", "hash_secret", "is_token_text", "new_token_text", "token_prefix"]
+
+_PREFIX = "mtr_"
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SCOPE = re.compile(r"read(:[a-z0-9-]+)?|publish(:([a-z0-9-]+|\*))?|yank|tokens|admin")
+_PREFIX_LENGTH = len(_PREFIX) + 6
+
+
+def new_token_text() -> str:
+    """Returns 256 random bits and a checksum after a prefix that secret scanners recognise."""
+    body = _base62(secrets.randbits(256), 43)
+    return f"{_PREFIX}{body}{_base62(zlib.crc32(body.encode()), 6)}"
+
+
+def is_token_text(text: str) -> bool:
+    """Checks the format and the checksum, which catches typos without a database query."""
+    body, check = text.removeprefix(_PREFIX)[:-6], text[-6:]
+    return text.startswith(_PREFIX) and len(text) == len(_PREFIX) + 49 and check == _base62(zlib.crc32(body.encode()), 6)
+
+
+def token_prefix(text: str) -> str:
+    """Returns the part of a token that identifies it in lists and logs; empty if the text is not a token."""
+    return text[:_PREFIX_LENGTH] if is_token_text(text) else ""
+
+
+def hash_secret(text: str) -> str:
+    # A fast hash is enough: 256 random bits cannot be guessed.
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Tokens:
+    def __init__(self, accounts: AccountStore) -> None:
+        self._accounts = accounts
+
+    async def authenticate(self, text: str | None, *, address: str, now: Millis) -> Caller:
+        if not text:
+            return Caller(address=address)
+        token = await self._accounts.token(hash_secret(text)) if is_token_text(text) else None
+        if token is None:
+            raise UnauthenticatedError("unknown token", hint="copy the whole token, or create a new one")
+        if token.revoked is not None:
+            raise UnauthenticatedError("this token was revoked", hint="create a new one")
+        if token.expires is not None and token.expires <= now:
+            raise UnauthenticatedError("this token has expired", hint="create a new one")
+        return Caller(token, address)
+
+    async def create_first(self, *, now: Millis) -> str | None:
+        """Returns an admin token if the registry has no token yet."""
+        text = new_token_text()
+        made = await self._accounts.add_token(
+            _row(text, holder="admin", scopes=("admin",), note="first start", now=now, expires=None),
+            hash_secret(text),
+            event=AuditEvent(now, "registry", "token-create", f"token:{text[:_PREFIX_LENGTH]}", "first start"),
+            first=True,
+        )
+        return text if made else None
+
+    async def create(
+        self,
+        caller: Caller,
+        *,
+        holder: str,
+        scopes: tuple[str, ...],
+        note: str = "",
+        expires: Millis | None = None,
+        now: Millis,
+    ) -> tuple[str, RegistryToken]:
+        """Returns the text of a new token and its record. It expires no later than the caller's own token."""
+        wanted = tuple(dict.fromkeys(scopes))
+        for scope in wanted:
+            if not _SCOPE.fullmatch(scope):
+                raise RefusedError(f"unknown scope {scope[:80]!r}", rule="scope",
+                              hint="use read, read:NAMESPACE, publish:NAMESPACE, yank, tokens or admin")  # fmt: skip
+        if not wanted or not is_name(holder):
+            raise RefusedError(f"a token needs a scope and a valid holder, not {holder[:80]!r}", rule="scope",
+                          hint="for example the holder acme and the scope publish:acme")  # fmt: skip
+        caller.require(caller.manages_tokens, "create tokens", scope="tokens")
+        own = holder == caller.name and all(_covers(caller, scope) for scope in wanted)
+        caller.require(caller.is_admin or own, "create a token for another holder or with more scopes", scope="admin")
+        parent = caller.token if caller.token and caller.token.id else None
+        if parent and parent.expires is not None:
+            expires = min(parent.expires, expires or parent.expires)
+        text = new_token_text()
+        row = _row(text, holder=holder, scopes=wanted, note=note[:200], now=now, expires=expires, parent=parent)
+        event = caller.event(now, "token-create", f"token:{row.prefix}", f"{holder}: {' '.join(wanted)}")
+        made = await self._accounts.add_token(row, hash_secret(text), event=event)
+        if made is None:
+            raise AssertionError("only the first token can be skipped")
+        return text, made
+
+    async def list(self, caller: Caller) -> list[RegistryToken]:
+        """Returns all tokens for an admin, the holder's tokens with the scope tokens, else only the caller's own."""
+        caller.require(True, "list tokens", scope="tokens")
+        if caller.manages_tokens:
+            return await self._accounts.tokens(None if caller.is_admin else caller.name)
+        return [caller.token] if caller.token else []
+
+    async def revoke(self, caller: Caller, token: int, *, now: Millis) -> int:
+        """Revokes a token and the tokens that were created with it. Returns their number; 0 if there is no such token."""
+        row = next((each for each in await self.list(caller) if each.id == token), None)
+        if row is None:
+            return 0
+        own = caller.token is not None and row.id == caller.token.id
+        allowed = own or caller.is_admin or all(_covers(caller, scope) for scope in row.scopes)
+        caller.require(allowed, "revoke a token with more scopes", scope="admin")
+        return await self._accounts.revoke_token(token, event=caller.event(now, "token-revoke", f"token:{row.prefix}"))
+
+
+def _covers(caller: Caller, scope: str) -> bool:
+    """Returns whether the caller has at least this scope."""
+    kind, _, namespace = scope.partition(":")
+    if kind == "publish":
+        return caller.acts_for is None or (namespace or caller.name) in caller.acts_for
+    if kind == "read":
+        readable = caller.readable_namespaces
+        return readable is None or (bool(namespace) and namespace in readable)
+    return scope in caller.scopes
+
+
+def _row(
+    text: str, *, holder: str, scopes: tuple[str, ...], note: str, now: Millis, expires: Millis | None,
+    parent: RegistryToken | None = None,
+) -> RegistryToken:  # fmt: skip
+    return RegistryToken(
+        id=0, prefix=text[:_PREFIX_LENGTH], holder=holder, scopes=scopes, note=note, created=now, expires=expires,
+        revoked=None, parent=parent.id if parent else None,
+    )  # fmt: skip
+
+
+def _base62(number: int, width: int) -> str:
+    digits: list[str] = []
+    for _ in range(width):
+        number, digit = divmod(number, 62)
+        digits.append(_LETTERS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,235 @@
+"""Every route that changes something, with every scope. A new route must be added to the table, or this fails."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from metier.archive import pack, unpack
+from metier.registry import ServerOptions, create_app
+from metier.registry.ed25519 import key_id, new_signing_key, release_statement, sign_statement
+from metier.spec import MemoryFiles
+from registry.builders import Site, archive, site
+
+OURS = {"origin": "http://registry.test"}
+TEXT = unpack(archive("fresh")).read("SKILL.md", limit=9_999)
+FILE = {"path": "SKILL.md", "size": len(TEXT), "sha256": hashlib.sha256(TEXT).hexdigest()}
+
+MANAGE, UPLOAD, YANK, ADMIN, TOKENS, OPEN = "manage", "upload", "yank", "admin", "tokens", "open"
+CALLERS: dict[str, tuple[str, tuple[str, ...], frozenset[str]]] = {
+    # name: holder, scopes, rights on the packages of acme
+    "anonymous": ("", (), frozenset({OPEN})),
+    "read": ("acme", ("read",), frozenset({OPEN})),
+    "read:acme": ("acme", ("read:acme",), frozenset({OPEN})),
+    "yank": ("acme", ("yank",), frozenset({OPEN, YANK})),
+    "tokens": ("acme", ("tokens", "read"), frozenset({OPEN, TOKENS})),
+    "publish": ("acme", ("publish",), frozenset({OPEN, MANAGE, UPLOAD})),
+    "publish:acme": ("acme", ("publish:acme",), frozenset({OPEN, MANAGE, UPLOAD})),
+    "publish:*": ("robot", ("publish:*",), frozenset({OPEN, MANAGE, UPLOAD})),
+    "publish:other": ("other", ("publish:other", "yank", "tokens", "read"), frozenset({OPEN, TOKENS, UPLOAD})),
+    "admin": ("root", ("admin",), frozenset({OPEN, MANAGE, UPLOAD, YANK, TOKENS, ADMIN})),
+}
+
+
+class Stage:
+    """A package of acme, and a caller whose request is about to come."""
+
+    def __init__(self, here: Site, kind: str, caller: str, number: int) -> None:
+        self.here, self.kind, self.number = here, kind, number
+        self.holder, scopes, _ = CALLERS[caller]
+        self.token = here.token(self.holder, *scopes) if scopes else ""
+        self.name = f"{kind}-{number}"
+        self.path = f"/{kind}s/{self.name}"
+        self.private, self.public = new_signing_key()
+        made = self.admin("POST", f"/{kind}s?namespace=acme&visibility=public&version=1.0.0", content=self.archive(self.name))
+        assert made.status_code == 201, made.text
+
+    def admin(self, method: str, path: str, **more: Any) -> Any:
+        return self.here.send(method, path, token=self.here.admin, **more)
+
+    def archive(self, name: str) -> bytes:
+        if self.kind == "skill":
+            return archive(name)
+        return pack(MemoryFiles({"agent.toml": f'name = "{name}"\ndescription = "Answers."\nmodel = "x/y"\n'.encode()}))
+
+    def state(self) -> list[Any]:
+        """All rows that a request can change, except the audit log and reports, which are open to all."""
+        tables = ("package", "owner", "release", "tag", "offer", "signature", "token", "signing_key", "upload", "session")
+        queries = [f"select * from {table} order by 1, 2" for table in tables]
+        queries.append("select subject from job where kind = 'scan' order by id")
+        return [self.here.call(self.here.registry.store.engine.rows, query) for query in queries]
+
+
+Prepare = Callable[[Stage], dict[str, Any]]
+"""Brings the registry into the state that the request needs, and returns its path parameters and its body."""
+
+
+def sends(**body: Any) -> Prepare:
+    return lambda _: body
+
+
+def a_new_package(stage: Stage) -> dict[str, Any]:
+    return {"content": stage.archive(f"new-{stage.name}"), "query": "?namespace=acme"}
+
+
+def a_signature(stage: Stage) -> dict[str, Any]:
+    stage.admin("POST", "/namespaces/acme/keys", json={"public": stage.public})
+    digest = stage.admin("GET", f"{stage.path}/versions/1.0.0").json()["digest"]
+    stated = release_statement(kind=stage.kind, name=stage.name, version="1.0.0", digest=digest)
+    return {"json": {"keyid": key_id(stage.public), "signature": sign_statement(stage.private, stated)}}
+
+
+def a_yanked_version(stage: Stage) -> dict[str, Any]:
+    stage.admin("POST", f"{stage.path}/versions/1.0.0/yank")
+    return {}
+
+
+def a_yanked_version_on_a_page(stage: Stage) -> dict[str, Any]:
+    return {**a_yanked_version(stage), "data": {"version": "1.0.0"}}
+
+
+def a_deleted_package(stage: Stage) -> dict[str, Any]:
+    stage.admin("DELETE", stage.path)
+    return {}
+
+
+def a_tag(stage: Stage) -> dict[str, Any]:
+    stage.admin("PUT", f"{stage.path}/tags/beta", json={"version": "1.0.0"})
+    return {}
+
+
+def a_second_owner(stage: Stage) -> dict[str, Any]:
+    stage.admin("PUT", f"{stage.path}/owners/third")
+    return {"namespace": "third"}
+
+
+def an_offer_to_acme(stage: Stage) -> dict[str, Any]:
+    stage.admin("PUT", f"{stage.path}/owners/seller")
+    stage.admin("DELETE", f"{stage.path}/owners/acme")
+    stage.admin("POST", f"{stage.path}/transfer", json={"to": "acme"})
+    return {}
+
+
+def another_token_of_the_holder(stage: Stage) -> dict[str, Any]:
+    stage.here.token(stage.holder or "acme", "read", note=stage.name)
+    rows = stage.admin("GET", "/tokens").json()["tokens"]
+    number = next(str(row["id"]) for row in rows if row["note"] == stage.name)
+    return {"id": number, "data": {"token": number}}
+
+
+def a_key(stage: Stage) -> dict[str, Any]:
+    stage.admin("POST", "/namespaces/acme/keys", json={"public": stage.public})
+    return {"keyid": key_id(stage.public)}
+
+
+def a_report(stage: Stage) -> dict[str, Any]:
+    stage.admin("POST", f"{stage.path}/report", json={"reason": "other"})
+    number = str(stage.admin("GET", "/reports").json()["reports"][0]["id"])
+    return {"id": number, "data": {"report": number, "state": "rejected"}}
+
+
+def a_ticket(stage: Stage) -> dict[str, Any]:
+    asked = stage.here.post("/api/v1/skills/-/upload-url", token=stage.token, json=FILE)
+    return {"ticket": asked.json()["uploadTicket"] if asked.status_code == 200 else "x", "content": TEXT}
+
+
+def an_uploaded_file(stage: Stage) -> dict[str, Any]:
+    ticket = a_ticket(stage)["ticket"]
+    stage.here.post(f"/api/v1/uploads/{ticket}", token=stage.token, content=TEXT)
+    files = [{**FILE, "storageId": ticket}]
+    return {"json": {"slug": "fresh", "version": f"1.0.{stage.number}", "ownerHandle": "acme", "files": files}}
+
+
+def package_changes(kind: str) -> dict[tuple[str, str], tuple[str, Prepare]]:
+    at = f"/{kind}s"
+    name, version = f"{at}/{{name}}", f"{at}/{{name}}/versions/{{version}}"
+    return {
+        ("POST", at): (MANAGE, a_new_package),
+        ("POST", f"{version}/yank"): (YANK, sends()),
+        ("POST", f"{version}/unyank"): (YANK, a_yanked_version),
+        ("PUT", f"{version}/signature"): (MANAGE, a_signature),
+        ("POST", f"{version}/rescan"): (MANAGE, sends()),
+        ("DELETE", name): (MANAGE, sends()),
+        ("POST", f"{name}/undelete"): (MANAGE, a_deleted_package),
+        ("PUT", f"{name}/visibility"): (MANAGE, sends(json={"visibility": "private"})),
+        ("PUT", f"{name}/status"): (MANAGE, sends(json={"status": "archived"})),
+        ("PUT", f"{name}/tags/{{tag}}"): (MANAGE, sends(json={"version": "1.0.0"})),
+        ("DELETE", f"{name}/tags/{{tag}}"): (MANAGE, a_tag),
+        ("PUT", f"{name}/owners/{{namespace}}"): (MANAGE, sends(namespace="third")),
+        ("DELETE", f"{name}/owners/{{namespace}}"): (MANAGE, a_second_owner),
+        ("POST", f"{name}/transfer"): (MANAGE, sends(json={"to": "other"})),
+        ("POST", f"{name}/transfer/accept"): (MANAGE, an_offer_to_acme),
+        ("POST", f"{name}/report"): (OPEN, sends(json={"reason": "spam"})),
+        ("PUT", f"{name}/quarantine"): (ADMIN, sends(json={"reason": "x"})),
+        ("DELETE", f"{name}/quarantine"): (ADMIN, sends()),
+    }
+
+
+ROUTES: dict[tuple[str, str], tuple[str, Prepare]] = {
+    **package_changes("skill"),
+    **package_changes("agent"),
+    ("POST", "/tokens"): (TOKENS, lambda stage: {"json": {"holder": stage.holder or "acme", "scopes": ["read:acme"]}}),
+    ("DELETE", "/tokens/{id}"): (TOKENS, another_token_of_the_holder),
+    ("POST", "/namespaces/{namespace}/keys"): (MANAGE, lambda stage: {"json": {"public": stage.public}}),
+    ("DELETE", "/namespaces/{namespace}/keys/{keyid}"): (MANAGE, a_key),
+    ("POST", "/reports/{id}"): (ADMIN, lambda stage: {"id": a_report(stage)["id"], "json": {"state": "rejected"}}),
+    ("POST", "/api/v1/skills"): (MANAGE, an_uploaded_file),
+    ("POST", "/api/v1/skills/-/upload-url"): (UPLOAD, sends(json=FILE)),
+    ("POST", "/api/v1/uploads/{ticket}"): (UPLOAD, a_ticket),
+    ("DELETE", "/api/v1/skills/{slug}"): (MANAGE, sends()),
+    ("POST", "/api/v1/skills/{slug}/undelete"): (MANAGE, a_deleted_package),
+    ("POST", "/skill/{name}/yank"): (YANK, sends(data={"version": "1.0.0", "reason": "r"})),
+    ("POST", "/skill/{name}/unyank"): (YANK, a_yanked_version_on_a_page),
+    ("POST", "/skill/{name}/report"): (OPEN, sends(data={"reason": "spam"})),
+    ("POST", "/login"): (OPEN, lambda stage: {"data": {"token": stage.here.admin}}),
+    ("POST", "/logout"): (OPEN, sends()),
+    ("POST", "/publish"): (MANAGE, sends(files={"file": ("x.zip", archive("fresh-page"))}, data={"namespace": "acme"})),
+    ("POST", "/account/tokens"): (
+        TOKENS, lambda stage: {"data": {"holder": stage.holder or "acme", "scopes": "read:acme"}},
+    ),
+    ("POST", "/account/revoke"): (TOKENS, another_token_of_the_holder),
+    ("POST", "/admin/reports"): (ADMIN, a_report),
+    ("POST", "/admin/quarantine"): (ADMIN, lambda stage: {"data": {"name": stage.name, "reason": "x"}}),
+    ("POST", "/admin/release"): (ADMIN, lambda stage: {"data": {"name": stage.name}}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("permissions")) as found:
+        yield found
+
+
+def test_the_table_names_every_route_that_changes_something() -> None:
+    app = create_app(ServerOptions(db="sqlite:///unused", blobs="file:///unused"))
+    changing = {(route.method, route.path) for route in app.routes.all if route.method != "GET"}
+    assert changing == set(ROUTES)
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_a_route_changes_something_only_with_its_scope(here: Site, method: str, path: str) -> None:
+    right, prepare = ROUTES[method, path]
+    for place, (caller, (_, _, rights)) in enumerate(CALLERS.items()):
+        here.clock.move(seconds=60)
+        number = 100 * list(ROUTES).index((method, path)) + place
+        stage = Stage(here, "agent" if path.startswith("/agents") else "skill", caller, number)
+        values = {"name": stage.name, "slug": stage.name, "version": "1.0.0", "tag": "beta", "namespace": "acme",
+                  "query": "", **prepare(stage)}  # fmt: skip
+        body = {key: values[key] for key in ("content", "json", "data", "files") if key in values}
+        if method == "DELETE":
+            body.pop("data", None)
+        before = stage.state()
+        here.client.cookies.clear()
+        answer = here.send(
+            method, path.format(**values) + values["query"], token=stage.token, headers=OURS, follow_redirects=False, **body
+        )
+        if right in rights:
+            assert answer.status_code in (200, 201, 202, 303), (caller, answer.text)
+            continue
+        # The form that revokes returns to the page, whether or not there was something to revoke.
+        refused = (303,) if path == "/account/revoke" and caller != "anonymous" else (401, 403, 404)
+        assert answer.status_code in refused, (caller, answer.text)
+        assert stage.state() == before, caller
