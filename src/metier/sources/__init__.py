@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .atomic_write import create_private_file, file_lock, replace_bytes, replace_text
     from .discovery import DiscoveryLimits, build_catalog, discover
     from .disk_files import DiskFiles
+    from .folder_hashes import hash_folder
     from .loader import SkillLoader, load_folder
     from .local_machine import LocalMachine, find_command
     from .metadata_cache import MetadataCache
@@ -44,6 +45,7 @@ __all__ = [
     "find_command",
     "find_skill_folders",
     "fix_skill_folder",
+    "hash_folder",
     "load_folder",
     "open_embeddings",
     "open_selector",
@@ -64,6 +66,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.atomic_write": ("create_private_file", "file_lock", "replace_bytes", "replace_text"),
             "metier.sources.discovery": ("DiscoveryLimits", "build_catalog", "discover"),
             "metier.sources.disk_files": ("DiskFiles",),
+            "metier.sources.folder_hashes": ("hash_folder",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
             "metier.sources.local_machine": ("LocalMachine", "find_command"),
             "metier.sources.metadata_cache": ("MetadataCache",),

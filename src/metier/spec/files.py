@@ -6,14 +6,15 @@ implementation sees it, so disk, archive and memory agree on the meaning of `..`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
 from metier.errors import NotFoundError, RefusedError
+from metier.generated_names import is_generated
 from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-__all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "resource_path"]
+__all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "OwnFiles", "resource_path"]
 
 SKILL_FILE = "SKILL.md"
 _LONGEST_PATH = 1024
@@ -43,6 +44,21 @@ class Files(Protocol):
 
     def list(self) -> Iterable[FileEntry]:
         """Returns every ordinary file, sorted by path."""
+
+
+class OwnFiles:
+    """The files of the author, for listings and copies: all but those that tools write, such as `node_modules`."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        return self._files.read(path, limit=limit)
+
+    def list(self) -> Iterator[FileEntry]:
+        return (entry for entry in self._files.list() if not is_generated(entry.path))
 
 
 def resource_path(text: str) -> str:
