@@ -15,7 +15,7 @@ from itertools import islice
 
 from metier.errors import NotFoundError, RefusedError
 from metier.generated_names import is_generated
-from metier.spec import FileEntry, resource_path, too_large_error
+from metier.spec import FileEntry, Link, resource_path, too_large_error
 
 __all__ = ["MAX_FILES", "DiskFiles"]
 
@@ -57,6 +57,18 @@ class DiskFiles:
 
     def list(self) -> Iterator[FileEntry]:
         return iter(sorted(islice(self._entries(), MAX_FILES), key=lambda entry: entry.path))
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        found = []
+        for folder, folders, names in os.walk(self.folder):
+            for name in (*folders, *names):
+                place = os.path.join(folder, name)
+                if os.path.islink(place):
+                    found.append(Link(os.path.relpath(place, self.folder), os.readlink(place)))
+                    if len(found) == MAX_FILES:
+                        return tuple(found)
+        return tuple(found)
 
     def open(self, path: str) -> int:
         """Returns a descriptor of a file inside the folder; the caller closes it."""

@@ -14,7 +14,7 @@ from metier.generated_names import is_generated
 from metier.lazy import lazy_pattern
 from metier.values import dataclass
 
-__all__ = ["SKILL_FILE", "FileEntry", "Files", "MemoryFiles", "OwnFiles", "resource_path"]
+__all__ = ["SKILL_FILE", "FileEntry", "Files", "Link", "LinkedFiles", "MemoryFiles", "OwnFiles", "resource_path"]
 
 SKILL_FILE = "SKILL.md"
 _LONGEST_PATH = 1024
@@ -31,6 +31,13 @@ class FileEntry:
     executable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    path: str
+    target: str
+    """Relative to the link's own folder, as in a file system."""
+
+
 @runtime_checkable
 class Files(Protocol):
     """Access to the files of a skill. Paths have passed `resource_path`; an implementation still never leaves its root."""
@@ -44,6 +51,14 @@ class Files(Protocol):
 
     def list(self) -> Iterable[FileEntry]:
         """Returns every ordinary file, sorted by path."""
+
+
+@runtime_checkable
+class LinkedFiles(Files, Protocol):
+    """Files of which some can be read under a second name. The listing has only their own names."""
+
+    @property
+    def links(self) -> tuple[Link, ...]: ...
 
 
 class OwnFiles:
