@@ -34,11 +34,34 @@ _HINTS = {
 }  # fmt: skip
 _SHEBANG = re.compile(rb"#!\s*([^\r\n]*)")
 _METADATA = re.compile(r"^# /// script\s*$\n((?:^#(?: .*)?$\n)*?)^# ///\s*$", re.MULTILINE)
+# Bytecode is read only from the folders that Python itself has at the start. Elsewhere it could differ from the source that was
+# scanned, and bytecode can say that Python must not compare the two (PEP 552). `-X pycache_prefix` does the same, but compiles
+# the standard library in every run, which takes 160 ms.
 # The script's folder is last in sys.path: a script can import files beside it, but they cannot replace the standard library.
-_PYTHON = (
-    "import sys;sys.argv.pop(0);__file__=sys.argv[0];sys.path.append(__file__.rpartition('/')[0]);del sys;"
-    "exec(compile(open(__file__,'rb').read(),__file__,'exec'))"
-)
+_PYTHON = """\
+def start():
+    import sys
+    from _frozen_importlib_external import SourceFileLoader, SourcelessFileLoader
+    own = tuple(f"{path}/" for path in sys.path)
+    cached, sourceless = SourceFileLoader.get_code, SourcelessFileLoader.get_code
+    def compiled(self, name):
+        path = self.get_filename(name)
+        if path.startswith(own):
+            return cached(self, name)
+        return self.source_to_code(self.get_data(path), path)
+    def refused(self, name):
+        path = self.get_filename(name)
+        if path.startswith(own):
+            return sourceless(self, name)
+        raise ImportError(f"{path} is compiled code, and a skill's scripts import only source files", name=name, path=path)
+    SourceFileLoader.get_code, SourcelessFileLoader.get_code = compiled, refused
+    sys.argv.pop(0)
+    sys.path.append(sys.argv[0].rpartition("/")[0])
+    return sys.argv[0]
+__file__ = start()
+del start
+exec(compile(open(__file__, "rb").read(), __file__, "exec"))
+"""
 _MIN_LINES = 4
 _LAYOUT = "import sys,sysconfig as s;print(sys.executable,sys.prefix,sys.base_prefix,*set(s.get_paths().values()),sep='\\n')"
 

@@ -110,6 +110,9 @@ def _judge_bytecode(path: str, data: bytes, paths: Collection[str], collector: F
         what, confidence = "compiled Python in the place of its source", Confidence.HIGH
     elif source not in paths or not is_cached:
         what, confidence = "compiled Python that no import uses", Confidence.MEDIUM
+    elif flags & _HASHED:
+        # Valid wherever it is unpacked, unlike the usual bytecode, which holds the time of its source.
+        what, confidence = "compiled Python that runs in the place of its source", Confidence.MEDIUM
     else:
         what, confidence = "compiled Python", Confidence.LOW
     collector.add("SK708", what, file=path, confidence=confidence)
