@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .disk_files import DiskFiles
     from .folder_hashes import hash_folder
     from .loader import SkillLoader, load_folder
-    from .local_machine import LocalMachine, find_command
+    from .local_machine import LocalMachine, find_command, safe_environment
     from .metadata_cache import MetadataCache
     from .selection_index import IndexedSkill, open_embeddings, open_selector, select
     from .skill_folders import SKIPPED_NAMES, FolderSearch, find_skill_folders
@@ -52,6 +52,7 @@ __all__ = [
     "refuse_bundled",
     "replace_bytes",
     "replace_text",
+    "safe_environment",
     "select",
     "standard_folders",
     "watch",
@@ -68,7 +69,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "metier.sources.disk_files": ("DiskFiles",),
             "metier.sources.folder_hashes": ("hash_folder",),
             "metier.sources.loader": ("SkillLoader", "load_folder"),
-            "metier.sources.local_machine": ("LocalMachine", "find_command"),
+            "metier.sources.local_machine": ("LocalMachine", "find_command", "safe_environment"),
             "metier.sources.metadata_cache": ("MetadataCache",),
             "metier.sources.selection_index": ("IndexedSkill", "open_embeddings", "open_selector", "select"),
             "metier.sources.skill_folders": ("SKIPPED_NAMES", "FolderSearch", "find_skill_folders"),
