@@ -62,7 +62,7 @@ def _body_lines(body: str, terminal: Terminal) -> Iterator[str]:
     safe = "".join(char if char.isprintable() or char == "\n" else " " for char in body)
     console = Console(width=min(terminal.width or 80, 100), force_terminal=terminal.colour, no_color=not terminal.colour)
     with console.capture() as captured:
-        console.print(Markdown(safe))
+        console.print(Markdown(safe, hyperlinks=False))
     yield from captured.get().splitlines()
 
 
